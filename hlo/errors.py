@@ -1,0 +1,44 @@
+"""Every error this project raises on purpose.
+
+Each one says what is wrong, where, and what to do about it when that is known; anything else that
+escapes is a defect of ours.
+"""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """The base of all typed errors: catching it catches every bad input."""
+
+
+class ParseError(Error):
+    """The text is not HLO: ``line:column: message``, the line, and a caret under the column.
+
+    ``line`` and ``column`` count from 1; ``source`` is the offending line without its newline.
+    """
+
+    def __init__(self, message: str, line: int, column: int, source: str) -> None:
+        self.message, self.line, self.column, self.source = message, line, column, source
+        first = max(0, column - 61)  # a line of a dump can be megabytes long: show a window of it
+        window = source[first : first + 100].expandtabs(1)
+        super().__init__(f"{line}:{column}: {message}\n{window}\n{' ' * (column - 1 - first)}^")
+
+
+class VerifyError(Error):
+    """The text parses but means nothing: ``line: %name = opcode, C3: message``."""
+
+
+class Unsupported(Error):
+    """Valid HLO that this implementation does not take (yet); the message names the alternative."""
+
+
+class ArgumentError(Error):
+    """The arguments of a run do not fit the entry computation, or a value could not be read."""
+
+
+class OutOfFuel(Error):
+    """The evaluation used up the ``fuel`` it was given."""
+
+
+class ToolchainError(Error):
+    """No C compiler, a failed compilation, or a cache directory that cannot be used."""

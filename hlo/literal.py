@@ -1,0 +1,37 @@
+"""Constants: their values and their text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo.types import ArrayShape, Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A constant. ``value`` is a read-only array, a tuple of literals, or None where the text
+    elided it (``{...}``)."""
+
+    shape: Shape
+    value: np.ndarray | tuple[Literal, ...] | None
+
+    def __eq__(self, other: object) -> bool:
+        """Equal shapes and equal bits (a NaN equals the same NaN; -0 differs from 0)."""
+        if not isinstance(other, Literal) or self.shape != other.shape:
+            return False
+        if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
+            return self.value.tobytes() == other.value.tobytes()
+        return self.value is other.value or self.value == other.value
+
+    def __hash__(self) -> int:
+        if isinstance(self.value, np.ndarray):
+            return hash((self.shape, self.value.tobytes()))
+        return hash((self.shape, self.value))
+
+    @property
+    def is_elided(self) -> bool:
+        if isinstance(self.value, tuple):
+            return any(element.is_elided for element in self.value)
+        return self.value is None and isinstance(self.shape, ArrayShape)

@@ -1,0 +1,82 @@
+"""A program as data: Module, Computation, Instruction.
+
+Names are the identity of things: operands and called computations are names, the order is the
+text's. ``attributes`` change the result and hold values; ``annotations`` do not and hold text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hlo.attributes import Attribute
+from hlo.types import Shape
+
+
+class Instruction(NamedTuple):
+    """One instruction. ``offset`` is where its text starts (-1: not from text); never compared."""
+
+    name: str
+    shape: Shape
+    opcode: str
+    operands: tuple[str, ...] = ()
+    attributes: Mapping[str, Attribute] = {}
+    annotations: Mapping[str, str] = {}
+    offset: int = -1
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Instruction) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]  # attributes are a mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A list of instructions in an order in which they can be evaluated; one of them is ``root``."""
+
+    name: str
+    instructions: tuple[Instruction, ...]
+    root: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> tuple[Instruction, ...]:
+        """The parameters by number."""
+        found = [i for i in self.instructions if i.opcode == "parameter"]
+        return tuple(sorted(found, key=lambda i: i.attributes["parameter_number"]))  # type: ignore[arg-type, return-value]
+
+    @property
+    def root_instruction(self) -> Instruction:
+        return next(i for i in self.instructions if i.name == self.root)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Computations, callees before callers, one of them the entry.
+
+    ``attributes`` are those of the header line as text; ``preamble`` holds the file and frame
+    tables between the header and the first computation, as text. ``text`` is where the module
+    came from (for positions in errors); it is not compared.
+    """
+
+    name: str
+    computations: tuple[Computation, ...]
+    entry_name: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    preamble: str = ""
+    text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def entry(self) -> Computation:
+        return self.computation(self.entry_name)
+
+    def computation(self, name: str) -> Computation:
+        return next(c for c in self.computations if c.name == name)
+
+    @property
+    def instruction_count(self) -> int:
+        return sum(len(c.instructions) for c in self.computations)
