@@ -7,11 +7,11 @@ prints them by name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 if TYPE_CHECKING:
     from hlo.literal import Literal
-    from hlo.types import ArrayShape, Shape
+    from hlo.types import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,19 @@ class ConvolutionDimensions:
     output_spatial: tuple[int, ...]
 
 
-Attribute = (
-    bool
-    | int
-    | float
-    | str  # enums, names of computations, raw text
-    | tuple[int, ...]
-    | tuple[str, ...]  # branch_computations, called_computations, operand_precision
-    | tuple[tuple[int, int, int], ...]  # slice (start, limit, stride), padding (low, high, interior)
-    | tuple["Shape", ...]
-    | Window
-    | ConvolutionDimensions
-    | "Literal"
-    | "ArrayShape"
-)
+Attribute = Union[
+    bool,
+    int,
+    float,
+    str,  # enums, names of computations, raw text
+    tuple[int, ...],
+    tuple[str, ...],  # branch_computations, called_computations, operand_precision
+    tuple[tuple[int, int, int], ...],  # slice (start, limit, stride), padding (low, high, interior)
+    tuple["Shape", ...],
+    Window,
+    ConvolutionDimensions,
+    "Literal",
+]
 
 # Attributes whose values name computations: one name, or a tuple of names.
 COMPUTATION_ATTRIBUTES = frozenset(
