@@ -8,15 +8,19 @@ Source of names and encodings: XLA's ``primitive_util.cc`` and the OCP/IEEE form
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ElementType:
-    """An element type: ``bits`` as the language counts them, ``dtype`` as NumPy stores them."""
+    """An element type: ``bits`` as the language counts them, ``dtype`` as NumPy stores them.
+
+    There is one object per type: comparing is ``is``.
+    """
 
     name: str
     bits: int
@@ -25,6 +29,9 @@ class ElementType:
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], ElementType], tuple[str]]:
+        return _element_type, (self.name,)
 
     @property
     def is_integer(self) -> bool:
@@ -91,6 +98,11 @@ ELEMENT_TYPES: dict[str, ElementType] = {
     name: ElementType(name, bits, kind, None if scalar is None else np.dtype(scalar))  # type: ignore[call-overload]
     for name, bits, kind, scalar in _ROWS
 }
+
+
+def _element_type(name: str) -> ElementType:
+    return ELEMENT_TYPES[name]
+
 
 PRED = ELEMENT_TYPES["pred"]
 S8, S16, S32, S64 = (ELEMENT_TYPES[name] for name in ("s8", "s16", "s32", "s64"))

@@ -1,0 +1,107 @@
+"""Readers and writers: how kernels and the expressions inside them meet.
+
+An :class:`Element` reads: ``at(*index)`` is the expression of one element; a prologue is a reader
+that computes. A :class:`Writer` stores: ``writer(index, values)``; an epilogue is a writer that
+computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from backend_c import index as ix
+from backend_c.loop_ir import Apply, Array, Constant, Expr, Load
+from backend_c.scope import Scope
+from hlo.types import S32, ArrayShape
+
+At = Callable[..., Expr]
+
+
+@dataclass(frozen=True)
+class Element:
+    """One array value as a function from an index to an expression.
+
+    ``sizes`` has, for a shape with bounded dimensions, the actual size of each as an INDEX
+    expression (the elements are those of the bound; beyond the size they mean nothing). ``array``
+    is set when the elements simply lie in memory in row-major order.
+    """
+
+    shape: ArrayShape
+    at: At
+    sizes: tuple[Expr, ...] = ()
+    array: Array | None = None
+
+    def size(self, dimension: int) -> Expr:
+        """The actual size of a dimension."""
+        return self.sizes[dimension] if self.sizes else ix.constant(self.shape.dims[dimension])
+
+
+Value = Element | tuple["Value", ...]
+
+
+def stored(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Element:
+    """The reader of an array in memory."""
+
+    def at(*index: Expr) -> Expr:
+        return Load(array, ix.linearize(index, shape.dims))
+
+    return Element(shape, at, sizes, array)
+
+
+def scalar(shape: ArrayShape, value: Expr) -> Element:
+    """A rank-0 reader of an expression."""
+    return Element(ArrayShape(shape.element_type), lambda: value)
+
+
+def bound(element: Element, scope: Scope) -> Element:
+    """The same reader, but every element it computes gets a name in ``scope``, once per index."""
+    if element.array is not None and element.shape.rank:
+        return element  # a load is bound with the operation that uses it
+    identity = object()
+
+    def at(*index: Expr) -> Expr:
+        named = tuple(scope.bind(i) if ix.divisions(i) else i for i in index)
+        key = (identity, named)
+        found = scope.find(key)
+        if found is None:
+            value = element.at(*named)
+            found = value if isinstance(value, Constant) else scope.bind(value)
+            scope.remember(key, found)
+        return found
+
+    return Element(element.shape, at, element.sizes, element.array)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Where a kernel's results go: ``arrays`` in row-major order, one per result shape, and beside
+    each the s32 array of its actual sizes if dimensions of it are bounded."""
+
+    scope: Scope
+    shapes: tuple[ArrayShape, ...]
+    arrays: tuple[Array, ...]
+    size_arrays: tuple[Array | None, ...]
+
+    def __call__(self, index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
+        """Store one element of every result."""
+        self.some(range(len(self.arrays)), index, values)
+
+    def some(
+        self, numbers: Sequence[int], index: tuple[Expr, ...], values: tuple[Expr, ...]
+    ) -> None:
+        """Store one element of the results ``numbers``: all values are computed first."""
+        named = [self.scope.bind(value) for value in values]
+        for number, value in zip(numbers, named, strict=True):
+            offset = ix.linearize(index, self.shapes[number].dims)
+            self.scope.store(self.arrays[number], offset, value)
+
+    def sizes(self, number: int, sizes: tuple[Expr, ...]) -> None:
+        """Store the actual sizes of a result; nothing for one that is static."""
+        array = self.size_arrays[number]
+        if array is None:
+            return
+        for dimension in range(self.shapes[number].rank):
+            size = sizes[dimension] if sizes else ix.constant(self.shapes[number].dims[dimension])
+            value = Apply("convert", (size,), S32)
+            self.scope.store(array, ix.constant(dimension), value)

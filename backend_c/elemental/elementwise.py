@@ -1,0 +1,192 @@
+"""One element of each elementwise op: an operation on the operands' elements at the same index.
+
+What an operation means on a type (wrapping, rounding, NaN, saturation) is in the operation tables
+of :mod:`backend_c.operations` and the runtime headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from backend_c.element import Element
+from backend_c.loop_ir import Constant, Expr
+from backend_c.scope import apply
+from hlo.types import C64, C128, F32, F64, PRED, S8, S16, S32, S64, ArrayShape, ElementType
+
+_UNARY = (
+    "abs acos acosh asin asinh atanh cbrt ceil count-leading-zeros cosine cosh erf exponential"
+    " exponential-minus-one floor log log-plus-one logistic negate not popcnt round-nearest-afz"
+    " round-nearest-even rsqrt sign sine sinh sqrt tan tanh"
+).split()
+_BINARY = (
+    "add and atan2 divide maximum minimum mulhi multiply or power remainder shift-left"
+    " shift-right-arithmetic shift-right-logical subtract xor"
+).split()
+
+__all__ = [
+    "abs_",
+    "acos",
+    "acosh",
+    "add",
+    "and_",
+    "asin",
+    "asinh",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "compare",
+    "complex_",
+    "convert",
+    "cosine",
+    "cosh",
+    "count_leading_zeros",
+    "divide",
+    "erf",
+    "exponential",
+    "exponential_minus_one",
+    "floor",
+    "imag",
+    "is_finite",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "maximum",
+    "minimum",
+    "mulhi",
+    "multiply",
+    "negate",
+    "not_",
+    "or_",
+    "popcnt",
+    "power",
+    "real",
+    "reduce_precision",
+    "remainder",
+    "round_nearest_afz",
+    "round_nearest_even",
+    "rsqrt",
+    "select",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sine",
+    "sinh",
+    "sqrt",
+    "subtract",
+    "tan",
+    "tanh",
+    "xor",
+]
+
+_PARTS = {C64: F32, C128: F64}
+_KEYS = {8: S8, 16: S16, 32: S32, 64: S64}  # what a float's total-order key is, by its bits
+
+
+def _sizes(*operands: Element) -> tuple[Expr, ...]:
+    return next((operand.sizes for operand in operands if operand.sizes), ())
+
+
+def _at(operand: Element, index: tuple[Expr, ...]) -> Expr:
+    """An element, where a scalar operand stands for an array of that value."""
+    return operand.at(*index) if operand.shape.rank else operand.at()
+
+
+def _elementwise(
+    operation: str, operands: tuple[Element, ...], element_type: ElementType | None = None
+) -> Element:
+    """``operation`` on each index; the result has the dims of the operand of greatest rank."""
+    widest = max((operand.shape for operand in operands), key=lambda shape: shape.rank)
+    result = element_type or operands[0].shape.element_type
+
+    def at(*index: Expr) -> Expr:
+        return apply(operation, *(_at(operand, index) for operand in operands), type=result)
+
+    return Element(ArrayShape(result, widest.dims, widest.dynamic), at, _sizes(*operands))
+
+
+def _unary(operation: str) -> Callable[[Element], Element]:
+    def unary(operand: Element) -> Element:
+        return _elementwise(operation, (operand,))
+
+    return unary
+
+
+def _binary(operation: str) -> Callable[[Element, Element], Element]:
+    def binary(lhs: Element, rhs: Element) -> Element:
+        return _elementwise(operation, (lhs, rhs))
+
+    return binary
+
+
+(
+    _abs, acos, acosh, asin, asinh, atanh, cbrt, ceil, count_leading_zeros, cosine, cosh, erf,
+    exponential, exponential_minus_one, floor, log, log_plus_one, logistic, negate, not_, popcnt,
+    round_nearest_afz, round_nearest_even, rsqrt, sign, sine, sinh, sqrt, tan, tanh,
+) = map(_unary, _UNARY)  # fmt: skip
+(
+    add, and_, atan2, divide, maximum, minimum, mulhi, multiply, or_, power, remainder, shift_left,
+    shift_right_arithmetic, shift_right_logical, subtract, xor,
+) = map(_binary, _BINARY)  # fmt: skip
+
+
+def abs_(operand: Element) -> Element:
+    part = _PARTS.get(operand.shape.element_type)
+    return _elementwise("abs", (operand,), part)
+
+
+def real(operand: Element) -> Element:
+    part = _PARTS.get(operand.shape.element_type)
+    return operand if part is None else _elementwise("real", (operand,), part)
+
+
+def imag(operand: Element) -> Element:
+    part = _PARTS.get(operand.shape.element_type)
+    if part is not None:
+        return _elementwise("imag", (operand,), part)
+    zero = Constant(operand.shape.element_type, 0.0)
+    return Element(operand.shape, lambda *index: zero, operand.sizes)
+
+
+def complex_(real: Element, imag: Element) -> Element:
+    whole = C64 if real.shape.element_type is F32 else C128
+    return _elementwise("complex", (real, imag), whole)
+
+
+def is_finite(operand: Element) -> Element:
+    return _elementwise("is-finite", (operand,), PRED)
+
+
+def convert(operand: Element, *, shape: ArrayShape) -> Element:
+    if operand.shape.element_type is shape.element_type:
+        return operand
+    return _elementwise("convert", (operand,), shape.element_type)
+
+
+def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int) -> Element:
+    bits = [Constant(S32, exponent_bits), Constant(S32, mantissa_bits)]
+
+    def at(*index: Expr) -> Expr:
+        return apply("reduce-precision", operand.at(*index), *bits)
+
+    return Element(operand.shape, at, operand.sizes)
+
+
+def compare(lhs: Element, rhs: Element, *, direction: str, type: str = "") -> Element:
+    if type != "TOTALORDER" or not lhs.shape.is_float:
+        return _elementwise(f"compare-{direction}", (lhs, rhs), PRED)
+    key = _KEYS[lhs.shape.element_type.bits]
+    keys = tuple(_elementwise("total-order", (operand,), key) for operand in (lhs, rhs))
+    return _elementwise(f"compare-{direction}", keys, PRED)
+
+
+def clamp(min: Element, operand: Element, max: Element) -> Element:
+    element_type = operand.shape.element_type
+    at_least = _elementwise("maximum", (min, operand), element_type)
+    return _elementwise("minimum", (max, at_least), element_type)
+
+
+def select(pred: Element, on_true: Element, on_false: Element) -> Element:
+    return _elementwise("select", (pred, on_true, on_false), on_true.shape.element_type)

@@ -1,0 +1,205 @@
+"""One kernel: the computation of a fusion, or of one instruction, written as loops.
+
+The walker that evaluates whole arrays evaluates elements here: applying an elemental instruction
+makes a reader, applying the hero (the root, if it is no elemental one) writes its nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.element import Element, Value, Writer, bound, stored
+from backend_c.loop_ir import (
+    Array,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Statement,
+    Store,
+)
+from backend_c.loop_ir import INDEX
+from backend_c.plan import Buffer
+from backend_c.plan import Value as BufferValue
+from backend_c.scope import Scope, apply
+from hlo.errors import Unsupported
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, Shape, leaves
+from hlo.walk import Op, call, column, function_name, keywords, live, op_of, walk
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What an opcode is to a kernel: an expression, a nest, or plumbing of values."""
+
+    elemental: Mapping[str, Op]
+    kernels: Mapping[str, Op]
+    plumbing: Mapping[str, Op]
+
+
+def columns() -> Columns:
+    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
+    plumbing = {name: op for name, op in control.items() if "block" not in op.given}
+    return Columns(column("backend_c.elemental"), column("backend_c.kernels"), plumbing)
+
+
+class KernelBuilder:
+    """Writes the kernel of ``computation`` applied to buffers."""
+
+    def __init__(self, module: Module, known: Columns, computation: Computation) -> None:
+        self._module, self._columns, self._computation = module, known, computation
+        self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
+
+    def build(
+        self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
+    ) -> tuple[Kernel, tuple[Buffer, ...]]:
+        """The kernel, and the buffers that are its inputs in order."""
+        inputs = tuple(dict.fromkeys(_with_sizes(operands)))
+        kernel = self._attempt(operands, inputs, outputs, nest.flat)
+        if any(map(_divides, kernel.body)):
+            kernel = self._attempt(operands, inputs, outputs, nest.split)
+        return kernel, inputs
+
+    def _attempt(
+        self,
+        operands: Sequence[BufferValue],
+        inputs: tuple[Buffer, ...],
+        outputs: Sequence[Buffer],
+        loops: nest.Nest,
+    ) -> Kernel:
+        scope = Scope()
+        arrays = {
+            buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
+            for n, buffer in enumerate(inputs)
+        }
+        targets = [
+            Array(f"r{n}", b.shape.element_type, b.shape.elements, mutable=True)
+            for n, b in enumerate(_with_sizes(outputs))
+        ]
+        writer = _writer(scope, outputs, targets)
+        arguments = [_reader(operand, arrays, scope) for operand in operands]
+        result = self._expand(scope, self._computation, arguments, writer)
+        if result is not None:
+            self._write_map(scope, result, writer, loops)
+        return Kernel(
+            tuple(arrays.values()),
+            tuple(targets),
+            tuple(scope.scratch_arrays),
+            scope.statements,
+            scope.uses_seed,
+        )
+
+    def _write_map(self, scope: Scope, result: Value, writer: Writer, loops: nest.Nest) -> None:
+        elements = _flattened(result)
+        for number, element in enumerate(elements):
+            writer.sizes(number, element.sizes)
+        cost = len(self._computation.instructions)
+        by_dims: dict[tuple[int, ...], list[int]] = {}
+        for number, element in enumerate(elements):
+            by_dims.setdefault(element.shape.dims, []).append(number)
+        for dims, numbers in by_dims.items():
+            if 0 in dims:
+                continue
+            with loops(scope, dims, cost) as index:
+                values = tuple(elements[number].at(*index) for number in numbers)
+                writer.some(numbers, index, values)
+
+    def _expand(
+        self,
+        scope: Scope,
+        computation: Computation,
+        arguments: Sequence[Value],
+        writer: Writer | None,
+    ) -> Value | None:
+        """The value of the root as readers, or None if the root was a hero and wrote itself."""
+        needed = live(computation, lambda instruction: False)
+        order = [i for i in computation.instructions if i.name in needed]
+        shapes = {i.name: i.shape for i in order}
+
+        def enter(inner: Computation) -> Callable[..., Value | None]:
+            return lambda *values: self._expand(scope, inner, values, None)
+
+        def run(instruction: Instruction, operands: list[Value | None]) -> Value | None:
+            given = keywords(self._module, instruction, enter)
+            name = function_name(instruction.opcode)
+            operand_shape = shapes[instruction.operands[0]] if instruction.operands else None
+            hero = self._columns.kernels.get(name)
+            if hero is not None:
+                if writer is None or instruction.name != computation.root:
+                    raise Unsupported(
+                        f"%{instruction.name}: the C backend takes no {instruction.opcode}"
+                        " inside a computation that is called per element"
+                    )
+                given |= {"write": writer, "block": scope}
+                call(hero, instruction, operands, given, operand_shape)
+                return None
+            op = self._columns.elemental.get(name) or op_of(
+                self._columns.plumbing, instruction, "the C backend"
+            )
+            result = call(op, instruction, operands, given, operand_shape)
+            return bound(result, scope) if isinstance(result, Element) else result
+
+        return walk(computation, arguments, run, order)
+
+
+def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
+    """All buffers in values, each followed by the buffer of its sizes."""
+    found: list[Buffer] = []
+    for value in values:
+        if isinstance(value, tuple):
+            found.extend(_with_sizes(value))
+        else:
+            found.extend((value,) if value.sizes is None else (value, value.sizes))
+    return found
+
+
+def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_reader(element, arrays, scope) for element in value)
+    if value.sizes is None:
+        return stored(arrays[value], value.shape)
+    sizes: list = []
+    for dimension, (bound_, dynamic) in enumerate(
+        zip(value.shape.dims, value.shape.dynamic, strict=True)
+    ):
+        load = Load(arrays[value.sizes], ix.constant(dimension))
+        size = ix.constant(bound_)
+        if dynamic:
+            size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound_))
+        sizes.append(size)
+    return stored(arrays[value], value.shape, tuple(sizes))
+
+
+def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:
+    waiting = iter(targets)
+    arrays, sizes = [], []
+    for output in outputs:
+        arrays.append(next(waiting))
+        sizes.append(next(waiting) if output.sizes is not None else None)
+    shapes = tuple(output.shape for output in outputs)
+    return Writer(scope, shapes, tuple(arrays), tuple(sizes))
+
+
+def _flattened(value: Value) -> list[Element]:
+    if isinstance(value, Element):
+        return [value]
+    return [element for part in value for element in _flattened(part)]
+
+
+def _divides(statement: Statement) -> bool:
+    """Whether a statement divides indices."""
+    match statement:
+        case Loop(_, _, _, body, _):
+            return any(map(_divides, body))
+        case If(condition, then, otherwise):
+            return ix.divisions(condition) or any(map(_divides, (*then, *otherwise)))
+        case Let(_, value):
+            return ix.divisions(value)
+        case Store(_, offset, value):
+            return ix.divisions(offset) or ix.divisions(value)
+        case _:
+            return False

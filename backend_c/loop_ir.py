@@ -1,0 +1,177 @@
+"""The loop IR: a small typed language of loops, lets and stores.
+
+    expression := Constant | Variable | Load | Apply(operation, expressions)
+    statement  := Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
+    kernel     := Kernel(parameters, body)
+
+Everything a kernel computes is one of these; :mod:`backend_c.render` prints them. An operation is a
+name of HLO's own (``add``, ``divide``, ``shift-left``) on operands of one type, ``convert`` and
+``bitcast``, or the name of an elementary function. Expressions of type INDEX are built by
+:mod:`backend_c.index`, which folds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo.types import ElementType
+
+INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
+# One step of an exact sum and its superaccumulator; see runtime/hlo_exact_sum.h.
+ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A block of elements that a kernel reads or writes, by its name in the kernel.
+
+    ``mutable`` arrays are written by the kernel that reads them: their loads stay where they are.
+    """
+
+    name: str
+    element_type: ElementType
+    elements: int
+    mutable: bool = False
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number of a type; floats of any width are exact Python floats."""
+
+    type: ElementType
+    value: bool | int | float | complex
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A named value; an INDEX one knows its bounds, both included."""
+
+    type: ElementType
+    name: str
+    low: int = -(2**63)
+    high: int = 2**63 - 1
+    mutable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    array: Array
+    offset: Expr
+
+    @property
+    def type(self) -> ElementType:
+        return self.array.element_type
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    operation: str
+    operands: tuple[Expr, ...]
+    type: ElementType
+
+
+Expr = Constant | Variable | Load | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of an element of an array, as an argument of a runtime function."""
+
+    array: Array
+    offset: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a mutable variable, as an argument of a runtime function."""
+
+    variable: Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Mutable:
+    """A variable that changes; without ``initial`` a runtime function sets it first."""
+
+    variable: Variable
+    initial: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    array: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    array: Array
+    offset: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """``for variable in 0 … extent-1``: ``parallel``, ``lanes`` (vectorised) or ``serial``.
+
+    ``sums`` are mutable float variables to which every iteration adds, in any order.
+    """
+
+    variable: Variable
+    extent: Expr
+    kind: str
+    body: tuple[Statement, ...]
+    sums: tuple[Variable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expr
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a runtime function for its effect."""
+
+    function: str
+    arguments: tuple[Expr | Pointer | Address, ...]
+
+
+Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A function of arrays: ``inputs`` are only read, ``outputs`` and ``scratch`` are written."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    scratch: tuple[Array, ...]
+    body: tuple[Statement, ...]
+    uses_seed: bool = False
+
+
+def operands(expression: Expr) -> tuple[Expr, ...]:
+    """The expressions directly inside one."""
+    match expression:
+        case Load(_, offset):
+            return (offset,)
+        case Apply(_, inner, _):
+            return inner
+        case _:
+            return ()
