@@ -1,0 +1,113 @@
+"""Compute equal things once: equal instructions, and equal computations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from operator import itemgetter
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.effects import effects
+from hlo.passes.rewriting import Rebuilt, each
+
+# Parameters are themselves; what a custom call computes is known to whoever registered it only,
+# and each of the others has a partner that is matched by identity.
+_NEVER = frozenset(
+    [
+        "parameter",
+        "custom-call",
+        "after-all",
+        "async-start",
+        "async-update",
+        "copy-start",
+        "all-gather-start",
+        "all-reduce-start",
+        "collective-permute-start",
+    ]
+)
+
+
+def common_subexpressions(module: Module) -> Module:
+    """Of instructions with equal opcode, shape, operands and attributes the first one stays."""
+    has_effects = effects(module)
+
+    def merged(computation: Computation) -> Computation:
+        rebuilt = Rebuilt(computation)
+        seen: dict[Hashable, str] = {}
+        for instruction in computation.instructions:
+            resolved = rebuilt.resolved(instruction)
+            if resolved.opcode in _NEVER or _is_elided(resolved) or has_effects(resolved):
+                rebuilt.add(resolved)
+                continue
+            first = seen.setdefault(_key(resolved, resolved.operands), resolved.name)
+            if first == resolved.name:
+                rebuilt.add(resolved)
+            else:
+                rebuilt.forward(resolved.name, first)
+        return rebuilt.done()
+
+    return each(module, merged)
+
+
+def merge_computations(module: Module) -> Module:
+    """Of computations that differ in names only, the first one stays."""
+    seen: dict[Hashable, str] = {}
+    same: dict[str, str] = {}
+    kept: list[Computation] = []
+    for computation in module.computations:
+        renamed = _with_callees(computation, lambda name: same.get(name, name))
+        first = seen.setdefault(_computation_key(renamed), computation.name)
+        if first == computation.name or computation.name == module.entry_name:
+            kept.append(renamed)
+        else:
+            same[computation.name] = first
+    return replace(module, computations=tuple(kept))
+
+
+def _is_elided(instruction: Instruction) -> bool:
+    literal = instruction.attributes.get("literal")
+    return isinstance(literal, Literal) and literal.is_elided
+
+
+def _key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
+    attributes = tuple(sorted(instruction.attributes.items(), key=itemgetter(0)))
+    return instruction.opcode, instruction.shape, operands, attributes
+
+
+def _computation_key(computation: Computation) -> Hashable:
+    """Equal for computations that differ in names only, also to a custom call."""
+    numbers = {i.name: n for n, i in enumerate(computation.instructions)}
+    keys = tuple(
+        (
+            _key(i, tuple(numbers[name] for name in i.operands)),
+            i.annotations.get("backend_config") if i.opcode == "custom-call" else None,
+            i.name if _is_elided(i) else None,
+        )
+        for i in computation.instructions
+    )
+    return keys, numbers[computation.root]
+
+
+def _with_callees(computation: Computation, rename: Callable[[str], str]) -> Computation:
+    instructions = tuple(
+        i._replace(attributes=_renamed(i.attributes, rename))
+        if i.attributes and not COMPUTATION_ATTRIBUTES.isdisjoint(i.attributes)
+        else i
+        for i in computation.instructions
+    )
+    return replace(computation, instructions=instructions)
+
+
+def _renamed(
+    attributes: Mapping[str, Attribute], rename: Callable[[str], str]
+) -> dict[str, Attribute]:
+    result: dict[str, Attribute] = {}
+    for name, value in attributes.items():
+        if name in COMPUTATION_ATTRIBUTES:
+            one = isinstance(value, str)
+            result[name] = rename(value) if one else tuple(map(rename, value))  # type: ignore[arg-type]
+        else:
+            result[name] = value
+    return result

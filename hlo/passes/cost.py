@@ -1,0 +1,29 @@
+"""What one element of each elemental instruction costs, in additions of its type.
+
+The numbers need to be right within a factor of two only: they tell apart what is free (an index),
+what memory traffic hides (a few operations), and what is worth storing.
+"""
+
+from __future__ import annotations
+
+_FUNCTION = 20  # an elementary function in exact mode: 20 to 40 operations in f64
+
+_ROWS: dict[int, str] = {
+    0: "constant iota broadcast reshape transpose reverse slice bitcast-convert real imag complex",
+    1: (
+        "abs add and ceil clamp compare convert dynamic-slice floor is-finite maximum minimum"
+        " multiply negate not or pad concatenate select shift-left shift-right-arithmetic"
+        " shift-right-logical sign subtract xor"
+    ),
+    2: "count-leading-zeros dynamic-update-slice mulhi popcnt round-nearest-afz round-nearest-even",
+    4: "gather reduce-precision stochastic-convert",
+    8: "divide remainder sqrt map",
+    _FUNCTION: (
+        "acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exponential exponential-minus-one"
+        " log log-plus-one logistic power rsqrt sine sinh tan tanh"
+    ),
+}
+
+# Opcode → cost. These are the elemental instructions: each element of the result is an expression
+# of elements of the operands.
+COST: dict[str, int] = {name: cost for cost, names in _ROWS.items() for name in names.split()}

@@ -1,0 +1,223 @@
+"""Decide what is computed together: all fusion decisions are made here, and nowhere else.
+
+Afterwards every computation that control flow reaches consists of parameters, constants, tuples
+and their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory,
+and fusions. A fusion has one result and at most one hero, which then is its root: a ``reduce``
+that reads computed elements, or a ``concatenate`` of many parts; without a hero it is a map.
+
+Instructions are taken from last to first. Each elemental one is either *absorbed* by the loops of
+all its users (computed there, on the fly) or *stored*: the root of a fusion of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.cost import COST
+from hlo.passes.fused_computation import fused_computation
+from hlo.passes.index_paths import LOOP, Paths, share
+from hlo.passes.rewriting import Names, array, reachable
+from hlo.types import ArrayShape
+
+# Computations of these are sequences of kernels, as the entry is; those of other instructions
+# (to_apply, select, …) are the insides of kernels.
+_CONTROL = frozenset(("while", "conditional", "call", "async-start"))
+
+# Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
+# C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
+MOST_OPERATIONS = 512
+
+# Storing an element and loading it again costs about as much as this many operations.
+STORED = 2
+
+# Recomputing so few operations in all costs less than another kernel.
+FEW = 64
+
+# An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
+# it is bound by memory anyway.
+CHEAP = 4
+
+# A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
+MOST_PARTS = 2
+
+_Uses = dict[str, dict[int, float]]  # root → path → how many elements it needs there
+
+
+def fusion(module: Module) -> Module:
+    names = Names(computation.name for computation in module.computations)
+    fused: list[Computation] = []
+    sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
+    for computation in module.computations:
+        if computation.name in sequences:
+            fused.extend(_fused(computation, names))
+        else:
+            fused.append(computation)
+    return replace(module, computations=tuple(fused))
+
+
+def _fused(computation: Computation, names: Names) -> list[Computation]:
+    """The computation with fusions, after the computations that these call."""
+    decisions = _Decisions(computation)
+    decisions.decide()
+    made: list[Computation] = []
+    kept: list[Instruction] = []
+    for instruction in computation.instructions:
+        if instruction.name in decisions.stored:
+            inside = decisions.inside(instruction)
+            if len(inside) == 1 and instruction.opcode == "reshape":
+                kept.append(instruction)  # of an array in memory: the same memory
+                continue
+            opcode = instruction.opcode.replace("-", "_")
+            callee, operands = fused_computation(
+                names.fresh(f"fused_{opcode}"), inside, decisions.by_name
+            )
+            made.append(callee)
+            attributes = {"kind": "kLoop", "calls": callee.name}
+            kept.append(
+                instruction._replace(opcode="fusion", operands=operands, attributes=attributes)
+            )
+        elif instruction.name not in decisions.absorbed or decisions.is_needed(instruction):
+            kept.append(instruction)
+    return [*made, replace(computation, instructions=tuple(kept))]
+
+
+def _is_static_array(shape: object) -> bool:
+    return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.dynamic
+
+
+class _Decisions:
+    """What becomes of each elemental instruction and reduction of a computation."""
+
+    def __init__(self, computation: Computation) -> None:
+        self._instructions = computation.instructions
+        self._root = computation.root
+        self.by_name = {i.name: i for i in computation.instructions}
+        self._position = {i.name: n for n, i in enumerate(computation.instructions)}
+        self._users: dict[str, list[tuple[Instruction, int]]] = defaultdict(list)
+        for instruction in computation.instructions:
+            for number, name in enumerate(instruction.operands):
+                self._users[name].append((instruction, number))
+        self._paths = Paths()
+        self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
+        self._weight = self._weights()
+        self._uses: dict[str, _Uses] = {}
+        self._operations: dict[str, int] = {}
+        self.absorbed: set[str] = set()
+        self.stored: set[str] = set()
+
+    def _is_fusible(self, instruction: Instruction) -> bool:
+        """Arrays of bounded size stay in kernels of one instruction each."""
+        if instruction.opcode not in COST and instruction.opcode != "reduce":
+            return False
+        shapes = [instruction.shape, *(self.by_name[o].shape for o in instruction.operands)]
+        if instruction.opcode == "reduce":
+            shapes = shapes[1:]  # several results are a tuple
+        if not all(map(_is_static_array, shapes)):
+            return False
+        return instruction.opcode != "constant" or array(instruction.shape).rank == 0
+
+    def _is_root(self, instruction: Instruction) -> bool:
+        """Whether the instruction is a hero that is always the root of a fusion."""
+        many = instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS
+        return many or instruction.opcode == "reduce"
+
+    def _weights(self) -> dict[str, float]:
+        """At most how many operations an element takes if all its operands are absorbed."""
+        weights: dict[str, float] = {}
+        for instruction in self._instructions:
+            if instruction.name in self._fusible and not self._is_root(instruction):
+                single = array(instruction.shape).elements == 1
+                inner = sum(
+                    weights.get(name, 0.0)
+                    for name in set(instruction.operands)
+                    if single or array(self.by_name[name].shape).elements != 1
+                )
+                weights[instruction.name] = min(1e9, COST[instruction.opcode] + inner)
+        return weights
+
+    def decide(self) -> None:
+        for instruction in reversed(self._instructions):
+            if instruction.name in self._fusible:
+                if self._is_root(instruction):
+                    self._store(instruction, {})
+                else:
+                    self._decide(instruction)
+
+    def _decide(self, instruction: Instruction) -> None:
+        uses = self._uses_of(instruction)
+        if instruction.opcode == "constant":
+            self._absorb(instruction, uses)
+        elif self.is_needed(instruction):
+            # What is no more than an index of something smaller is cheaper to repeat than to load.
+            repeated = instruction.opcode in ("broadcast", "iota") and self._fits(instruction, uses)
+            repeated = repeated and self._weight[instruction.name] == 0
+            if repeated:
+                self._absorb(instruction, uses)
+            self._store(instruction, uses if repeated else {})
+        elif self._fits(instruction, uses) and self._is_worth_repeating(instruction, uses):
+            self._absorb(instruction, uses)
+        else:
+            self._store(instruction, {})
+
+    def is_needed(self, instruction: Instruction) -> bool:
+        """Whether something other than a fusion needs the instruction's result."""
+        users = self._users[instruction.name]
+        outside = any(user.name not in self._fusible for user, _ in users)
+        return outside or not users or instruction.name == self._root
+
+    def _uses_of(self, instruction: Instruction) -> _Uses:
+        """Where the loops of the instruction's users need its elements."""
+        found: _Uses = {}
+        shape = array(instruction.shape)
+        for user, number in self._users[instruction.name]:
+            if user.name not in self._fusible:
+                continue
+            part = 1.0 if user.opcode == "reduce" else share(user, number, shape)
+            for root, paths in self._uses[user.name].items():
+                mine = found.setdefault(root, {})
+                for path, elements in paths.items():
+                    here = self._paths.through(user, number, shape, path)
+                    wanted = 1.0 if shape.elements == 1 else elements * part
+                    mine[here] = max(mine.get(here, 0.0), wanted)
+        return found
+
+    def _fits(self, instruction: Instruction, uses: _Uses) -> bool:
+        each = max(1, COST[instruction.opcode])
+        return all(
+            self._operations[root] + len(paths) * each <= MOST_OPERATIONS
+            for root, paths in uses.items()
+        )
+
+    def _is_worth_repeating(self, instruction: Instruction, uses: _Uses) -> bool:
+        """Whether computing elements where they are used beats storing them once."""
+        elements = array(instruction.shape).elements
+        weight = self._weight[instruction.name]
+        if weight <= CHEAP and sum(map(len, uses.values())) == 1:
+            return True
+        computed = sum(sum(paths.values()) for paths in uses.values())
+        return (computed - elements) * weight <= max(FEW, STORED * elements)
+
+    def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
+        self.absorbed.add(instruction.name)
+        self._uses[instruction.name] = uses
+        for root, paths in uses.items():
+            self._operations[root] += len(paths) * max(1, COST[instruction.opcode])
+
+    def _store(self, instruction: Instruction, uses: _Uses) -> None:
+        shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
+        elements = array(shape.shape if shape else instruction.shape).elements
+        self.stored.add(instruction.name)
+        self._uses[instruction.name] = {**uses, instruction.name: {LOOP: float(elements)}}
+        self._operations[instruction.name] = COST.get(instruction.opcode, 1)
+
+    def inside(self, root: Instruction) -> list[Instruction]:
+        """The instructions that a stored one is computed by, itself last."""
+        found, todo = {root.name}, [root]
+        while todo:
+            for name in todo.pop().operands:
+                if name in self.absorbed and name not in found:
+                    found.add(name)
+                    todo.append(self.by_name[name])
+        return [self.by_name[name] for name in sorted(found, key=self._position.__getitem__)]

@@ -1,0 +1,66 @@
+"""At how many different indices a fused loop needs an instruction's elements.
+
+A *path* is how an index of an instruction comes from the loop's: through which slices, broadcasts
+and so on. Two readers on one path read the same element, which is computed once; each other path
+is another copy of the instruction, and of all that it absorbed, in the generated code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from hlo.module import Instruction
+from hlo.passes.rewriting import array, integer
+from hlo.types import ArrayShape
+
+SCALAR = 0  # the only index of an array of one element
+LOOP = 1  # the loop's own index
+
+# Opcode → whether its operand by number is read at another index than the result's.
+_ALL = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate")
+_MOVED: dict[str, range] = {
+    **{opcode: range(1 << 31) for opcode in _ALL},
+    "bitcast-convert": range(1),
+    "dynamic-slice": range(1),
+    "dynamic-update-slice": range(1, 2),
+    "gather": range(2),
+}
+
+
+class Paths:
+    """Numbers for paths; equal numbers are equal paths."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+
+    def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
+        """The path of an operand's elements, where the instruction's are needed on ``path``."""
+        if operand.elements == 1:
+            return SCALAR
+        if number not in _MOVED.get(instruction.opcode, ()):
+            return path
+        how = (
+            instruction.opcode,
+            number,
+            tuple(instruction.attributes.items()),
+            instruction.operands[1:] if instruction.opcode in ("dynamic-slice", "gather") else (),
+            operand.dims,
+            array(instruction.shape).dims,
+            path,
+        )
+        return self._numbers.setdefault(how, len(self._numbers) + LOOP + 1)
+
+
+def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
+    """How many elements of an operand one element of the result needs on average."""
+    result = array(instruction.shape).elements
+    if operand.elements == 1 or not result:
+        return 1.0
+    match instruction.opcode, number:
+        case ("concatenate", _) | ("pad", 0) | ("dynamic-update-slice", 1):
+            return min(1.0, operand.elements / result)
+        case ("gather", 1):
+            dimension = integer(instruction, "index_vector_dim")
+            return float((*operand.dims, 1)[dimension])
+        case _:
+            return 1.0

@@ -1,0 +1,96 @@
+"""Replace every ``call`` and ``fusion`` by the instructions of the computation it calls."""
+
+from __future__ import annotations
+
+from hlo.errors import Unsupported
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Names, each, integer
+from hlo.walk import called
+
+_INLINED = ("call", "fusion")
+
+# Calls can double a program at every level of nesting; the largest real one known has 2 million
+# instructions in all.
+MOST_INSTRUCTIONS = 1 << 22
+
+
+def inline(module: Module) -> Module:
+    """No ``call`` and no ``fusion`` is left; their instructions are named ``callee.name``.
+
+    Annotations that order instructions by name (control-predecessors) are dropped: names change.
+    Unsupported if the result would have more than ``MOST_INSTRUCTIONS`` in one computation.
+    """
+    _check_size(module)
+    done: dict[str, Computation] = {}
+    made: set[str] = set()  # names that inlining gave: they are not prefixed again
+
+    def inlined(computation: Computation) -> Computation:
+        body = _Body(computation, done, made)
+        for instruction in computation.instructions:
+            body.take(instruction)
+        done[computation.name] = body.done()
+        return done[computation.name]
+
+    return each(module, inlined)
+
+
+def _check_size(module: Module) -> None:
+    sizes: dict[str, int] = {}
+    for computation in module.computations:
+        size = 0
+        for instruction in computation.instructions:
+            inner = called(instruction) if instruction.opcode in _INLINED else ()
+            size += sum(sizes[name] for name in inner) if inner else 1
+        if size > MOST_INSTRUCTIONS:
+            raise Unsupported(
+                f"%{computation.name} has {size} instructions once its calls are inlined;"
+                f" at most {MOST_INSTRUCTIONS} are taken"
+            )
+        sizes[computation.name] = size
+
+
+class _Body:
+    """The instructions of one computation while calls in it are inlined."""
+
+    def __init__(
+        self, computation: Computation, done: dict[str, Computation], made: set[str]
+    ) -> None:
+        self._computation, self._done, self._made = computation, done, made
+        self._names = Names(i.name for i in computation.instructions)
+        self._instructions: list[Instruction] = []
+        self._replaced: dict[str, str] = {}
+
+    def take(self, instruction: Instruction) -> None:
+        operands = tuple(self._replaced.get(name, name) for name in instruction.operands)
+        if instruction.opcode in _INLINED:
+            (callee,) = called(instruction)
+            self._replaced[instruction.name] = self._splice(self._done[callee], operands)
+        else:
+            self._add(instruction, instruction.name, operands)
+
+    def _add(self, instruction: Instruction, name: str, operands: tuple[str, ...]) -> None:
+        annotations = instruction.annotations
+        if "control-predecessors" in annotations:
+            kept = {k: v for k, v in annotations.items() if k != "control-predecessors"}
+            instruction = instruction._replace(annotations=kept)
+        self._instructions.append(instruction._replace(name=name, operands=operands))
+
+    def _splice(self, callee: Computation, arguments: tuple[str, ...]) -> str:
+        """Add the callee's instructions; the name of its result."""
+        renamed: dict[str, str] = {}
+        for instruction in callee.instructions:
+            if instruction.opcode == "parameter":
+                renamed[instruction.name] = arguments[integer(instruction, "parameter_number")]
+                continue
+            old = instruction.name
+            name = self._names.fresh(old if old in self._made else f"{callee.name}.{old}")
+            self._made.add(name)
+            renamed[old] = name
+            self._add(instruction, name, tuple(renamed[o] for o in instruction.operands))
+        return renamed[callee.root]
+
+    def done(self) -> Computation:
+        root = self._replaced.get(self._computation.root, self._computation.root)
+        return Computation(
+            self._computation.name, tuple(self._instructions), root, self._computation.annotations
+        )

@@ -1,0 +1,48 @@
+"""What a rule of :mod:`hlo.passes.simplify` may ask about the values before an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from hlo.literal import Literal
+from hlo.module import Instruction
+from hlo.passes.rewriting import array
+from hlo.types import ArrayShape, Shape
+
+Answer = Instruction | str | None
+
+
+class Known:
+    """The instructions before the one at hand, already simplified, by name."""
+
+    def __init__(self, definitions: Mapping[str, Instruction]) -> None:
+        self._definitions = definitions
+
+    def operand(self, instruction: Instruction, number: int = 0) -> Instruction:
+        return self._definitions[instruction.operands[number]]
+
+    def shape(self, instruction: Instruction, number: int = 0) -> Shape:
+        return self._definitions[instruction.operands[number]].shape
+
+    def array(self, instruction: Instruction, number: int = 0) -> ArrayShape:
+        return array(self.shape(instruction, number))
+
+    def is_static(self, instruction: Instruction) -> bool:
+        """Whether neither the result nor an operand has bounded dimensions."""
+        shapes = [instruction.shape, *(self._definitions[o].shape for o in instruction.operands)]
+        return not any(isinstance(shape, ArrayShape) and shape.dynamic for shape in shapes)
+
+    def splat(self, name: str) -> np.generic | None:
+        """The number of which every element is, where a constant shows it."""
+        definition = self._definitions[name]
+        if definition.opcode == "broadcast":
+            definition = self._definitions[definition.operands[0]]
+        literal = definition.attributes.get("literal")
+        if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
+            return None
+        return literal.value.reshape(-1)[0] if literal.value.size == 1 else None
+
+
+Rule = Callable[[Known, Instruction], Answer]

@@ -1,0 +1,118 @@
+"""Remove layouts: from here on an array is its elements in row-major order.
+
+Only ``bitcast`` depends on layouts (it reads the elements in the order in which the operand's
+layout stores them, and stores them in that of the result's); it becomes a transpose to that order,
+a reshape, and a transpose back. ``copy`` does nothing but change a layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlo.attributes import Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Rebuilt, array, each
+from hlo.types import ArrayShape, ElementType, Shape, without_layout
+
+
+def layouts(module: Module) -> Module:
+    """No shape has a layout, and there is no ``bitcast`` and no ``copy`` left."""
+    attributes = {k: v for k, v in module.attributes.items() if k != "entry_computation_layout"}
+    return each(replace(module, attributes=attributes), _without_layouts)
+
+
+def _without_layouts(computation: Computation) -> Computation:
+    rebuilt = Rebuilt(computation)
+    shapes = {i.name: i.shape for i in computation.instructions}
+    for instruction in computation.instructions:
+        resolved = rebuilt.resolved(instruction)
+        if instruction.opcode == "copy":
+            rebuilt.forward(instruction.name, resolved.operands[0])
+        elif instruction.opcode == "bitcast":
+            source = array(shapes[instruction.operands[0]])
+            result = _Steps(rebuilt, resolved).bitcast(source, array(instruction.shape))
+            rebuilt.forward(instruction.name, result)
+        else:
+            rebuilt.add(_stripped(resolved))
+    return rebuilt.done()
+
+
+def _stripped(instruction: Instruction) -> Instruction:
+    shape: Shape = without_layout(instruction.shape)
+    if shape is instruction.shape:
+        return instruction
+    literal = instruction.attributes.get("literal")
+    if isinstance(literal, Literal):
+        attributes = {**instruction.attributes, "literal": _stripped_literal(literal)}
+        return instruction._replace(shape=shape, attributes=attributes)
+    return instruction._replace(shape=shape)
+
+
+def _stripped_literal(literal: Literal) -> Literal:
+    value = literal.value
+    if isinstance(value, tuple):
+        value = tuple(map(_stripped_literal, value))
+    return Literal(without_layout(literal.shape), value)
+
+
+def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
+    if shape.layout is None:
+        return tuple(range(shape.rank))
+    return tuple(reversed(shape.layout.minor_to_major))
+
+
+class _Steps:
+    """Row-major instructions that do what one bitcast does; each step names its result."""
+
+    def __init__(self, rebuilt: Rebuilt, instruction: Instruction) -> None:
+        self._rebuilt, self._instruction = rebuilt, instruction
+        self._name = instruction.operands[0]
+
+    def bitcast(self, source: ArrayShape, target: ArrayShape) -> str:
+        stored = _major_to_minor(target)
+        shape = self._transposed(source, _major_to_minor(source))
+        in_memory = _permuted(target, stored)
+        shape = self._converted(shape, in_memory)
+        shape = self._reshaped(shape, in_memory)
+        back = tuple(stored.index(dimension) for dimension in range(target.rank))
+        self._transposed(shape, back)
+        return self._name
+
+    def _add(self, opcode: str, shape: ArrayShape, attributes: dict[str, Attribute]) -> ArrayShape:
+        name = self._rebuilt.names.fresh(f"{self._instruction.name}.{opcode}")
+        self._name = self._rebuilt.add(
+            Instruction(
+                name, shape, opcode, (self._name,), attributes, self._instruction.annotations
+            )
+        )
+        return shape
+
+    def _transposed(self, shape: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
+        if dimensions == tuple(range(shape.rank)):
+            return array(without_layout(shape))
+        return self._add("transpose", _permuted(shape, dimensions), {"dimensions": dimensions})
+
+    def _reshaped(self, shape: ArrayShape, target: ArrayShape) -> ArrayShape:
+        return target if shape == target else self._add("reshape", target, {})
+
+    def _converted(self, shape: ArrayShape, target: ArrayShape) -> ArrayShape:
+        """The same bits as elements of the target's type; a wider type joins the minor ones."""
+        element_type: ElementType = target.element_type
+        if element_type is shape.element_type:
+            return shape
+        ratio = shape.element_type.bits // element_type.bits
+        if ratio >= 1:
+            dims = shape.dims if ratio == 1 else (*shape.dims, ratio)
+            shape = replace(shape, element_type=element_type, dims=dims)
+            return self._add("bitcast-convert", shape, {})
+        parts = element_type.bits // shape.element_type.bits
+        self._reshaped(shape, ArrayShape(shape.element_type, (*target.dims, parts)))
+        return self._add("bitcast-convert", target, {})
+
+
+def _permuted(shape: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
+    """The row-major shape of a transpose."""
+    dims = tuple(shape.dims[d] for d in dimensions)
+    dynamic = tuple(shape.dynamic[d] for d in dimensions) if shape.dynamic else ()
+    return ArrayShape(shape.element_type, dims, dynamic)

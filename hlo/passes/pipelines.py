@@ -1,0 +1,49 @@
+"""The passes by name, and the pipelines: lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hlo.module import Module
+from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
+from hlo.passes.dead_code import dead_code
+from hlo.passes.fusion import fusion
+from hlo.passes.inline import inline
+from hlo.passes.layouts import layouts
+from hlo.passes.simplify import simplify
+
+PASSES: dict[str, Callable[[Module], Module]] = {
+    "inline": inline,
+    "layouts": layouts,
+    "merge_computations": merge_computations,
+    "simplify": simplify,
+    "common_subexpressions": common_subexpressions,
+    "dead_code": dead_code,
+    "fusion": fusion,
+}
+
+PIPELINES: dict[str, tuple[str, ...]] = {
+    "backend_c": (
+        "inline",
+        "layouts",
+        "merge_computations",
+        "simplify",
+        "common_subexpressions",
+        "simplify",  # equal operands show more
+        "dead_code",
+        "fusion",
+        "merge_computations",
+        "dead_code",
+    ),
+}
+
+
+def run(
+    module: Module, pipeline: str, after: Callable[[str, Module], None] | None = None
+) -> Module:
+    """The module after the passes of a pipeline; ``after`` sees what each one made of it."""
+    for name in PIPELINES[pipeline]:
+        module = PASSES[name](module)
+        if after is not None:
+            after(name, module)
+    return module
