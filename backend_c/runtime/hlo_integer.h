@@ -16,7 +16,7 @@
 /* ---- per storage width: T signed or unsigned, U the unsigned of its size, W where products of
  * U do not become signed int. `bits` is the type's width, less than the storage's for s4 … ---- */
 
-#define HLO_MASK(U, bits) ((U)(~(U)0 >> (8 * sizeof(U) - (bits))))
+#define HLO_MASK(U, bits) ((U)((U) ~(U)0 >> (8 * sizeof(U) - (bits))))
 
 #define HLO_WRAP_SIGNED(name, T, U, bits)                                    \
     HLO_FUNCTION T hlo_wrap_##name(uint64_t x) {                             \
@@ -101,9 +101,9 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
 }
 
 /* ---- division: x / 0 = -1 (all ones), x % 0 = x, MIN / -1 = MIN, MIN % -1 = 0 ----
- * In Q, a float type: |lhs|, |rhs| < 2^p with 2p <= the precision of Q, or 2^32 in f64. A quotient
- * that is no integer lies at least 1 / |rhs| from one, more than its rounding error, so truncation
- * gives the integer quotient.
+ * In Q, a float type: |lhs / rhs| is rounded by less than |lhs / rhs| 2^-p, p the bits of Q, which
+ * is less than 1 / |rhs| as long as |lhs| < 2^p; and a quotient that is no integer is at least
+ * 1 / |rhs| away from one. So truncation gives the integer quotient.
  */
 #if !defined(__CUDACC__) && (defined(__SSE2__) || defined(__aarch64__))
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((Q)(lhs) / (Q)(rhs)))
@@ -166,12 +166,87 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
         return hlo_wrap_##name((uint64_t)((P)lhs * (P)rhs) >> (bits));            \
     }
 
-/* ---- from floats ---- `limit` = 2^(bits - 1) or 2^bits: the first value too large. */
-#define HLO_FROM_FLOAT(name, T, I, lowest, limit, F, f)                    \
-    HLO_FUNCTION T hlo_##name##_from_##f(F x) {                            \
-        const F least = (F)(lowest);                                       \
-        const T whole = (T)(I)(x > least && x < (F)(limit) ? x : (F)0);    \
-        const T high = (T)(I)((F)(limit) / 2 - 1 + (F)(limit) / 2);        \
-        return x >= (F)(limit) ? high : x <= least ? (T)(I)least : whole;  \
+/* ---- from floats ---- `limit` = max + 1, a power of two; I converts without saturating. */
+#define HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, F, f)             \
+    HLO_FUNCTION T hlo_##name##_from_##f(F x) {                              \
+        const F least = (F)(lowest);                                         \
+        const T whole = (T)(I)(x > least && x < (F)(limit) ? x : (F)0);      \
+        const T outside = x >= (F)(limit) ? (T)(highest) : (T)(lowest);      \
+        return x >= (F)(limit) || x <= least ? outside : whole;              \
     }
 
+#define HLO_SIGNED(name, T, U, W, Q, I, bits, lowest, highest, limit, WRAP) \
+    WRAP(name, T, U, bits)                                                     \
+    HLO_ARITHMETIC(name, T, U, W, bits)                                        \
+    HLO_SHIFT_ARITHMETIC(name, T, U, W, bits)                                  \
+    HLO_DIVIDE_SIGNED(name, T, U, W, bits, Q)                                  \
+    HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, float, f32)             \
+    HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, double, f64)
+
+#define HLO_UNSIGNED(name, T, W, Q, I, bits, highest, limit, WRAP) \
+    WRAP(name, T, T, bits)                                            \
+    HLO_ARITHMETIC(name, T, T, W, bits)                               \
+    HLO_SHIFT_ARITHMETIC(name, T, T, W, bits)                         \
+    HLO_DIVIDE_UNSIGNED(name, T, T, W, bits, Q)                       \
+    HLO_FROM_FLOAT(name, T, I, 0, highest, limit, float, f32)         \
+    HLO_FROM_FLOAT(name, T, I, 0, highest, limit, double, f64)
+
+/* name, T, U, W, Q, I, bits, lowest, highest, limit (without U and lowest if unsigned) */
+HLO_SIGNED(s1, int8_t, uint8_t, uint32_t, float, int32_t, 1, -1, 0, 1, HLO_WRAP_SIGNED)
+HLO_SIGNED(s2, int8_t, uint8_t, uint32_t, float, int32_t, 2, -2, 1, 2, HLO_WRAP_SIGNED)
+HLO_SIGNED(s4, int8_t, uint8_t, uint32_t, float, int32_t, 4, -8, 7, 8, HLO_WRAP_SIGNED)
+HLO_SIGNED(s8, int8_t, uint8_t, uint32_t, float, int32_t, 8, INT8_MIN, INT8_MAX, 128,
+           HLO_WRAP_CAST)
+HLO_SIGNED(s16, int16_t, uint16_t, uint32_t, float, int32_t, 16, INT16_MIN, INT16_MAX,
+           32768, HLO_WRAP_CAST)
+HLO_SIGNED(s32, int32_t, uint32_t, uint32_t, double, int32_t, 32, INT32_MIN, INT32_MAX,
+           2147483648.0, HLO_WRAP_CAST)
+HLO_SIGNED(s64, int64_t, uint64_t, uint64_t, int64_t, int64_t, 64, INT64_MIN, INT64_MAX,
+           9223372036854775808.0, HLO_WRAP_CAST)
+HLO_UNSIGNED(u1, uint8_t, uint32_t, float, int32_t, 1, 1, 2, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u2, uint8_t, uint32_t, float, int32_t, 2, 3, 4, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u4, uint8_t, uint32_t, float, int32_t, 4, 15, 16, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u8, uint8_t, uint32_t, float, int32_t, 8, UINT8_MAX, 256, HLO_WRAP_CAST)
+HLO_UNSIGNED(u16, uint16_t, uint32_t, float, int32_t, 16, UINT16_MAX, 65536,
+             HLO_WRAP_CAST)
+HLO_UNSIGNED(u32, uint32_t, uint32_t, double, uint32_t, 32, UINT32_MAX, 4294967296.0,
+             HLO_WRAP_CAST)
+HLO_UNSIGNED(u64, uint64_t, uint64_t, uint64_t, uint64_t, 64, UINT64_MAX,
+             18446744073709551616.0, HLO_WRAP_CAST)
+
+HLO_MULHI(s1, int8_t, int32_t, 1)
+HLO_MULHI(s2, int8_t, int32_t, 2)
+HLO_MULHI(s4, int8_t, int32_t, 4)
+HLO_MULHI(s8, int8_t, int32_t, 8)
+HLO_MULHI(s16, int16_t, int32_t, 16)
+HLO_MULHI(s32, int32_t, int64_t, 32)
+HLO_MULHI(u1, uint8_t, uint32_t, 1)
+HLO_MULHI(u2, uint8_t, uint32_t, 2)
+HLO_MULHI(u4, uint8_t, uint32_t, 4)
+HLO_MULHI(u8, uint8_t, uint32_t, 8)
+HLO_MULHI(u16, uint16_t, uint32_t, 16)
+HLO_MULHI(u32, uint32_t, uint64_t, 32)
+
+HLO_FUNCTION uint64_t hlo_mulhi_u64(uint64_t lhs, uint64_t rhs) {
+    return hlo_high_product(lhs, rhs);
+}
+
+HLO_FUNCTION int64_t hlo_mulhi_s64(int64_t lhs, int64_t rhs) {
+    const uint64_t high = hlo_high_product((uint64_t)lhs, (uint64_t)rhs);
+    return (int64_t)(high - (lhs < 0 ? (uint64_t)rhs : 0u) - (rhs < 0 ? (uint64_t)lhs : 0u));
+}
+
+/* ---- to narrow floats ---- A double that rounds to any type of at most 40 bits precision as the
+ * integer would: truncated, with the last bit set if anything was cut off (round to odd). */
+HLO_FUNCTION double hlo_f64_from_u64_to_odd(uint64_t x) {
+    const uint64_t low = x & 0x7ffu;
+    const uint64_t high = (x & ~(uint64_t)0x7ffu) | (low != 0 ? (uint64_t)0x800u : 0u);
+    return x < (uint64_t)1 << 53 ? (double)x : (double)high;
+}
+
+HLO_FUNCTION double hlo_f64_from_s64_to_odd(int64_t x) {
+    const double magnitude = hlo_f64_from_u64_to_odd(x < 0 ? 0u - (uint64_t)x : (uint64_t)x);
+    return x < 0 ? -magnitude : magnitude;
+}
+
+#endif
