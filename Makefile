@@ -1,0 +1,55 @@
+# make demo    check a few real programs: interpreter against C, bit by bit
+# make test    everything that CI runs
+# make check   ruff and mypy only
+# make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
+#
+# Needs python3 (3.11 or newer) with venv, and a C compiler for everything about C.
+
+PYTHON ?= python3
+BIN := .venv/bin
+COMPILER := $(shell for c in "$(HLO_CC)" gcc clang cc; do \
+	command -v "$$c" >/dev/null 2>&1 && { echo "$$c"; break; }; done)
+WITHOUT_C := $(if $(COMPILER),,--no-c)
+
+.PHONY: demo test check prove compiler
+
+demo: .venv/installed compiler
+	$(BIN)/hlo check $(WITHOUT_C) examples
+
+test: .venv/installed-for-tests compiler
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2
+
+check: .venv/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+prove: .venv/installed-for-tests
+	$(BIN)/python -m prove $(FUNCTION)
+
+compiler:
+	@if [ -z "$(COMPILER)" ]; then \
+		echo "No C compiler found (HLO_CC, gcc, clang, cc): everything about C is left out."; \
+		echo "To check it too: apt install gcc"; \
+	fi
+
+.venv/installed: .venv/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+.venv/installed-for-tests: .venv/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[test,xla,dev]'
+	@touch $@ .venv/installed
+
+.venv/pip:
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "$(PYTHON) is missing: apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; choose one with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "Python's venv is missing: apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@

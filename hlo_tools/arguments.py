@@ -1,0 +1,210 @@
+"""Arguments for a program: drawn from a seed by their shapes, by a recipe, or read from a file.
+
+A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]}}``. One argument is
+
+    ["normal", shape, dtype, scale]         standard normal in f32, times scale
+    ["uniform", shape, dtype, low, high]    uniform in f32
+    ["randint", shape, dtype, low, high]    integers, high excluded
+    ["full", shape, dtype, value]
+
+drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype. ``outputs`` has the
+sum and the sum of magnitudes of each result, as another compiler computed them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, leaves
+from hlo_tools.source import program_name
+
+Array = np.ndarray
+Value = Array | tuple["Value", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a recipe says of one output."""
+
+    sum: float
+    abs_sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    where: str
+    seed: int
+    arguments: tuple[Sequence[object], ...]
+    outputs: tuple[Sums, ...] = ()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--seed, --args, --recipe: where arguments come from."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--seed", type=int, default=0, help="draw them by their shapes (default: 0)"
+    )
+    source.add_argument("--args", type=Path, metavar="FILE.npz", help="arrays by name or in order")
+    source.add_argument(
+        "--recipe",
+        metavar="FILE.json[:NAME]",
+        help="recipes for programs; NAME is the program's file name up to the first dot",
+    )
+
+
+def given(module: Module, path: Path, options: argparse.Namespace) -> tuple[Value, ...]:
+    """The arguments that the options of :func:`add_options` ask for."""
+    if options.args is not None:
+        return from_archive(module, options.args)
+    recipe = find_recipe(path, options.recipe)
+    return from_recipe(module, recipe) if recipe else from_seed(module, options.seed)
+
+
+def find_recipe(path: Path, named: str | None) -> Recipe | None:
+    """The recipe for the program in a file; ``named`` is ``FILE.json`` or ``FILE.json:NAME``."""
+    if named is None:
+        return None
+    file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")
+    name = name or program_name(path)
+    try:
+        recipes = json.loads(Path(file).read_text())
+    except json.JSONDecodeError as error:
+        raise ArgumentError(f"{file}:{error.lineno}:{error.colno}: {error.msg}") from error
+    if not isinstance(recipes, dict) or name not in recipes:
+        raise ArgumentError(f"{file}: no recipe for '{name}'")
+    return _recipe(f"{file}: {name}", recipes[name])
+
+
+def _recipe(where: str, entry: object) -> Recipe:
+    try:
+        fields = cast("dict[str, object]", entry)
+        outputs = cast("list[dict[str, float]]", fields.get("outputs", []))
+        sums = tuple(Sums(float(o["sum"]), float(o["abs_sum"])) for o in outputs)
+        arguments = tuple(cast("list[Sequence[object]]", fields["arguments"]))
+        return Recipe(where, int(cast(int, fields["seed"])), arguments, sums)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArgumentError(f"{where}: not a recipe: {error!r}") from error
+
+
+def _normal(rng: np.random.Generator, dims: tuple[int, ...], scale: float) -> Array:
+    return rng.standard_normal(dims, dtype=np.float32) * scale
+
+
+def _uniform(rng: np.random.Generator, dims: tuple[int, ...], low: float, high: float) -> Array:
+    return rng.random(dims, dtype=np.float32) * (high - low) + low
+
+
+def _randint(rng: np.random.Generator, dims: tuple[int, ...], low: int, high: int) -> Array:
+    return np.asarray(rng.integers(low, high, dims))
+
+
+def _full(rng: np.random.Generator, dims: tuple[int, ...], value: float) -> Array:
+    return np.full(dims, value)
+
+
+_DRAWN: dict[str, Callable[..., Array]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "randint": _randint,
+    "full": _full,
+}
+
+
+def from_recipe(module: Module, recipe: Recipe) -> tuple[Array, ...]:
+    """Draw all arguments; a program with fewer parameters takes those that match, in order."""
+    rng = np.random.default_rng(recipe.seed)
+    try:
+        drawn = [
+            np.asarray(
+                _DRAWN[cast(str, kind)](rng, tuple(cast("list[int]", dims)), *numbers)
+            ).astype(np.dtype(cast(str, dtype)))
+            for kind, dims, dtype, *numbers in recipe.arguments
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(f"{recipe.where}: not a recipe: {error!r}") from error
+    wanted = [p.shape for p in module.entry.parameters]
+    return _matched(drawn, wanted, recipe.where) if len(drawn) > len(wanted) else tuple(drawn)
+
+
+def _matched(drawn: list[Array], wanted: list[Shape], where: str) -> tuple[Array, ...]:
+    """A frontend drops parameters that nothing uses: take the next one that fits, for each."""
+    found: list[Array] = []
+    rest = iter(drawn)
+    for shape in wanted:
+        fitting = (a for a in rest if isinstance(shape, ArrayShape) and _fits(a, shape))
+        array = next(fitting, None)
+        if array is None:
+            raise ArgumentError(f"{where}: no argument is left for a parameter {shape}")
+        found.append(array)
+    return tuple(found)
+
+
+def _fits(array: Array, shape: ArrayShape) -> bool:
+    return array.shape == shape.dims and element_type_of(array.dtype) is shape.element_type
+
+
+def from_seed(module: Module, seed: int) -> tuple[Value, ...]:
+    """Standard normal floats; integers from 0 to 7, which are in bounds of most things."""
+    shapes = [p.shape for p in module.entry.parameters]
+    needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise ArgumentError(
+            f"the arguments of {module.name} take {needed} bytes; this machine has {there}"
+        )
+    rng = np.random.default_rng(seed)
+    return tuple(_drawn(rng, shape) for shape in shapes)
+
+
+def _bytes(shape: ArrayShape) -> int:
+    return shape.elements * (shape.element_type.numpy.itemsize if shape.element_type.dtype else 0)
+
+
+def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(_drawn(rng, element) for element in shape.elements)
+    element_type = shape.element_type
+    if not element_type.is_array:
+        raise ArgumentError(f"a parameter of type {element_type} cannot be drawn")
+    if element_type.is_float:
+        return np.asarray(_normal(rng, shape.dims, 1.0)).astype(element_type.numpy)
+    if element_type.is_complex:
+        parts = _normal(rng, shape.dims, 1.0) + 1j * _normal(rng, shape.dims, 1.0)
+        return np.asarray(parts).astype(element_type.numpy)
+    most = 1 if element_type.kind == "pred" else min(7, (1 << (element_type.bits - 1)) - 1)
+    return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
+
+
+def from_archive(module: Module, path: Path) -> tuple[Array, ...]:
+    """Arrays of an ``.npz``: by the parameters' names if it has them all, else in its order."""
+    try:
+        with np.load(path) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError) as error:
+        raise ArgumentError(f"{path}: not a file of arrays (.npz): {error}") from error
+    parameters = module.entry.parameters
+    if all(p.name in arrays for p in parameters):
+        chosen = [arrays[p.name] for p in parameters]
+    else:
+        chosen = list(arrays.values())
+    shapes = [p.shape for p in parameters]
+    typed = [_typed(a, s) for a, s in zip(chosen, shapes)]
+    return (*typed, *chosen[len(typed) :])
+
+
+def _typed(array: Array, shape: Shape) -> Array:
+    """NumPy stores types it does not know (bf16, …) as bytes: give them their type again."""
+    if array.dtype.kind != "V" or not isinstance(shape, ArrayShape):
+        return array
+    dtype = shape.element_type.dtype
+    return array if dtype is None or dtype.itemsize != array.dtype.itemsize else array.view(dtype)

@@ -1,0 +1,146 @@
+"""hlo check: the interpreter and the C backend on programs, compared bit by bit.
+
+Each argument is a file of HLO text or a directory of them (*.hlo, *.txt). A directory's
+arguments.json, if it has one, is the recipe for the programs in it: their arguments, and the sums
+that their outputs have elsewhere. Otherwise arguments are drawn from the seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from hlo_tools import arguments
+from hlo_tools.measured import Job, Row, measured
+from hlo_tools.same import compared
+from hlo_tools.source import program_name, programs
+
+_HEADS = ("instructions", "parse", "interp", "compile", "C", "memory")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR")
+    arguments.add_options(parser)
+    parser.add_argument("--no-c", action="store_true", help="the interpreter only")
+    parser.add_argument("--threads", type=int, help="threads of the C program (default: all)")
+    parser.add_argument(
+        "--same",
+        action="store_true",
+        help="also compare files of one program (one name up to the first dot) with each other",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def main(options: argparse.Namespace) -> int:
+    files = programs(options.paths)
+    with tempfile.TemporaryDirectory() as directory:
+        jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
+        return _report(jobs, options)
+
+
+def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
+    recipe = options.recipe
+    beside = file.parent / "arguments.json"
+    if recipe is None and options.args is None and beside.is_file():
+        recipe = str(beside) if _has_recipe(beside, file) else None
+    args = str(options.args) if options.args else None
+    where = str(save) if options.same else None
+    return Job(str(file), recipe, options.seed, args, not options.no_c, options.threads, where)
+
+
+def _has_recipe(recipes: Path, file: Path) -> bool:
+    try:
+        return program_name(file) in json.loads(recipes.read_text())
+    except ValueError:
+        return True  # reading it again, for this file, reports what is wrong
+
+
+def _report(jobs: list[Job], options: argparse.Namespace) -> int:
+    statuses = [0]
+    console = Console(highlight=False, soft_wrap=True)
+    width = max(len(_short(job.file)) for job in jobs)
+    if not options.json:
+        heads = "".join(
+            f"{head:>13}" if head == "instructions" else f"{head:>9}" for head in _HEADS
+        )
+        console.print(f"{'':{width}}{heads}  verdict")
+    for row in _rows(jobs, console, options.json):
+        statuses.append(row.status)
+        _print_row(row, width, console, options.json)
+    if options.same:
+        for comparison in compared(jobs):
+            statuses.append(comparison.status)
+            text = json.dumps(asdict(comparison)) if options.json else str(comparison)
+            console.print(escape(text), style=None if comparison.status == 0 else "red")
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
+    """Check one file after the other, with progress on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    hidden = quiet or not console.is_terminal
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden
+    ) as progress:
+        task = progress.add_task("", total=len(jobs))
+        for job in jobs:
+            progress.update(task, description=_short(job.file))
+            yield measured(job)
+            progress.advance(task)
+
+
+def _print_row(row: Row, width: int, console: Console, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({**asdict(row), "status": row.status}) + "\n")
+        sys.stdout.flush()
+        return
+    verdict, style, details = _verdict(row)
+    numbers = f"{_number(row.instructions):>13}"
+    numbers += "".join(f"{_time(t):>9}" for t in (row.parse, row.interp, row.compile, row.run))
+    numbers += f"{_memory(row.memory):>9}"
+    console.print(f"{escape(_short(row.file)):{width}}{numbers}  [{style}]{escape(verdict)}[/]")
+    for line in details:
+        console.print(escape(f"    {line}"))
+
+
+def _verdict(row: Row) -> tuple[str, str, list[str]]:
+    """The last column, its style, and the lines below it."""
+    if row.crash is not None:
+        return "crashed", "red", [row.crash]
+    if row.error is not None:
+        return "not checked", "yellow", row.error.splitlines()
+    count = "1 output" if row.outputs == 1 else f"{row.outputs} outputs"
+    if row.different:
+        return "DIFFERENT", "red", [*row.different, *row.sums]
+    if row.sums:
+        return f"{count} not as recorded", "red", list(row.sums)
+    if row.run is None:
+        return f"{count}, C not run", "yellow", []
+    return f"{count} equal", "green", []
+
+
+def _short(file: str) -> str:
+    return Path(file).name
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _memory(size: int | None) -> str:
+    return "" if size is None else f"{size / 2**20:.0f} MiB"

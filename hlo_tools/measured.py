@@ -1,0 +1,160 @@
+"""What ``hlo check`` found out about one file, and how it found out: in a process of its own.
+
+``python -m hlo_tools.measured`` takes a job as JSON on standard input and answers with a row as
+JSON on standard output. So a crash is a row, and the peak of memory is that of one file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+import hlo
+from hlo.errors import Error
+from hlo.module import Module
+from hlo_tools import arguments
+from hlo_tools.source import read
+from hlo_tools.verdict import Value, differences, outputs
+
+T = TypeVar("T")
+
+# XLA adds in another order, in f32, and its elementary functions err by up to 5 ULP: the sum of an
+# output may differ from a recorded one by so much of its sum of magnitudes.
+SUM_TOLERANCE = 2.0**-14
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere."""
+
+    file: str
+    recipe: str | None
+    seed: int
+    args: str | None
+    with_c: bool
+    threads: int | None
+    save: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Times in seconds, memory in bytes; None: not done. ``error``: the input is bad, or
+    ``crash``: we are. ``different`` and ``sums`` have a line per output that is not as expected."""
+
+    file: str
+    instructions: int | None = None
+    parse: float | None = None
+    interp: float | None = None
+    compile: float | None = None
+    run: float | None = None
+    memory: int | None = None
+    outputs: int | None = None
+    different: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    error: str | None = None
+    crash: str | None = None
+    threads: int | None = field(default=None)
+
+    @property
+    def status(self) -> int:
+        """0 as it should be, 1 results differ, 2 bad input."""
+        if self.different or self.sums or self.crash:
+            return 1
+        return 2 if self.error else 0
+
+
+def measured(job: Job) -> Row:
+    """Check one file in a process of its own."""
+    command = [sys.executable, "-m", "hlo_tools.measured"]
+    done = subprocess.run(command, input=json.dumps(asdict(job)), capture_output=True, text=True)
+    if done.returncode == 0:
+        fields = json.loads(done.stdout)
+        return Row(**{**fields, **{k: tuple(fields[k]) for k in ("different", "sums")}})
+    if done.returncode < 0:
+        return Row(job.file, crash=f"killed by {signal.Signals(-done.returncode).name}")
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return Row(job.file, crash=lines[-1])
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    start = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - start
+
+
+def _checked(job: Job) -> Row:
+    """Parse, verify, print, interpret, compile, run, compare."""
+    row = Row(job.file)
+    try:
+        module, seconds = _timed(lambda: read(Path(job.file)))
+        row = replace(row, instructions=module.instruction_count, parse=seconds)
+        if hlo.parse(hlo.format(module)) != module:
+            return replace(row, different=("the printed text parses to another module",))
+        return _evaluated(job, module, row)
+    except (Error, OSError) as error:
+        return replace(row, error=str(error))
+    finally:
+        sys.stdout.flush()
+
+
+def _evaluated(job: Job, module: Module, row: Row) -> Row:
+    import interp
+
+    recipe = arguments.find_recipe(Path(job.file), job.recipe)
+    options = argparse.Namespace(
+        args=Path(job.args) if job.args else None, recipe=job.recipe, seed=job.seed
+    )
+    values = arguments.given(module, Path(job.file), options)
+    expected, seconds = _timed(lambda: interp.evaluate(module, *values, seed=job.seed))
+    found = dict(outputs(expected))
+    row = replace(row, interp=seconds, outputs=len(found))
+    if recipe is not None:
+        row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
+    if job.save is not None:
+        np.savez(job.save, **{name or "result": array for name, array in found.items()})
+    return _compiled(job, module, values, expected, row) if job.with_c else row
+
+
+def _compiled(
+    job: Job, module: Module, values: tuple[Value, ...], expected: Value, row: Row
+) -> Row:
+    import backend_c
+
+    executable, seconds = _timed(
+        lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
+    )
+    row = replace(row, compile=seconds, threads=job.threads)
+    actual, seconds = _timed(lambda: executable(*values))
+    different = tuple(map(str, differences(expected, actual)))
+    return replace(row, run=seconds, different=different)
+
+
+def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:
+    lines: list[str] = []
+    for (name, array), sums in zip(found.items(), recorded):
+        total = float(array.astype(np.float64).sum())
+        if not abs(total - sums.sum) <= SUM_TOLERANCE * sums.abs_sum:
+            lines.append(f"{name or 'result'}: the sum is {total!r}, recorded is {sums.sum!r}")
+    return lines
+
+
+def main() -> None:
+    job = Job(**json.load(sys.stdin))
+    row = _checked(job)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    json.dump(asdict(replace(row, memory=peak)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Do two results have the same bits? Any NaN equals any NaN; -0 and +0 differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlo.types import element_type_of
+
+Value = np.ndarray | tuple["Value", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two arrays differ. ``first`` is the first index, ``bits`` both elements there in hex;
+    ``first`` is None where not even types and shapes agree, and ``bits`` says what they are."""
+
+    output: str
+    elements: int
+    different: int
+    first: tuple[int, ...] | None
+    bits: tuple[str, str]
+
+    def __str__(self) -> str:
+        if self.first is None:
+            return f"{self.output or 'result'}: {self.bits[0]} against {self.bits[1]}"
+        place = f"[{','.join(map(str, self.first))}]"
+        return (
+            f"{self.output or 'result'}: {self.different} of {self.elements} differ,"
+            f" first at {place}: {self.bits[0]} against {self.bits[1]}"
+        )
+
+
+def outputs(value: Value, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of a result, each with its place: ``{1}``, ``{2,0}``; one array has none."""
+    if isinstance(value, tuple):
+        for number, element in enumerate(value):
+            inner = f"{name[:-1]},{number}}}" if name else f"{{{number}}}"
+            yield from outputs(element, inner)
+    else:
+        yield name, np.asarray(value)
+
+
+def differences(expected: Value, actual: Value) -> list[Difference]:
+    """One for each output that is not equal bit by bit."""
+    one, other = list(outputs(expected)), list(outputs(actual))
+    if len(one) != len(other):
+        return [Difference("result", 0, 0, None, (f"{len(one)} arrays", f"{len(other)} arrays"))]
+    pairs = zip(one, other, strict=True)
+    found = (_difference(name, a, b) for (name, a), (_, b) in pairs)
+    return [difference for difference in found if difference is not None]
+
+
+def _difference(name: str, expected: np.ndarray, actual: np.ndarray) -> Difference | None:
+    if (expected.dtype, expected.shape) != (actual.dtype, actual.shape):
+        kinds = tuple(f"{a.dtype}{list(a.shape)}" for a in (expected, actual))
+        return Difference(name, expected.size, expected.size, None, (kinds[0], kinds[1]))
+    unequal = ~_same(expected, actual)
+    count = int(unequal.sum())
+    if not count:
+        return None
+    flat = int(np.argmax(unequal.reshape(-1)))
+    first = tuple(int(i) for i in np.unravel_index(flat, expected.shape))
+    return Difference(name, expected.size, count, first, (_hex(expected, flat), _hex(actual, flat)))
+
+
+def _same(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
+    if expected.dtype.kind == "c":
+        return _same(expected.real, actual.real) & _same(expected.imag, actual.imag)
+    element_type = element_type_of(expected.dtype)
+    if element_type is None or not element_type.is_float:
+        return np.asarray(expected == actual)
+    same = _bits(expected) == _bits(actual)
+    return np.asarray(same | (np.isnan(expected) & np.isnan(actual)))
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
+
+
+def _hex(array: np.ndarray, flat: int) -> str:
+    """The element's bytes, most significant first; a complex number as two numbers."""
+    if array.dtype.kind == "c":
+        return f"({_hex(array.real, flat)}, {_hex(array.imag, flat)})"
+    element = np.ascontiguousarray(array).reshape(-1)[flat : flat + 1]
+    return f"0x{element.tobytes()[::-1].hex()}"
