@@ -7,6 +7,7 @@ largest buffer first, at the lowest place that is free during its whole life.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,12 +35,12 @@ def assign(plan: Plan) -> Workspace:
     for buffer in order:
         first, last = lives[buffer]
         start = 0
-        for begin, end, (other_first, other_last) in sorted(placed):
+        for begin, end, (other_first, other_last) in placed:
             apart = other_last < first or last < other_first
             if not apart and begin < start + buffer.bytes and start < end:
                 start = end
         end = start + -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
-        placed.append((start, end, (first, last)))
+        insort(placed, (start, end, (first, last)))
         offsets[buffer] = start
     return Workspace(offsets, max((end for _, end, _ in placed), default=0))
 
@@ -61,7 +62,7 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
         if isinstance(step, Repeat):
             clock += 1
             for buffer, begin in first.items():
-                if begin <= start <= last[buffer] or (begin < start and last[buffer] >= start):
+                if begin < start <= last[buffer]:
                     last[buffer] = clock
             last[step.predicate] = clock
 

@@ -91,7 +91,7 @@ class Writer:
         self, numbers: Sequence[int], index: tuple[Expr, ...], values: tuple[Expr, ...]
     ) -> None:
         """Store one element of the results ``numbers``: all values are computed first."""
-        named = [self.scope.bind(value) for value in values]
+        named = list(values) if len(values) == 1 else [self.scope.bind(value) for value in values]
         for number, value in zip(numbers, named, strict=True):
             offset = ix.linearize(index, self.shapes[number].dims)
             self.scope.store(self.arrays[number], offset, value)

@@ -19,8 +19,9 @@ import numpy as np
 from hlo.types import ElementType
 
 INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
-# One step of an exact sum and its superaccumulator; see runtime/hlo_exact_sum.h.
+# The superaccumulators of runtime/hlo_exact_sum.h: for f32 and narrower, and for f64.
 ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)
+ACCUMULATOR_F64 = ElementType("accumulator_f64", 0, "opaque", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,18 @@ class Apply:
     type: ElementType
 
 
-Expr = Constant | Variable | Load | Apply
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a mutable variable, as an argument of a runtime function."""
+
+    variable: Variable
+
+    @property
+    def type(self) -> ElementType:
+        return self.variable.type
+
+
+Expr = Constant | Variable | Load | Apply | Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +94,6 @@ class Pointer:
 
     array: Array
     offset: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The address of a mutable variable, as an argument of a runtime function."""
-
-    variable: Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +154,7 @@ class Call:
     """A call of a runtime function for its effect."""
 
     function: str
-    arguments: tuple[Expr | Pointer | Address, ...]
+    arguments: tuple[Expr | Pointer, ...]
 
 
 Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call

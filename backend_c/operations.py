@@ -12,6 +12,9 @@ from backend_c.loop_ir import INDEX
 from hlo.types import F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
+ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
+_BINDS = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
+_Render = Callable[[_Texts, Sequence[ElementType], ElementType], tuple[str, int]]
 
 # The C type in a register, and in memory.
 _REGISTER = {
@@ -22,6 +25,7 @@ _REGISTER = {
     "c64": "hlo_c64",
     "c128": "hlo_c128",
     "accumulator": "hlo_accumulator",
+    "accumulator_f64": "hlo_accumulator_f64",
 }
 _MEMORY = _REGISTER | {"pred": "uint8_t", "f16": "uint16_t", "bf16": "uint16_t"}
 
@@ -49,6 +53,8 @@ _PRED = {
 }
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
+# Results that are operands, so that narrow floats need no rounding.
+_EXACT = frozenset(("maximum", "minimum", "abs"))
 _INTEGER_INFIX = frozenset(("and", "or", "xor"))
 
 
@@ -90,8 +96,9 @@ def to_store(element_type: ElementType, text: str) -> str:
 
 def applied(
     operation: str, texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, bool]:
-    """The C text of an operation, and whether it is infix (and needs parentheses inside others)."""
+) -> tuple[str, int]:
+    """The C text of an operation, and how tightly it binds. ``texts`` are operands as a unary
+    operator takes them, but for those that :func:`operand_binding` allows to bind less."""
     special = _SPECIAL.get(operation)
     if special is not None:
         return special(texts, types, result)
@@ -100,18 +107,35 @@ def applied(
         return _compared(operation, texts, operand)
     if operand is PRED:
         symbol = _INFIX[_PRED.get(operation, operation)]
-        return f"{texts[0]} {symbol} {texts[1]}", True
+        return f"{texts[0]} {symbol} {texts[1]}", OTHER
     if operand is INDEX and operation in _INFIX:
-        return f"{texts[0]} {_INFIX[operation]} {texts[1]}", True
+        symbol = _INFIX[operation]
+        return f"{texts[0]} {symbol} {texts[1]}", _BINDS.get(symbol, OTHER)
     if operand.is_float and operation in _FLOAT_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
-        return (f"hlo_round_{operand}({text})", False) if is_narrow(operand) else (text, True)
+        if is_narrow(operand):
+            return f"hlo_round_{operand}({text})", ATOM
+        return text, _BINDS[_INFIX[operation]]
     if operand.is_integer and operation in _INTEGER_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
-        return (f"({_integer(operand)})({text})", False) if operand.bits < 32 else (text, True)
+        return (f"({_integer(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     if operand.is_float and operation in NARROW_BY_F64:
-        return rounded_from_f64(f"hlo_{_c(operation)}({_doubles(texts)})", operand), False
-    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", False
+        return rounded_from_f64(f"hlo_{_c(operation)}({_doubles(texts)})", operand), ATOM
+    if is_narrow(operand):
+        text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
+        return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
+    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+
+
+def operand_binding(operation: str, position: int, operand: ElementType) -> int:
+    """How loosely an operand may bind without parentheses; floats are never reassociated."""
+    arithmetic = operand is INDEX or (operand.is_float and operation in _FLOAT_INFIX)
+    if operation == "select" or operation.startswith("compare-"):
+        return SUM
+    if not arithmetic or operation not in _INFIX:
+        return UNARY
+    own = _BINDS.get(_INFIX[operation], UNARY)
+    return own if position == 0 else own - 1
 
 
 def _c(operation: str) -> str:
@@ -129,75 +153,73 @@ def rounded_from_f64(text: str, element_type: ElementType) -> str:
     return f"(float){text}" if element_type is F32 else f"hlo_round_{element_type}_from_f64({text})"
 
 
-def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, bool]:
+def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
     if operand.is_complex:
-        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", False
-    return f"{texts[0]} {_INFIX[operation]} {texts[1]}", True
+        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    return f"{texts[0]} {_INFIX[operation]} {texts[1]}", OTHER
 
 
-def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, bool]:
-    return f"{texts[0]} ? {texts[1]} : {texts[2]}", True
+def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    return f"{texts[0]} ? {texts[1]} : {texts[2]}", OTHER
 
 
 def _clamp_index(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, bool]:
-    return f"hlo_clamp_index({', '.join(texts)})", False
+) -> tuple[str, int]:
+    return f"hlo_clamp_index({', '.join(texts)})", ATOM
 
 
-def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, bool]:
+def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     """``low <= value <= high`` as one comparison of unsigned differences."""
     value, low, high = texts
     shifted = value if low == "0" else f"({value} - {low})"
-    return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", True
+    return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", OTHER
 
 
-def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, bool]:
+def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     (text,), (source,) = texts, types
     if source is INDEX:
         return _from_index(text, result)
     if result is INDEX:
-        return (f"hlo_index_u64({text})" if source is U64 else f"(int64_t){text}"), False
+        return (f"hlo_index_u64({text})" if source is U64 else f"(int64_t){text}"), ATOM
     if result is PRED:
         zero = "0.0f" if source.is_float else "0"
-        return f"{text} != {zero}", True
+        return f"{text} != {zero}", OTHER
     if source.is_complex or result.is_complex:
-        return f"hlo_convert_{source}_{result}({text})", False
+        return f"hlo_convert_{source}_{result}({text})", ATOM
+    if result.is_integer and source.is_float:
+        return f"hlo_{result}_from_{'f64' if source is F64 else 'f32'}({text})", ATOM
     if result.is_integer:
-        return f"hlo_convert_{_held(source)}_{result}({text})", False
+        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
     return _to_float(text, source, result)
 
 
-def _held(element_type: ElementType) -> ElementType:
-    """The type in whose register format a value is."""
-    return F32 if is_narrow(element_type) else element_type
-
-
-def _from_index(text: str, result: ElementType) -> tuple[str, bool]:
+def _from_index(text: str, result: ElementType) -> tuple[str, int]:
     if is_narrow(result):
-        return f"hlo_round_{result}_from_f64((double){text})", False
+        return f"hlo_round_{result}_from_f64((double){text})", ATOM
     if result.is_complex:
         part = "float" if result.bits == 64 else "double"
-        return f"hlo_make_{result}(({part}){text}, 0)", False
+        return f"hlo_make_{result}(({part}){text}, 0)", ATOM
     if result is PRED:
-        return f"{text} != 0", True
-    if result.is_integer and result.bits < 8:
-        return f"hlo_convert_s64_{result}({text})", False
-    return f"({register_type(result)}){text}", False
+        return f"{text} != 0", OTHER
+    if result.is_integer:
+        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
+    return f"({register_type(result)}){text}", ATOM
 
 
-def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, bool]:
+def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, int]:
     """To a float type, rounded once: 64-bit integers do not fit a double."""
     if not is_narrow(result) or source is result:
-        return f"({register_type(result)}){text}", False
+        return f"({register_type(result)}){text}", ATOM
     if source.is_integer and source.bits == 64:
-        return f"hlo_convert_{source}_{result}({text})", False
+        odd = f"hlo_f64_from_{source}_to_odd({text})"
+        return f"hlo_round_{result}_from_f64({odd})", ATOM
     if source is F64 or (source.is_integer and source.bits == 32):
-        return f"hlo_round_{result}_from_f64((double){text})", False
-    return f"hlo_round_{result}((float){text})", False
+        return f"hlo_round_{result}_from_f64((double){text})", ATOM
+    return f"hlo_round_{result}((float){text})", ATOM
 
 
-def _bitcast(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, bool]:
+def _bitcast(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     (text,), (source,) = texts, types
     bits = text
     if source.is_float:
@@ -205,28 +227,88 @@ def _bitcast(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
     if result.is_float:
         unsigned = f"(uint{max(8, result.bits)}_t){bits}"
         if is_narrow(result):
-            return f"hlo_load_{result}({unsigned})", False
-        return f"hlo_{result}_from_bits({unsigned})", False
+            return f"hlo_load_{result}({unsigned})", ATOM
+        return f"hlo_{result}_from_bits({unsigned})", ATOM
     if result.bits < 8:
-        return f"hlo_convert_u8_{result}((uint8_t){bits})", False
-    return f"({_integer(result)}){bits}", False
+        return f"hlo_wrap_{result}({bits})", ATOM
+    return f"({_integer(result)}){bits}", ATOM
 
 
 def _as_double(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, bool]:
-    return f"(double){texts[0]}", False
+) -> tuple[str, int]:
+    return f"(double){texts[0]}", ATOM
 
 
 def _from_double(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, bool]:
+) -> tuple[str, int]:
     """An f64 value rounded once to the result type."""
-    return rounded_from_f64(texts[0], result), False
+    return rounded_from_f64(texts[0], result), ATOM
+
+
+def _accumulated(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """What an accumulator holds, so that rounding it once more rounds the sum once."""
+    ending = "to_f64" if result is F64 else "to_odd"
+    return rounded_from_f64(f"hlo_{types[0]}_{ending}({texts[0]})", result), ATOM
+
+
+def _decided(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    """``hlo_sum_decided_T(…, &result)``: the type is that of the result it sets."""
+    return f"hlo_sum_decided_{types[-1]}({', '.join(texts)})", ATOM
+
+
+def _function(name: str) -> _Render:
+    """A runtime function of one name for all types."""
+    return lambda texts, types, result: (f"{name}({', '.join(texts)})", ATOM)
+
+
+def _dot_decided(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    return f"hlo_dot_decided_{types[-1]}({', '.join(texts)})", ATOM
+
+
+def _is_finite(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    held = "f32" if is_narrow(types[0]) else types[0]
+    return f"hlo_is_finite_{held}({texts[0]})", ATOM
+
+
+def _total_order(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """A key of the width of the register type, in the order of the values."""
+    held = "f32" if is_narrow(types[0]) else types[0]
+    return f"hlo_total_order_{held}({texts[0]})", ATOM
+
+
+def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    if result is PRED:
+        return f"!{texts[0]}", ATOM
+    return f"hlo_not_{types[0]}({texts[0]})", ATOM
+
+
+def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    operand = types[0]
+    if not operand.is_float:
+        return f"hlo_negate_{operand}({texts[0]})", ATOM
+    return (f"hlo_round_{operand}(-{texts[0]})", ATOM) if is_narrow(operand) else (f"-{texts[0]}", OTHER)
 
 
 # Operations whose text depends on more than the first operand's type.
-_SPECIAL: dict[str, Callable[[_Texts, Sequence[ElementType], ElementType], tuple[str, bool]]] = {
+_SPECIAL: dict[str, _Render] = {
+    "accumulated": _accumulated,
+    "decided": _decided,
+    "dot-decided": _dot_decided,
+    "is-finite": _is_finite,
+    "negate": _negated,
+    "not": _not,
+    "total-order": _total_order,
+    "unit": _function("hlo_unit_f32"),
     "select": _select,
     "clamp": _clamp_index,
     "within": _within,
@@ -239,5 +321,5 @@ _SPECIAL: dict[str, Callable[[_Texts, Sequence[ElementType], ElementType], tuple
 # Elementary functions: computed in f64 by the sequences of hlo.elementary, then rounded once.
 NARROW_BY_F64 = frozenset(
     "acos acosh asin asinh atan2 atanh cbrt cosine cosh erf exponential exponential-minus-one log"
-    " log-plus-one logistic power rsqrt sine sinh sqrt tan tanh".split()
+    " log-plus-one logistic power rsqrt sine sinh tan tanh".split()
 )

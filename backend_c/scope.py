@@ -69,7 +69,9 @@ class Scope:
         own = 0
         if isinstance(expression, Variable):
             own = len(self._blocks) - 1 if expression.mutable else self._depth.get(expression.name, 0)
-        elif isinstance(expression, Load) and expression.array.mutable:
+        elif isinstance(expression, Address) or (
+            isinstance(expression, Load) and expression.array.mutable
+        ):
             own = len(self._blocks) - 1
         return max(own, *(self._depth_of(inner) for inner in operands(expression)), 0)
 
@@ -105,6 +107,8 @@ class Scope:
     def _is_mutable(self, expression: Expr) -> bool:
         if isinstance(expression, Variable):
             return expression.mutable
+        if isinstance(expression, Address):
+            return True
         if isinstance(expression, Load) and expression.array.mutable:
             return True
         return any(map(self._is_mutable, operands(expression)))
@@ -136,10 +140,13 @@ class Scope:
         self.scratch_arrays.append(array)
         return array
 
+    def load(self, array: Array, offset: Expr) -> Load:
+        return Load(array, offset)
+
     def store(self, array: Array, offset: Expr, value: Expr) -> None:
         self._emit(Store(array, offset, value))
 
-    def call(self, function: str, *arguments: Expr | Pointer | Address) -> None:
+    def call(self, function: str, *arguments: Expr | Pointer) -> None:
         self._emit(Call(function, arguments))
 
     @contextmanager
@@ -159,13 +166,19 @@ class Scope:
         self._emit(Loop(variable, end, kind, body, tuple(sums)))
 
     @contextmanager
-    def loops(self, dims: Sequence[int], kind: str = "serial") -> Iterator[tuple[Expr, ...]]:
-        """Nested loops over an index; only the outermost is of another kind than serial."""
-        if not dims:
+    def over(
+        self, extents: Sequence[int | Expr], sums: Sequence[Variable] = (), first: str = "serial"
+    ) -> Iterator[tuple[Expr, ...]]:
+        """Nested loops over an index. With ``sums`` the last one runs in lanes; the outermost is
+        of the kind ``first``."""
+        if not extents:
             yield ()
             return
-        with self.loop(dims[0], kind) as first, self.loops(dims[1:]) as rest:
-            yield (first, *rest)
+        kind = first
+        if sums and len(extents) == 1:
+            kind = "parallel lanes" if first == "parallel" else "lanes"
+        with self.loop(extents[0], kind, sums) as outer, self.over(extents[1:], sums) as rest:
+            yield (outer, *rest)
 
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from backend_c.element import Element
 from backend_c.loop_ir import Constant, Expr
 from backend_c.scope import apply
-from hlo.types import C64, C128, F32, F64, PRED, S8, S16, S32, S64, ArrayShape, ElementType
+from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
 
 _UNARY = (
     "abs acos acosh asin asinh atanh cbrt ceil count-leading-zeros cosine cosh erf exponential"
@@ -82,7 +82,6 @@ __all__ = [
 ]
 
 _PARTS = {C64: F32, C128: F64}
-_KEYS = {8: S8, 16: S16, 32: S32, 64: S64}  # what a float's total-order key is, by its bits
 
 
 def _sizes(*operands: Element) -> tuple[Expr, ...]:
@@ -177,7 +176,7 @@ def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int
 def compare(lhs: Element, rhs: Element, *, direction: str, type: str = "") -> Element:
     if type != "TOTALORDER" or not lhs.shape.is_float:
         return _elementwise(f"compare-{direction}", (lhs, rhs), PRED)
-    key = _KEYS[lhs.shape.element_type.bits]
+    key = S64 if lhs.shape.element_type is F64 else S32
     keys = tuple(_elementwise("total-order", (operand,), key) for operand in (lhs, rhs))
     return _elementwise(f"compare-{direction}", keys, PRED)
 

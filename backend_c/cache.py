@@ -1,0 +1,124 @@
+"""A directory of compiled libraries, named by the hash of all that went into them.
+
+What lies in it is loaded into the process, so nobody else may write there: the directory is its
+user's own and closed to others, a library gets its name by an atomic rename, and its contents are
+checked against the hash stored beside it each time it is taken out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlo.errors import ToolchainError
+
+_MAXIMUM_BYTES = 1 << 30
+_LIBRARY, _HASH = ".so", ".sha256"
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """An open cache; when it grows beyond ``maximum_bytes``, what was not used longest goes."""
+
+    directory: Path
+    maximum_bytes: int = _MAXIMUM_BYTES
+
+
+def default_directory(environ: Mapping[str, str]) -> Path:
+    """``$XDG_CACHE_HOME/hlo-oracle``, else ``~/.cache/hlo-oracle``."""
+    home = environ.get("XDG_CACHE_HOME", "")
+    root = (
+        Path(home)
+        if os.path.isabs(home)
+        else Path(environ.get("HOME", "~")).expanduser() / ".cache"
+    )
+    return root / "hlo-oracle"
+
+
+def open_cache(directory: Path) -> Cache:
+    """The cache in ``directory``, made if it is missing; ToolchainError if it cannot be trusted."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = directory.lstat()
+    except OSError as error:
+        raise ToolchainError(_unusable(directory, error.strerror or str(error))) from None
+    if not stat.S_ISDIR(status.st_mode):
+        raise ToolchainError(_unusable(directory, "it is a link or a file, not a directory"))
+    if status.st_uid != os.geteuid():
+        raise ToolchainError(_unusable(directory, f"it belongs to user {status.st_uid}"))
+    if status.st_mode & 0o077:
+        mode = stat.S_IMODE(status.st_mode)
+        raise ToolchainError(
+            f"cache directory {directory} is open to other users (mode {mode:o}):"
+            f" run chmod 700 on it, or name another one"
+        )
+    return Cache(directory)
+
+
+def _unusable(directory: Path, why: str) -> str:
+    return (
+        f"cannot use the cache directory {directory}: {why};"
+        f" name a directory of your own that can be written (or set XDG_CACHE_HOME)"
+    )
+
+
+def found(cache: Cache, key: str) -> Path | None:
+    """The library of this name, if it is there and whole."""
+    library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
+    try:
+        status = library.lstat()
+        is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        if not is_own or expected.read_text("ascii").strip() != _digest(library):
+            return None
+        os.utime(library)
+    except (OSError, UnicodeDecodeError):
+        return None
+    return library
+
+
+def workspace(cache: Cache) -> tempfile.TemporaryDirectory[str]:
+    """A directory to compile in, on the cache's file system so that `publish` can rename."""
+    try:
+        return tempfile.TemporaryDirectory(prefix="building-", dir=cache.directory)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolchainError(_unusable(cache.directory, why)) from None
+
+
+def publish(cache: Cache, key: str, built: Path) -> Path:
+    """Move a library that was just built into the cache, and say where it is."""
+    library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
+    written = built.with_suffix(_HASH)
+    try:
+        written.write_text(_digest(built) + "\n", "ascii")
+        os.replace(built, library)
+        os.replace(written, expected)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolchainError(_unusable(cache.directory, why)) from None
+    _evict(cache, library)
+    return library
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _evict(cache: Cache, newest: Path) -> None:
+    """Remove the libraries used least recently, but never the one just made."""
+    with suppress(OSError):  # another process may remove the same files
+        libraries = [(p.stat(), p) for p in cache.directory.glob("*" + _LIBRARY) if p != newest]
+        total = newest.stat().st_size + sum(status.st_size for status, _ in libraries)
+        for status, path in sorted(libraries, key=lambda entry: entry[0].st_mtime_ns):
+            if total <= cache.maximum_bytes:
+                break
+            path.unlink()
+            path.with_suffix(_HASH).unlink(missing_ok=True)
+            total -= status.st_size

@@ -1,0 +1,119 @@
+"""A convolution as a contraction: ``m`` runs over output positions, ``k`` over window and features.
+
+Feature and batch groups become the batch of the contraction. Left factors that fall into padding
+or the holes of base dilation do not count; their reads are clamped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from backend_c import index as ix
+from backend_c.element import Element
+from backend_c.factors import Factors
+from backend_c.loop_ir import Expr
+from backend_c.scope import apply
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.types import PRED, ArrayShape
+
+
+def convolution_factors(
+    lhs: Element,
+    rhs: Element,
+    shape: ArrayShape,
+    labels: ConvolutionDimensions,
+    window: Window,
+    groups: tuple[int, int],
+) -> Factors:
+    """``groups`` are feature_group_count and batch_group_count; at least one of them is 1."""
+    return _Convolution(lhs, rhs, shape, labels, window, *groups).factors()
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    lhs: Element
+    rhs: Element
+    shape: ArrayShape
+    labels: ConvolutionDimensions
+    window: Window
+    feature_groups: int
+    batch_groups: int
+
+    def factors(self) -> Factors:
+        labels, dims = self.labels, self.shape.dims
+        groups = self.feature_groups * self.batch_groups
+        spatial = [dims[d] for d in labels.output_spatial]
+        taps = [d.size for d in self.window.dimensions]
+        features = self.rhs.shape.dims[labels.kernel_input_feature]
+        m_dims = (dims[labels.output_batch], *spatial)
+        n = dims[labels.output_feature] // groups
+
+        def place(group: Expr, m: Expr, column: Expr) -> tuple[Expr, ...]:
+            batch, *position = ix.delinearize(m, m_dims)
+            index = dict(zip(labels.output_spatial, position))
+            index[labels.output_batch] = batch
+            index[labels.output_feature] = ix.add(ix.multiply(group, n), column)
+            return tuple(index[d] for d in range(len(dims)))
+
+        k = math.prod(taps) * features
+        return Factors(groups, math.prod(m_dims), n, k, self._left, self._right, place)
+
+    def _split(self, k: Expr) -> tuple[tuple[Expr, ...], Expr]:
+        """The window position and the feature of a ``k``."""
+        features = self.rhs.shape.dims[self.labels.kernel_input_feature]
+        *taps, feature = ix.delinearize(k, (*(d.size for d in self.window.dimensions), features))
+        return tuple(taps), feature
+
+    def _left(self, group: Expr, m: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        labels, extents = self.labels, self.lhs.shape.dims
+        taps, feature = self._split(k)
+        out_dims = [self.shape.dims[d] for d in (labels.output_batch, *labels.output_spatial)]
+        batch, *outputs = ix.delinearize(m, out_dims)
+        if self.feature_groups > 1:
+            feature = ix.add(
+                ix.multiply(group, self.rhs.shape.dims[labels.kernel_input_feature]), feature
+            )
+        if self.batch_groups > 1:
+            batch = ix.add(ix.multiply(group, out_dims[0]), batch)
+        index = {labels.input_batch: batch, labels.input_feature: feature}
+        conditions: list[Expr] = []
+        for d, output, tap, dimension in zip(
+            labels.input_spatial, outputs, taps, self.window.dimensions, strict=True
+        ):
+            index[d] = _position(output, tap, dimension, extents[d], conditions)
+        return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
+
+    def _right(self, group: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        labels = self.labels
+        taps, feature = self._split(k)
+        n = self.shape.dims[labels.output_feature] // (self.feature_groups * self.batch_groups)
+        index = {
+            labels.kernel_input_feature: feature,
+            labels.kernel_output_feature: ix.add(ix.multiply(group, n), column),
+        }
+        for d, tap, dimension in zip(labels.kernel_spatial, taps, self.window.dimensions):
+            index[d] = ix.subtract(dimension.size - 1, tap) if dimension.reversal else tap
+        return self.rhs.at(*(index[d] for d in range(self.rhs.shape.rank))), ()
+
+
+def _position(
+    output: Expr, tap: Expr, dimension: WindowDimension, extent: int, conditions: list[Expr]
+) -> Expr:
+    """Where a window reads along one dimension; adds the conditions under which that counts."""
+    padded = ix.add(
+        ix.multiply(output, dimension.stride),
+        ix.multiply(tap, dimension.window_dilation),
+        -dimension.padding_low,
+    )
+    end = (extent - 1) * dimension.base_dilation
+    low, high = ix.bounds(padded)
+    if low < 0 or high > end:
+        conditions.append(
+            apply("within", padded, ix.constant(0), ix.constant(max(end, -1)), type=PRED)
+        )
+    inside = ix.clamp(0, padded, max(end, 0))
+    if dimension.base_dilation > 1:
+        hole = ix.modulo(inside, dimension.base_dilation)
+        conditions.append(apply("compare-EQ", hole, ix.constant(0), type=PRED))
+    return ix.divide(inside, dimension.base_dilation)

@@ -1,0 +1,133 @@
+"""Exact sums in generated code: a running f64 total with a bound, and the accumulator behind it.
+
+See runtime/hlo_exact_sum.h for the bounds and their derivation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from backend_c import index as ix
+from backend_c.loop_ir import (
+    ACCUMULATOR,
+    ACCUMULATOR_F64,
+    Address,
+    Constant,
+    Expr,
+    Variable,
+)
+from backend_c.scope import Scope, apply
+from hlo.types import C64, C128, F32, F64, PRED, ElementType
+
+_PART = {C64: F32, C128: F64}
+
+
+class Accumulator:
+    """A superaccumulator on the stack, or two for a complex sum."""
+
+    def __init__(self, scope: Scope, element_type: ElementType, *, of_products: bool) -> None:
+        self._scope, self._type = scope, element_type
+        self._part = _PART.get(element_type, element_type)
+        kind = ACCUMULATOR_F64 if self._part is F64 else ACCUMULATOR
+        self._function = f"hlo_{kind}"
+        self._sums = [scope.mutable(kind) for _ in range(1 + element_type.is_complex)]
+        for part in self._sums:
+            scope.call(f"{self._function}_clear", Address(part))
+            if of_products:  # a dot starts at +0
+                scope.call(f"{self._function}_add", Address(part), Constant(F64, 0.0))
+
+    def add(self, value: Expr) -> None:
+        """Add a value of the sum's type."""
+        for part, component in zip(self._sums, self._components(value), strict=True):
+            self._scope.call(f"{self._function}_add", Address(part), component)
+
+    def add_product(self, lhs: Expr, rhs: Expr, conditions: Sequence[Expr] = ()) -> None:
+        """Add the product of two factors, if every condition holds."""
+        if conditions:
+            with self._scope.when(conditions[0]):
+                self.add_product(lhs, rhs, conditions[1:])
+            return
+        left, right = self._components(lhs), self._components(rhs)
+        if not self._type.is_complex:
+            self._product(self._sums[0], left[0], right[0])
+            return
+        real, imag = self._sums
+        self._product(real, left[0], right[0])
+        self._product(real, apply("negate", left[1]), right[1])
+        self._product(imag, left[0], right[1])
+        self._product(imag, left[1], right[0])
+
+    def _product(self, into: Variable, lhs: Expr, rhs: Expr) -> None:
+        self._scope.call(f"{self._function}_add_product", Address(into), lhs, rhs)
+
+    def _components(self, value: Expr) -> list[Expr]:
+        """The f64 parts of a value: one, or real and imaginary for a complex sum."""
+        if not self._type.is_complex:
+            return [self._widened(value)]
+        if not value.type.is_complex:
+            return [self._widened(value), Constant(F64, 0.0)]
+        part = _PART[value.type]
+        return [self._widened(apply(name, value, type=part)) for name in ("real", "imag")]
+
+    def _widened(self, value: Expr) -> Expr:
+        if value.type is F64:
+            return self._scope.bind(value)
+        return self._scope.bind(apply("widen", value, type=F64))
+
+    def rounded(self) -> Expr:
+        """The sum, rounded once; the accumulator is used up."""
+        parts = [
+            self._scope.bind(apply("accumulated", Address(part), type=self._part))
+            for part in self._sums
+        ]
+        if not self._type.is_complex:
+            return parts[0]
+        return self._scope.bind(apply("complex", *parts, type=self._type))
+
+
+# The loops over a result's addends: called with the float variables that each adds to, it yields
+# nothing and calls back with every addend.
+Addends = Callable[[Sequence[Variable], Callable[[Expr], None]], None]
+
+
+def exact_sum(
+    scope: Scope, element_type: ElementType, init: Expr, count: int, addends: Addends
+) -> Expr:
+    """The exact sum of ``init`` and up to ``count`` addends, rounded once to their type."""
+    if element_type.is_complex or element_type is F64:
+        return _accumulated(scope, element_type, init, addends)
+    start = scope.bind(apply("widen", init, type=F64))
+    total = scope.mutable(F64, start)
+    magnitude = scope.mutable(F64, apply("abs", start))
+
+    def add(value: Expr) -> None:
+        wide = scope.bind(apply("widen", value, type=F64))
+        scope.assign(total, apply("add", total, wide))
+        scope.assign(magnitude, apply("add", magnitude, apply("abs", wide)))
+
+    addends((total, magnitude), add)
+    result = scope.mutable(element_type, Constant(element_type, 0.0))
+    decided: Expr = apply(
+        "decided", total, magnitude, ix.constant(count + 1), Address(result), type=PRED
+    )
+    if not _starts_positive(init):
+        # Adding up in lanes loses the sign of a sum of negative zeros.
+        nonzero = apply("compare-NE", magnitude, Constant(F64, 0.0), type=PRED)
+        decided = apply("and", nonzero, decided)
+    with scope.when(apply("not", decided, type=PRED)):
+        scope.assign(result, _accumulated(scope, element_type, init, addends))
+    return result
+
+
+def _starts_positive(init: Expr) -> bool:
+    return isinstance(init, Constant) and math.copysign(1.0, float(init.value)) > 0  # type: ignore[arg-type]
+
+
+def _accumulated(
+    scope: Scope, element_type: ElementType, init: Expr, addends: Addends
+) -> Expr:
+    accumulator = Accumulator(scope, element_type, of_products=False)
+    accumulator.add(init)
+    addends((), accumulator.add)
+    return accumulator.rounded()

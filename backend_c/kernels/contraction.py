@@ -1,0 +1,256 @@
+"""dot and convolution: one packed, tiled product of matrices.
+
+Factors of f32 and narrower are packed into panels and multiplied in f64 tiles
+(runtime/hlo_tile.h); each sum is rounded once where its error bound decides the rounding, and the
+rest is added up exactly. Integers and wider floats take plain loops.
+"""
+
+from __future__ import annotations
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.convolution_factors import convolution_factors
+from backend_c.element import Element, Writer
+from backend_c.exact_sum import Accumulator
+from backend_c.factors import Factors, Read, dot_factors
+from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer
+from backend_c.scope import Scope, apply
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType
+
+__all__ = ["convolution", "dot"]
+
+ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
+_BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
+
+
+def dot(
+    lhs: Element,
+    rhs: Element,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+    write: Writer,
+    block: Scope,
+) -> None:
+    factors = dot_factors(
+        lhs, rhs, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
+    )
+    _contract(factors, (lhs.shape.element_type, rhs.shape.element_type), shape, write, block)
+
+
+def convolution(
+    lhs: Element,
+    rhs: Element,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+    write: Writer,
+    block: Scope,
+) -> None:
+    groups = feature_group_count, batch_group_count
+    factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)
+    _contract(factors, (lhs.shape.element_type, rhs.shape.element_type), shape, write, block)
+
+
+def _contract(
+    factors: Factors,
+    types: tuple[ElementType, ElementType],
+    shape: ArrayShape,
+    write: Writer,
+    scope: Scope,
+) -> None:
+    if 0 in (factors.batch, factors.m, factors.n):
+        return
+    tiled = all(t.is_float and t.bits <= 32 for t in types) and shape.element_type is not F64
+    if tiled and factors.k:
+        _Tiled(factors, shape.element_type, write, scope).emit()
+    elif shape.is_float or shape.is_complex:
+        _exact_loops(factors, shape.element_type, write, scope)
+    else:
+        _integer_loops(factors, shape.element_type, write, scope)
+
+
+def _counted(value: Expr, conditions: tuple[Expr, ...]) -> Expr:
+    """The factor, or zero where it does not count."""
+    zero = Constant(value.type, 0.0 if value.type.is_float else 0)
+    for condition in conditions:
+        value = apply("select", condition, value, zero, type=value.type)
+    return value
+
+
+def _integer_loops(
+    factors: Factors, element_type: ElementType, write: Writer, scope: Scope
+) -> None:
+    """Products and sums wrap in the result's type; the columns of a block are the lanes."""
+    width = min(factors.n, 64)
+    panels = -(-factors.n // width)
+    dims = (factors.batch, factors.m, panels)
+    with nest.outer(scope, dims, factors.k * width) as (b, m, panel):
+        sums = scope.local(element_type, width)
+        columns = ix.clamp(0, ix.subtract(factors.n, ix.multiply(panel, width)), width)
+        with scope.loop(columns, "lanes") as lane:
+            scope.store(sums, lane, _zero(element_type))
+        with scope.loop(factors.k) as k:
+            left = _counted(*factors.lhs(b, m, k))
+            left = scope.bind(_as(left, element_type))
+            with scope.loop(columns, "lanes") as lane:
+                n = ix.add(ix.multiply(panel, width), lane)
+                right = _as(_counted(*factors.rhs(b, n, k)), element_type)
+                product = apply("multiply", left, right)
+                total = apply("add", scope.load(sums, lane), product)
+                scope.store(sums, lane, total)
+        with scope.loop(columns, "lanes") as lane:
+            n = ix.add(ix.multiply(panel, width), lane)
+            write(factors.place(b, m, n), (scope.load(sums, lane),))
+
+
+def _zero(element_type: ElementType) -> Constant:
+    return Constant(element_type, False if element_type is PRED else 0)
+
+
+def _as(value: Expr, element_type: ElementType) -> Expr:
+    return value if value.type is element_type else apply("convert", value, type=element_type)
+
+
+def _exact_loops(factors: Factors, element_type: ElementType, write: Writer, scope: Scope) -> None:
+    """Every sum in a superaccumulator: for f64, complex and empty sums."""
+    dims = (factors.batch, factors.m, factors.n)
+    with nest.outer(scope, dims, 64 * max(factors.k, 1)) as (b, m, n):
+        accumulator = Accumulator(scope, element_type, of_products=True)
+        with scope.loop(factors.k) as k:
+            left, counts = factors.lhs(b, m, k)
+            right, _ = factors.rhs(b, n, k)
+            accumulator.add_product(left, right, counts)
+        write(factors.place(b, m, n), (accumulator.rounded(),))
+
+
+class _Tiled:
+    """A contraction of f32 and narrower factors while it is written."""
+
+    def __init__(
+        self, factors: Factors, element_type: ElementType, write: Writer, scope: Scope
+    ) -> None:
+        self.factors, self.type, self.write, self.scope = factors, element_type, write, scope
+        self.row_tiles = -(-factors.m // ROWS)
+        self.column_tiles = -(-factors.n // COLUMNS)
+        self.lhs = self._packed(F64, factors.lhs, factors.m, ROWS)
+        self.rhs = self._packed(F32, factors.rhs, factors.n, COLUMNS)
+
+    def _packed(
+        self, packed: ElementType, read: Read, count: int, width: int
+    ) -> tuple[Array, Array, Array]:
+        """Panels of a factor: [batch][tile][k][width], zero beyond ``count``; with the squared
+        norm of each row or column, and the exponent of a power of two that divides all of it."""
+        scope, factors = self.scope, self.factors
+        tiles = -(-count // width)
+        places = factors.batch * tiles * width
+        panel = scope.scratch(packed, places * factors.k, frozen=True)
+        squares = scope.scratch(F64, places, frozen=True)
+        units = scope.scratch(S32, places, frozen=True)
+        with nest.outer(scope, (factors.batch, tiles), factors.k * width) as (b, tile):
+            first = ix.multiply(ix.add(ix.multiply(b, tiles), tile), width)
+            self._clear(squares, units, first, width)
+            with scope.loop(factors.k) as k, scope.loop(width, "lanes") as lane:
+                place = ix.add(ix.multiply(tile, width), lane)
+                value = _as(self._inside(read, b, place, k, count, width), F32)
+                value = scope.bind(value)
+                start = ix.multiply(first, factors.k)
+                offset = ix.add(start, ix.multiply(k, width), lane)
+                wide = scope.bind(apply("widen", value, type=F64))
+                scope.store(panel, offset, wide if packed is F64 else value)
+                total = ix.add(first, lane)
+                square = apply("add", scope.load(squares, total), apply("multiply", wide, wide))
+                scope.store(squares, total, square)
+                unit = apply("unit", value, type=S32)
+                scope.store(units, total, apply("minimum", scope.load(units, total), unit))
+        return panel, squares, units
+
+    def _clear(self, squares: Array, units: Array, first: Expr, width: int) -> None:
+        with self.scope.loop(width, "lanes") as lane:
+            self.scope.store(squares, ix.add(first, lane), Constant(F64, 0.0))
+            self.scope.store(units, ix.add(first, lane), Constant(S32, 1000))
+
+    def _inside(
+        self, read: Read, b: Expr, place: Expr, k: Expr, count: int, width: int
+    ) -> Expr:
+        """A factor; zero beyond the last row or column, where nothing may be read."""
+        clamped = ix.clamp(0, place, count - 1)
+        value, conditions = read(b, clamped, k)
+        if count % width:
+            beyond = apply("compare-LT", place, ix.constant(count), type=PRED)
+            conditions = (*conditions, beyond)
+        return _counted(value, conditions)
+
+    def emit(self) -> None:
+        """Blocks of row tiles over the threads, or column tiles where there are few rows."""
+        blocks = -(-self.row_tiles // _BLOCK)
+        batch, work = self.factors.batch, ROWS * _BLOCK * self.factors.k
+        if batch * blocks >= 8 or blocks >= self.column_tiles:
+            cost = work * self.column_tiles * COLUMNS
+            with nest.outer(self.scope, (batch, blocks), cost) as (b, row_block):
+                with self.scope.loop(self.column_tiles) as column_tile:
+                    self._tiles(b, row_block, column_tile)
+        else:
+            cost = work * blocks * COLUMNS
+            with nest.outer(self.scope, (batch, self.column_tiles), cost) as (b, column_tile):
+                with self.scope.loop(blocks) as row_block:
+                    self._tiles(b, row_block, column_tile)
+
+    def _tiles(self, b: Expr, row_block: Expr, column_tile: Expr) -> None:
+        first = ix.multiply(row_block, _BLOCK)
+        count = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
+        with self.scope.loop(count) as place:
+            self._tile(b, self.scope.bind(ix.add(first, place)), column_tile)
+
+    def _tile(self, b: Expr, row_tile: Expr, column_tile: Expr) -> None:
+        scope, k = self.scope, self.factors.k
+        tile = scope.local(F64, ROWS * COLUMNS)
+        rows = ix.multiply(ix.add(ix.multiply(b, self.row_tiles), row_tile), ROWS)
+        columns = ix.multiply(ix.add(ix.multiply(b, self.column_tiles), column_tile), COLUMNS)
+        scope.call(
+            "hlo_tile",
+            Pointer(self.lhs[0], ix.multiply(rows, k)),
+            Pointer(self.rhs[0], ix.multiply(columns, k)),
+            ix.constant(k),
+            Pointer(tile, ix.constant(0)),
+        )
+        first_row, first_column = ix.multiply(row_tile, ROWS), ix.multiply(column_tile, COLUMNS)
+        row_count = ix.clamp(0, ix.subtract(self.factors.m, first_row), ROWS)
+        column_count = ix.clamp(0, ix.subtract(self.factors.n, first_column), COLUMNS)
+        with scope.loop(row_count) as i, scope.loop(column_count) as j:
+            total = scope.bind(scope.load(tile, ix.add(ix.multiply(i, COLUMNS), j)))
+            m, n = ix.add(first_row, i), ix.add(first_column, j)
+            result = self._rounded(total, b, (ix.add(rows, i), m), (ix.add(columns, j), n))
+            self.write(self.factors.place(b, m, n), (result,))
+
+    def _rounded(
+        self, total: Expr, b: Expr, row: tuple[Expr, Expr], column: tuple[Expr, Expr]
+    ) -> Expr:
+        """The total rounded once, or the exact sum if the rounding is in doubt."""
+        scope = self.scope
+        result = scope.mutable(self.type, Constant(self.type, 0.0))
+        norms = [scope.load(self.lhs[1], row[0]), scope.load(self.rhs[1], column[0])]
+        units = [scope.load(self.lhs[2], row[0]), scope.load(self.rhs[2], column[0])]
+        count = ix.constant(self.factors.k)
+        known = apply(
+            "dot-decided", total, *norms, *units, count, Address(result), type=PRED
+        )
+        with scope.when(apply("not", known, type=PRED)):
+            accumulator = Accumulator(scope, self.type, of_products=True)
+            with scope.loop(self.factors.k) as k:
+                left, counts = self.factors.lhs(b, row[1], k)
+                right, _ = self.factors.rhs(b, column[1], k)
+                accumulator.add_product(left, right, counts)
+            scope.assign(result, accumulator.rounded())
+        return result

@@ -1,0 +1,114 @@
+"""reduce: rows in one loop, columns in vector lanes; sums of floats exact.
+
+An exact sum is added up in f64 beside the sum of magnitudes, in any order; where the error bound
+does not decide the rounding (a few outputs in ten thousand) a second loop adds the same elements
+into a superaccumulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.element import Element, Writer, scalar
+from backend_c.exact_sum import exact_sum
+from backend_c.loop_ir import Expr, Variable
+from backend_c.scope import Scope
+from hlo.types import ArrayShape
+from hlo.walk import Callee
+
+__all__ = ["reduce"]
+
+
+def reduce(
+    *operands: Element,
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Element | tuple[Element, ...]],
+    write: Writer,
+    block: Scope,
+) -> None:
+    arity = len(operands) // 2
+    reduction = _Reduction(block, operands[:arity], operands[arity:], dimensions, to_apply)
+    sizes = tuple(operands[0].size(d) for d in reduction.kept)
+    for number in range(arity):
+        write.sizes(number, sizes if operands[0].sizes else ())
+    dims = tuple(operands[0].shape.dims[d] for d in reduction.kept)
+    if 0 in dims:
+        return
+    element_type = operands[0].shape.element_type
+    of_floats = element_type.is_float or element_type.is_complex
+    if to_apply.monoid == "add" and arity == 1 and of_floats:
+        reduction.exact(dims, write)
+    else:
+        reduction.in_order(dims, write)
+
+
+class _Reduction:
+    """One reduce while it is written."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        inputs: Sequence[Element],
+        inits: Sequence[Element],
+        dimensions: tuple[int, ...],
+        to_apply: Callee[Element | tuple[Element, ...]],
+    ) -> None:
+        self.scope, self.inputs, self.inits, self.to_apply = scope, inputs, inits, to_apply
+        rank = inputs[0].shape.rank
+        self.reduced = sorted(dimensions)
+        self.kept = [d for d in range(rank) if d not in dimensions]
+        self.extents = tuple(inputs[0].size(d) for d in self.reduced)
+        dims = inputs[0].shape.dims
+        self.trip = 1
+        for d in self.reduced:
+            self.trip *= dims[d]
+
+    def index(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The operand's index of a result's index and a place in the reduced dimensions."""
+        position = dict(zip(self.kept, kept)) | dict(zip(self.reduced, reduced))
+        return tuple(position[d] for d in range(len(position)))
+
+    def in_order(self, dims: tuple[int, ...], write: Writer) -> None:
+        """Row-major order, the init first: what the language says for any computation."""
+        with nest.outer(self.scope, dims, self.trip) as kept:
+            state = [
+                self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits
+            ]
+            with self.scope.over(self.extents) as reduced:
+                index = self.index(kept, reduced)
+                elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
+                self._step(state, elements)
+            write(kept, tuple(state))
+
+    def _step(self, state: Sequence[Variable], elements: Sequence[Expr]) -> None:
+        arguments = [
+            scalar(ArrayShape(value.type), value) for value in (*state, *elements)
+        ]
+        result = self.to_apply(*arguments)
+        parts = result if isinstance(result, tuple) else (result,)
+        values = [self.scope.bind(part.at()) for part in parts]
+        for variable, value in zip(state, values, strict=True):
+            self.scope.assign(variable, value)
+
+    def exact(self, dims: tuple[int, ...], write: Writer) -> None:
+        """Each result is the exact sum, rounded once, of the init and its elements."""
+        whole = 1
+        for extent in dims:
+            whole *= extent
+        with nest.outer(self.scope, dims, self.trip) as kept:
+            total = self._sum(kept, "parallel" if whole == 1 and self.trip >= nest.GRAIN else "")
+            write(kept, (total,))
+
+    def _sum(self, kept: Sequence[Expr], first: str) -> Expr:
+        (operand,), (init,) = self.inputs, self.inits
+
+        def addends(sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
+            outermost = first if sums and first else "serial"
+            with self.scope.over(self.extents, sums, outermost) as reduced:
+                add(operand.at(*self.index(kept, reduced)))
+
+        return exact_sum(
+            self.scope, operand.shape.element_type, init.at(), self.trip, addends
+        )

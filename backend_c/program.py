@@ -1,0 +1,200 @@
+"""A plan as source text: kernels shared by content, grouped into translation units, and the entry.
+
+    void hlo_entry(const void *const *arguments, void *const *results,
+                   const unsigned char *constants, unsigned char *workspace, uint64_t seed);
+
+``arguments`` and ``results`` point to row-major arrays; after an array with bounded dimensions
+comes the pointer to its int32 actual sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend_c import buffers
+from backend_c.dialect import Dialect
+from backend_c.elementary_functions import definitions
+from backend_c.operations import memory_type
+from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.render import kernel_text
+from hlo.types import PRED, ArrayShape
+
+ENTRY = (
+    "void hlo_entry(const void *const *arguments, void *const *results,\n"
+    "               const unsigned char *constants, unsigned char *workspace, uint64_t seed)"
+)
+_UNIT = 48_000  # characters of kernels in one translation unit: below, starting gcc costs more
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything needed to compile and call a module, and nothing that changes from run to run.
+
+    ``sources`` are translation units by file name; ``constants`` is the block that ``hlo_entry``
+    receives; ``parameters`` and ``results`` are the arrays in order.
+    """
+
+    sources: Mapping[str, str]
+    parameters: tuple[ArrayShape, ...]
+    results: tuple[ArrayShape, ...]
+    constants: bytes
+    workspace_bytes: int
+
+
+def program(plan: Plan, dialect: Dialect) -> Program:
+    """Render a plan."""
+    workspace = buffers.assign(plan)
+    constants, offsets = _constant_block(plan)
+    places = _places(plan, workspace.offsets, offsets)
+    texts, names = _shared_kernels(plan, dialect)
+    entry = _Entry(places, names, plan)
+    return Program(
+        _units(texts, entry.text(), dialect),
+        tuple(buffer.shape for buffer in plan.arguments),
+        tuple(buffer.shape for buffer in plan.results),
+        constants,
+        workspace.bytes,
+    )
+
+
+def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
+    """Arrays as the entry's pointers: the sizes of a bounded one follow it."""
+    for buffer in arrays:
+        yield buffer
+        if buffer.sizes is not None:
+            yield buffer.sizes
+
+
+def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
+    """All constants one after the other, equal ones once."""
+    block = bytearray()
+    seen: dict[bytes, int] = {}
+    offsets: dict[Buffer, int] = {}
+    for buffer, value in plan.constants:
+        data = stored_bytes(value)
+        if data not in seen:
+            block.extend(b"\0" * (-len(block) % buffers.ALIGNMENT))
+            seen[data] = len(block)
+            block.extend(data)
+        offsets[buffer] = seen[data]
+    return bytes(block), offsets
+
+
+def stored_bytes(value: np.ndarray) -> bytes:
+    """An array as the generated code keeps it: row-major, sub-byte elements one a byte."""
+    return np.ascontiguousarray(value).tobytes()
+
+
+def _places(
+    plan: Plan, workspace: Mapping[Buffer, int], constants: Mapping[Buffer, int]
+) -> dict[Buffer, str]:
+    places = {b: f"arguments[{n}]" for n, b in enumerate(with_sizes(plan.arguments))}
+    places |= {b: f"results[{n}]" for n, b in enumerate(with_sizes(plan.results))}
+    places |= {b: f"(constants + {offset})" for b, offset in constants.items()}
+    places |= {b: f"(workspace + {offset})" for b, offset in workspace.items()}
+    return places
+
+
+def _shared_kernels(plan: Plan, dialect: Dialect) -> tuple[dict[str, str], list[str]]:
+    """The text of each distinct kernel by name, and the name of every kernel of the plan."""
+    by_text: dict[str, str] = {}
+    names: list[str] = []
+    for kernel in plan.kernels:
+        text = kernel_text(kernel, "@", dialect)
+        name = by_text.setdefault(text, f"kernel_{len(by_text)}")
+        names.append(name)
+    return {name: text.replace("@", name, 1) for text, name in by_text.items()}, names
+
+
+def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, str]:
+    """Translation units of similar size; the last one has the entry."""
+    groups: list[list[str]] = [[]]
+    size = 0
+    for text in texts.values():
+        if size > _UNIT:
+            groups.append([])
+            size = 0
+        groups[-1].append(text)
+        size += len(text)
+    heads = "".join(_prototype(text) for text in texts.values()) if len(groups) > 1 else ""
+    units = {}
+    for number, group in enumerate(groups):
+        body = "\n".join(group)
+        if number == len(groups) - 1:
+            body = f"{heads}\n{body}\n{entry}"
+        units[f"unit_{number}{dialect.suffix}"] = "\n".join(
+            [_prologue(dialect), definitions(body, dialect), body]
+        )
+    if len(groups) == 1 and dialect.name != "cuda":
+        units = {n: t.replace("HLO_KERNEL void", "static void") for n, t in units.items()}
+    return units
+
+
+def _prologue(dialect: Dialect) -> str:
+    return f'#include "hlo_kernels.h"\n\n{dialect.prologue}'
+
+
+def _prototype(text: str) -> str:
+    return re.match(r"[^{]*", text)[0].rstrip() + ";\n"  # type: ignore[index]
+
+
+class _Entry:
+    """Prints the steps as the body of ``hlo_entry``."""
+
+    def __init__(self, places: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
+        self._places, self._names, self._plan = places, names, plan
+
+    def text(self) -> str:
+        lines = [line for step in self._plan.steps for line in self._step(step)]
+        unused = [
+            f"(void){name};"
+            for name in ("arguments", "results", "constants", "workspace")
+            if not any(name in line for line in lines)
+        ]
+        seed = ["hlo_seed random;", "hlo_seed_start(&random, seed);"]
+        if not any(k.uses_seed for k in self._plan.kernels):
+            seed = ["(void)seed;"]
+        body = "".join(f"{_INDENT}{line}\n" for line in (*unused, *seed, *lines))
+        return f"{ENTRY} {{\n{body}}}\n"
+
+    def _pointer(self, buffer: Buffer, const: bool) -> str:
+        c_type = memory_type(buffer.shape.element_type)
+        return f"({'const ' if const else ''}{c_type} *){self._places[buffer]}"
+
+    def _step(self, step: Step) -> list[str]:
+        match step:
+            case Launch(kernel, inputs, outputs, scratch):
+                pointers = [self._pointer(b, True) for b in inputs]
+                pointers += [self._pointer(b, False) for b in (*outputs, *scratch)]
+                if self._plan.kernels[kernel].uses_seed:
+                    pointers.append("&random")
+                return [f"{self._names[kernel]}({', '.join(pointers)});"]
+            case Copy(source, target):
+                if not source.bytes:
+                    return []
+                into, out_of = self._places[target], self._places[source]
+                return [f"memcpy({into}, {out_of}, {source.bytes});"]
+            case Repeat(condition, predicate, body):
+                test = f"if (!*{self._pointer(predicate, True)}) break;"
+                return ["for (;;) {", *self._steps(condition), f"{_INDENT}{test}",
+                        *self._steps(body), "}"]  # fmt: skip
+            case Branch(selector, cases):
+                return self._branch(selector, cases)
+
+    def _steps(self, steps: Sequence[Step]) -> list[str]:
+        return [_INDENT + line for step in steps for line in self._step(step)]
+
+    def _branch(self, selector: Buffer, cases: Sequence[Sequence[Step]]) -> list[str]:
+        value = f"*{self._pointer(selector, True)}"
+        is_pred = selector.shape.element_type is PRED
+        lines = [f"switch ({f'{value} ? 0 : 1' if is_pred else value}) {{"]
+        for number, case in enumerate(cases):
+            last = number == len(cases) - 1
+            lines += ["default: {" if last else f"case {number}: {{"]
+            lines += [*self._steps(case), f"{_INDENT}break;", "}"]
+        return [*lines, "}"]

@@ -1,0 +1,21 @@
+/* Everything that generated kernels use. */
+#ifndef HLO_KERNELS_H
+#define HLO_KERNELS_H
+
+#include "hlo_exact_sum.h"
+#include "hlo_float.h"
+#include "hlo_integer.h"
+#include "hlo_tile.h"
+#include "hlo_types.h"
+
+HLO_FUNCTION int64_t hlo_clamp_index(int64_t low, int64_t x, int64_t high) {
+    const int64_t least = x < low ? low : x;
+    return least > high ? high : least;
+}
+
+/* An unsigned index beyond the signed range is beyond every dimension. */
+HLO_FUNCTION int64_t hlo_index_u64(uint64_t x) {
+    return x > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)x;
+}
+
+#endif
