@@ -1,6 +1,6 @@
 """Arguments for a program: drawn from a seed by their shapes, by a recipe, or read from a file.
 
-A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]}}``. One argument is
+A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]}}``. An argument:
 
     ["normal", shape, dtype, scale]         standard normal in f32, times scale
     ["uniform", shape, dtype, low, high]    uniform in f32
@@ -97,11 +97,11 @@ def _recipe(where: str, entry: object) -> Recipe:
 
 
 def _normal(rng: np.random.Generator, dims: tuple[int, ...], scale: float) -> Array:
-    return rng.standard_normal(dims, dtype=np.float32) * scale
+    return np.asarray(rng.standard_normal(dims, dtype=np.float32) * scale)
 
 
 def _uniform(rng: np.random.Generator, dims: tuple[int, ...], low: float, high: float) -> Array:
-    return rng.random(dims, dtype=np.float32) * (high - low) + low
+    return np.asarray(rng.random(dims, dtype=np.float32) * (high - low) + low)
 
 
 def _randint(rng: np.random.Generator, dims: tuple[int, ...], low: int, high: int) -> Array:
@@ -125,9 +125,7 @@ def from_recipe(module: Module, recipe: Recipe) -> tuple[Array, ...]:
     rng = np.random.default_rng(recipe.seed)
     try:
         drawn = [
-            np.asarray(
-                _DRAWN[cast(str, kind)](rng, tuple(cast("list[int]", dims)), *numbers)
-            ).astype(np.dtype(cast(str, dtype)))
+            _DRAWN[str(kind)](rng, tuple(cast("list[int]", dims)), *numbers).astype(str(dtype))
             for kind, dims, dtype, *numbers in recipe.arguments
         ]
     except (KeyError, TypeError, ValueError) as error:
@@ -177,7 +175,7 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
     if not element_type.is_array:
         raise ArgumentError(f"a parameter of type {element_type} cannot be drawn")
     if element_type.is_float:
-        return np.asarray(_normal(rng, shape.dims, 1.0)).astype(element_type.numpy)
+        return _normal(rng, shape.dims, 1.0).astype(element_type.numpy)
     if element_type.is_complex:
         parts = _normal(rng, shape.dims, 1.0) + 1j * _normal(rng, shape.dims, 1.0)
         return np.asarray(parts).astype(element_type.numpy)

@@ -24,7 +24,7 @@ from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
 from hlo_tools.source import program_name, programs
 
-_HEADS = ("instructions", "parse", "interp", "compile", "C", "memory")
+_HEADS = ("parse", "interp", "compile", "C", "memory")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,10 +69,8 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True)
     width = max(len(_short(job.file)) for job in jobs)
     if not options.json:
-        heads = "".join(
-            f"{head:>13}" if head == "instructions" else f"{head:>9}" for head in _HEADS
-        )
-        console.print(f"{'':{width}}{heads}  verdict")
+        heads = "".join(f"{head:>9}" for head in _HEADS)
+        console.print(f"{'':{width}} instructions{heads}  verdict")
     for row in _rows(jobs, console, options.json):
         statuses.append(row.status)
         _print_row(row, width, console, options.json)

@@ -1,4 +1,4 @@
-"""``hlo SUBCOMMAND``: finds the subcommand, and turns typed errors into one message and status 2."""
+"""``hlo SUBCOMMAND``: finds the subcommand; a typed error is one message and status 2."""
 
 from __future__ import annotations
 

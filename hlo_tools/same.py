@@ -33,8 +33,9 @@ class Comparison:
 
     def __str__(self) -> str:
         names = f"{Path(self.one).name} and {Path(self.other).name}"
-        how = f"{self.equal} of {self.outputs} outputs equal, largest difference {self.difference:.1e}"
-        return f"{names}: {how}{'' if self.status == 0 else f', more than {TOLERANCE:.1e}'}"
+        how = f"{self.equal} of {self.outputs} outputs equal"
+        bound = "" if self.status == 0 else f", more than {TOLERANCE:.1e}"
+        return f"{names}: {how}, largest difference {self.difference:.1e}{bound}"
 
 
 def compared(jobs: list[Job]) -> Iterator[Comparison]:
