@@ -1,0 +1,96 @@
+"""Tuples, calls, branches, loops and what only orders effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.walk import Callee
+
+__all__ = (
+    "add_dependency after_all call conditional domain fusion get_tuple_element map_ opt_barrier"
+    " tuple_ while_"
+).split()
+
+Array = np.ndarray[Any, Any]
+Value = Any  # an array, a token, or a tuple of values
+
+
+def tuple_(*operands: Value) -> Value:
+    """The operands as one value."""
+    return operands
+
+
+def get_tuple_element(operand: Value, *, index: int) -> Value:
+    """Element ``index`` of a tuple."""
+    return operand[index]
+
+
+def call(*operands: Value, to_apply: Callee[Value], is_composite: bool = False) -> Value:
+    """The result of a computation; a composite is its decomposition."""
+    del is_composite
+    return to_apply(*operands)
+
+
+def fusion(
+    *operands: Value, calls: Callee[Value], kind: str, output_to_operand_aliasing: str = ""
+) -> Value:
+    """The result of the fused computation."""
+    del kind, output_to_operand_aliasing
+    return calls(*operands)
+
+
+def map_(*operands: Array, to_apply: Callee[Value], dimensions: tuple[int, ...] = ()) -> Value:
+    """A scalar computation of each element."""
+    del dimensions
+    return to_apply(*operands)
+
+
+def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
+    """The body again and again as long as the condition holds before it."""
+    value = init
+    while condition(value):
+        value = body(value)
+    return value
+
+
+def conditional(
+    selector: Array,
+    *operands: Value,
+    true_computation: Callee[Value] | None = None,
+    false_computation: Callee[Value] | None = None,
+    branch_computations: tuple[Callee[Value], ...] = (),
+) -> Value:
+    """The chosen branch of its operand; an index out of range chooses the last."""
+    if true_computation and false_computation:
+        chosen = 0 if selector else 1
+        return (true_computation, false_computation)[chosen](operands[chosen])
+    last = len(branch_computations) - 1
+    if selector.dtype == np.bool_:
+        chosen = 0 if selector else last
+    else:
+        chosen = int(selector) if 0 <= selector <= last else last
+    return branch_computations[chosen](operands[chosen])
+
+
+def after_all(*operands: Value) -> Value:
+    """A token; a token is None."""
+    del operands
+
+
+def add_dependency(operand: Value, token: Value) -> Value:
+    """The operand."""
+    del token
+    return operand
+
+
+def opt_barrier(operand: Value) -> Value:
+    """The operand."""
+    return operand
+
+
+def domain(operand: Value, *, domain: str) -> Value:
+    """The operand."""
+    del domain
+    return operand

@@ -1,0 +1,317 @@
+"""Evaluate a module: walk its computations with the NumPy meaning of each op.
+
+Values are NumPy arrays (rank 0 for scalars), tuples of values, and None for tokens. An array of a
+bounded shape has its actual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import ArgumentError, Error, OutOfFuel, Unsupported, VerifyError
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
+from interp import random
+
+Value = Any  # np.ndarray, None (a token) or a tuple of values
+
+# A level of calls takes six Python frames, and Python allows a thousand.
+_DEEPEST_CALLS = 80
+
+_EFFECTS = frozenset(
+    ("rng-get-and-update-state", "infeed", "outfeed", "send", "send-done", "recv", "recv-done")
+)
+
+# What a computation of scalars may contain, besides elementwise ops, to be evaluated on whole
+# arrays; a scalar broadcast, reshaped or copied to a scalar is the same scalar.
+_STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+_CALLS = frozenset(("call", "fusion", "map"))
+_SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "opt-barrier"))
+
+
+def evaluate(
+    module: Module, *arrays: Any, seed: int = 0, fuel: int | None = None, replicas: int = 1
+) -> Any:
+    """The result of the entry computation of a verified module.
+
+    One array (a tuple of arrays for a tuple) per parameter: NumPy's type and sizes must be the
+    parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
+    number generator of ``rng``; ``fuel`` bounds the number of instructions evaluated (OutOfFuel).
+    """
+    if replicas != 1:
+        raise Unsupported(f"{replicas} replicas: only one is implemented")
+    arguments = _checked(module.entry, arrays)
+    evaluation = _Evaluation(module, fuel)
+    with np.errstate(all="ignore"), random.seeded(seed):
+        result = evaluation.run(evaluation.plan(module.entry), *arguments)
+    return _own(result, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction, ready to be applied."""
+
+    op: Op
+    keywords: Mapping[str, object]
+    operand_shape: Shape | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A computation, ready to be run."""
+
+    computation: Computation
+    instructions: tuple[Instruction, ...]  # those that matter
+    steps: Mapping[str, _Step]
+    is_elementwise: bool  # can be evaluated on whole arrays
+
+
+class _Evaluation:
+    """The state of one evaluation: what is prepared so far, and the fuel that is left."""
+
+    def __init__(self, module: Module, fuel: int | None) -> None:
+        self.module = module
+        self.fuel = fuel
+        self.ops = column("interp")
+        self.plans: dict[str, _Plan] = {}
+        self.effects = _checked_calls(module)
+
+    def plan(self, computation: Computation) -> _Plan:
+        """The prepared form of a computation, made once."""
+        plan = self.plans.get(computation.name)
+        if plan is None:
+            plan = self.plans[computation.name] = self._planned(computation)
+        return plan
+
+    def run(self, plan: _Plan, *arguments: Value) -> Value:
+        """Evaluate a computation on values of its parameters' shapes."""
+        self._burn()
+        return walk(plan.computation, arguments, partial(self._apply, plan), plan.instructions)
+
+    def _planned(self, computation: Computation) -> _Plan:
+        names = live(computation, self._has_effect)
+        instructions = tuple(
+            i for i in computation.instructions if i.name in names and i.opcode != "parameter"
+        )
+        shapes = {i.name: i.shape for i in computation.instructions}
+        steps = {}
+        for instruction in instructions:
+            first = shapes[instruction.operands[0]] if instruction.operands else None
+            try:
+                op = op_of(self.ops, instruction, "the interpreter")
+            except Unsupported as error:
+                raise Unsupported(f"{self._line(instruction)}{error}") from error
+            given = keywords(self.module, instruction, self._enter)
+            steps[instruction.name] = _Step(op, given, first)
+        parameters = tuple(p for p in computation.parameters if p.name in names)
+        scalar = _is_scalar(computation)
+        return _Plan(
+            computation,
+            parameters + instructions,
+            steps,
+            scalar and all(map(self._is_elementwise, instructions)),
+        )
+
+    def _enter(self, computation: Computation) -> Callable[..., Value]:
+        if _is_scalar(computation):
+            return lambda *arguments: self._run_batch(self.plan(computation), arguments)
+        return lambda *arguments: self.run(self.plan(computation), *arguments)
+
+    def _has_effect(self, instruction: Instruction) -> bool:
+        return _is_effect(instruction, self.effects)
+
+    def _is_elementwise(self, instruction: Instruction) -> bool:
+        if any(leaf.rank for leaf in leaves(instruction.shape)):
+            return False
+        if instruction.opcode in _CALLS:
+            callees = map(self.module.computation, called(instruction))
+            return all(self.plan(callee).is_elementwise for callee in callees)
+        op = op_of(self.ops, instruction, "the interpreter")
+        known = instruction.opcode in _STRUCTURE | _SAME_SCALAR | {"bitcast", "bitcast-convert"}
+        return known or op.home == "interp.elementwise"
+
+    def _burn(self) -> None:
+        if self.fuel is not None:
+            self.fuel -= 1
+            if self.fuel < 0:
+                raise OutOfFuel("the evaluation used up its fuel; does the program end?")
+
+    def _apply(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
+        self._burn()
+        step = plan.steps[instruction.name]
+        try:
+            value = call(step.op, instruction, operands, step.keywords, step.operand_shape)
+        except (Unsupported, ArgumentError) as error:
+            raise self._located(error, instruction) from error
+        value = _as_arrays(value)
+        if not _conforms(value, instruction.shape):
+            raise VerifyError(
+                f"{self._line(instruction)}%{instruction.name} = {instruction.opcode}: the result"
+                f" is {_described(value)}, not {instruction.shape} as declared"
+            )
+        return value
+
+    def _located(self, error: Error, instruction: Instruction) -> Error:
+        """The error with the instruction where it arose, named once."""
+        if "%" in str(error):
+            return error
+        place = f"{self._line(instruction)}%{instruction.name} = {instruction.opcode}: "
+        return type(error)(place + str(error))
+
+    def _line(self, instruction: Instruction) -> str:
+        if instruction.offset < 0:
+            return ""
+        return f"{self.module.text.count(chr(10), 0, instruction.offset) + 1}: "
+
+    def _run_batch(self, plan: _Plan, arguments: Sequence[Value]) -> Value:
+        """Evaluate a computation of scalars on arrays: once for each element in meaning."""
+        dims = np.broadcast_shapes(*(argument.shape for argument in arguments))
+        if not dims:
+            return self.run(plan, *arguments)
+        if not plan.is_elementwise:
+            return self._run_each(plan, arguments, dims)
+        self._burn()
+        apply = partial(self._apply_batch, plan)
+        result = walk(plan.computation, arguments, apply, plan.instructions)
+        return _mapped(lambda array: np.broadcast_to(array, dims), result)
+
+    def _apply_batch(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
+        self._burn()
+        if instruction.opcode in _SAME_SCALAR:
+            return operands[0]
+        step = plan.steps[instruction.name]
+        op = self.ops["bitcast_convert"] if instruction.opcode == "bitcast" else step.op
+        try:
+            return _as_arrays(call(op, instruction, operands, step.keywords, step.operand_shape))
+        except (Unsupported, ArgumentError) as error:
+            raise self._located(error, instruction) from error
+
+    def _run_each(self, plan: _Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
+        """One evaluation per element: for computations with loops or branches inside."""
+        shape = plan.computation.root_instruction.shape
+        shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
+        results = [np.empty(dims, leaf.element_type.numpy) for leaf in leaves(shape)]
+        whole = [np.broadcast_to(argument, dims) for argument in arguments]
+        for index in np.ndindex(*dims):
+            value = self.run(plan, *(np.asarray(array[index]) for array in whole))
+            elements = value if isinstance(shape, TupleShape) else (value,)
+            for result, element in zip(results, elements, strict=True):
+                result[index] = element
+        del shapes
+        return tuple(results) if isinstance(shape, TupleShape) else results[0]
+
+
+def _is_scalar(computation: Computation) -> bool:
+    """Whether all parameters are scalars: such a computation may be called with arrays."""
+    shapes = [parameter.shape for parameter in computation.parameters]
+    return bool(shapes) and all(
+        isinstance(shape, ArrayShape) and not shape.rank and shape.element_type.is_array
+        for shape in shapes
+    )
+
+
+def _is_effect(instruction: Instruction, effects: Mapping[str, bool]) -> bool:
+    return (
+        instruction.opcode in _EFFECTS
+        or bool(instruction.attributes.get("custom_call_has_side_effect"))
+        or any(effects[name] for name in called(instruction))
+    )
+
+
+def _checked_calls(module: Module) -> Mapping[str, bool]:
+    """Whether each computation has effects. Calls that go too deep, or not to a computation
+    above, are errors: they would overflow Python's stack."""
+    depths: dict[str, int] = {}
+    effects: dict[str, bool] = {}
+    for computation in module.computations:
+        callees = {name for i in computation.instructions for name in called(i)}
+        if unknown := sorted(callees - depths.keys()):
+            raise VerifyError(f"{computation.name} calls {unknown[0]}, which is not above it")
+        depths[computation.name] = 1 + max((depths[name] for name in callees), default=0)
+        if depths[computation.name] > _DEEPEST_CALLS:
+            raise Unsupported(f"calls nest deeper than {_DEEPEST_CALLS} in {computation.name}")
+        effects[computation.name] = any(_is_effect(i, effects) for i in computation.instructions)
+    return effects
+
+
+def _as_arrays(value: Value) -> Value:
+    """NumPy makes scalars of rank-0 results; values are arrays."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_arrays, value))
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _mapped(function: Callable[[Value], Value], value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_mapped(function, element) for element in value)
+    return function(value)
+
+
+def _conforms(value: Value, shape: Shape) -> bool:
+    if isinstance(shape, TupleShape):
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(shape.elements)
+            and all(map(_conforms, value, shape.elements))
+        )
+    if not shape.element_type.is_array:
+        return value is None
+    if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype:
+        return False
+    return value.shape == shape.dims or _fits(value.shape, shape)
+
+
+def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
+    """Whether ``dims`` are sizes that the bounded dimensions of ``shape`` may have."""
+    return len(dims) == len(shape.dynamic) and all(
+        size <= bound if bounded else size == bound
+        for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
+    )
+
+
+def _described(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    return "a token" if value is None else f"{value.dtype}[{','.join(map(str, value.shape))}]"
+
+
+def _checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
+    """The arguments as values, or ArgumentError naming the first that does not fit."""
+    parameters = entry.parameters
+    if len(arrays) != len(parameters):
+        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(arrays)} were given")
+    values = tuple(map(_mapped_to_arrays, arrays))
+    for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
+        if not _conforms(value, parameter.shape):
+            raise ArgumentError(
+                f"parameter {number} ({parameter.name}): expected {parameter.shape},"
+                f" got {_described(value)}"
+            )
+    return values
+
+
+def _mapped_to_arrays(value: Value) -> Value:
+    is_token = value is None
+    return _mapped(lambda array: None if is_token else np.asarray(array), value)
+
+
+def _own(value: Value, arguments: Sequence[Value]) -> Value:
+    """Results that share no memory with arguments and constants, in row-major order."""
+
+    def owned(array: Value) -> Value:
+        if array is None:
+            return None
+        flags = array.flags
+        fresh = flags.owndata and flags.writeable and flags.c_contiguous
+        taken = any(array is argument for argument in arguments)
+        return array if fresh and not taken else np.array(array, order="C")
+
+    return _mapped(owned, value)
+
+
