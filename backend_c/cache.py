@@ -76,9 +76,10 @@ def found(cache: Cache, key: str) -> Path | None:
         is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         if not is_own or expected.read_text("ascii").strip() != _digest(library):
             return None
-        os.utime(library)
     except (OSError, UnicodeDecodeError):
         return None
+    with suppress(OSError):  # on a read-only file system libraries can still be used
+        os.utime(library)
     return library
 
 

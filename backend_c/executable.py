@@ -29,7 +29,6 @@ _INTERFACE = """
     int omp_get_max_threads(void);
     void omp_set_num_threads(int);
 """
-_RTLD_NODELETE = 0x1000  # cffi does not name it; Linux and FreeBSD agree
 _FFI = cffi.FFI()
 _FFI.cdef(_INTERFACE)
 
@@ -37,7 +36,7 @@ _FFI.cdef(_INTERFACE)
 def load(path: Path) -> Any:
     """The library, which is never closed: unloading libgomp under its idle threads crashes."""
     try:
-        return _FFI.dlopen(str(path), _FFI.RTLD_NOW | _RTLD_NODELETE)
+        return _FFI.dlopen(str(path), _FFI.RTLD_NOW | _FFI.RTLD_NODELETE)
     except OSError as error:
         raise ToolchainError(f"cannot load {path}: {error}") from None
 
@@ -196,10 +195,12 @@ def _buffers(shape: Shape, value: Value) -> Iterator[_Buffer]:
         if value is not None:
             raise _Misfit
     else:
-        if value is None or isinstance(value, tuple):
-            raise _Misfit
-        array = np.asarray(value)
-        if array.dtype != shape.element_type.numpy or not _fits(array.shape, shape):
+        array = _array(value)
+        if (
+            array is None
+            or array.dtype != shape.element_type.numpy
+            or not _fits(array.shape, shape)
+        ):
             raise _Misfit
         yield _Buffer.holding(shape, array)
 
@@ -213,10 +214,22 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
     )
 
 
+def _array(value: Value) -> _Array | None:
+    """Anything that NumPy takes for an array, but no tuple: that is a value of another shape."""
+    if value is None or isinstance(value, tuple):
+        return None
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError):  # lists of different lengths, objects of other libraries
+        return None
+
+
 def _described(value: Value) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_described, value))})"
     if value is None:
         return "a token"
-    array = np.asarray(value)
+    array = _array(value)
+    if array is None:
+        return type(value).__name__
     return f"{array.dtype}[{','.join(map(str, array.shape))}]"

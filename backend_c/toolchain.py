@@ -54,7 +54,7 @@ class Compiler:
 
 
 def find_compiler(environ: Mapping[str, str]) -> Compiler:
-    """``HLO_CC`` if it is set (it may have arguments), else gcc, clang or cc; else ToolchainError."""
+    """``HLO_CC`` if it is set (arguments allowed), else gcc, clang or cc; else ToolchainError."""
     chosen = environ.get("HLO_CC", "").strip()
     commands = [_words(chosen)] if chosen else [[name] for name in _CANDIDATES]
     for command in commands:
