@@ -1,0 +1,145 @@
+"""Files for the world outside: what ``emit`` writes for each target."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from backend_c.dialect import CUDA, EMBEDDED, OPENMP
+from backend_c.operations import memory_type
+from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.program import Program, program, with_sizes
+from backend_c.toolchain import RUNTIME
+from hlo.module import Module
+
+_Files = dict[str, bytes]
+_INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
+
+
+def _openmp(module: Module, plan: Plan) -> _Files:
+    """Translation units, the runtime headers, and the block of constants."""
+    made = program(plan, OPENMP)
+    files = {name: text.encode() for name, text in made.sources.items()}
+    files |= {header.name: header.read_bytes() for header in sorted(RUNTIME.glob("*.h"))}
+    return files | {"constants.bin": made.constants} | _manifest(made)
+
+
+def _embedded(module: Module, plan: Plan) -> _Files:
+    """One self-contained C99 file and its header."""
+    made = program(plan, EMBEDDED)
+    ((_, text),) = made.sources.items()
+    header = _embedded_header(made, plan)
+    body = _inlined(text).replace(
+        "const unsigned char *constants, unsigned char *workspace, uint64_t seed)",
+        "const unsigned char *constants, unsigned char *workspace, uint64_t seed)",
+    )
+    constants = _constant_array(made.constants)
+    source = f'#include "module.h"\n{body}\n{constants}\n{_run_function(plan)}'
+    return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(made)
+
+
+def _cuda(module: Module, plan: Plan) -> _Files:
+    """The kernels as one .cu file, and the order of their launches as JSON."""
+    made = program(plan, CUDA)
+    ((_, text),) = made.sources.items()
+    files = {"module.cu": _inlined(text).encode(), "constants.bin": made.constants}
+    return files | _manifest(made)
+
+
+def _inlined(text: str) -> str:
+    """A translation unit with the runtime headers in place of their includes, each once."""
+    seen: set[str] = set()
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        return _INCLUDE.sub(replace, (RUNTIME / name).read_text("utf-8"))
+
+    return _INCLUDE.sub(replace, text)
+
+
+def _constant_array(block: bytes) -> str:
+    rows = [
+        "    " + ", ".join(map(str, block[start : start + 16])) + ","
+        for start in range(0, len(block), 16)
+    ]
+    body = "\n".join(rows) if rows else "    0,"
+    # a union, so that the bytes are aligned for every element type
+    return (
+        "static const union {\n"
+        "    unsigned char bytes[%d];\n    uint64_t words;\n    double numbers;\n"
+        "} module_constants = {{\n%s\n}};\n" % (max(len(block), 1), body)
+    )
+
+
+def _parameters(plan: Plan) -> list[str]:
+    names = [
+        f"const {memory_type(b.shape.element_type)} *argument{n}"
+        for n, b in enumerate(with_sizes(plan.arguments))
+    ]
+    names += [
+        f"{memory_type(b.shape.element_type)} *result{n}"
+        for n, b in enumerate(with_sizes(plan.results))
+    ]
+    return [*names, "unsigned char *workspace", "uint64_t seed"]
+
+
+def _embedded_header(made: Program, plan: Plan) -> str:
+    lines = [
+        "/* A compiled HLO module: no allocation, no library beyond string.h.",
+        " *",
+        " * workspace: MODULE_WORKSPACE bytes aligned to 8; arrays are row-major. */",
+        "#ifndef MODULE_H",
+        "#define MODULE_H",
+        "",
+        "#include <stdint.h>",
+        "#include <string.h>",
+        "",
+        "typedef struct {",
+        "    float re, im;",
+        "} hlo_c64;",
+        "typedef struct {",
+        "    double re, im;",
+        "} hlo_c128;",
+        "",
+        f"#define MODULE_WORKSPACE {max(made.workspace_bytes, 1)}",
+        "",
+        f"void module_run({', '.join(_parameters(plan))});",
+        "",
+        "#endif",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _run_function(plan: Plan) -> str:
+    arguments = [f"argument{n}" for n, _ in enumerate(with_sizes(plan.arguments))]
+    results = [f"result{n}" for n, _ in enumerate(with_sizes(plan.results))]
+    lines = [f"void module_run({', '.join(_parameters(plan))}) {{"]
+    for kind, names, const in (("arguments", arguments, "const "), ("results", results, "")):
+        lines.append(f"    {const}void *{kind}[{max(len(names), 1)}];")
+    lines += [f"    arguments[{n}] = {name};" for n, name in enumerate(arguments)]
+    lines += [f"    results[{n}] = {name};" for n, name in enumerate(results)]
+    call = "(const void *const *)arguments, results, module_constants.bytes, workspace, seed"
+    return "\n".join([*lines, f"    hlo_entry({call});", "}", ""])
+
+
+def _manifest(made: Program) -> _Files:
+    """What a caller needs to know, for programs."""
+    manifest = {
+        "parameters": [str(shape) for shape in made.parameters],
+        "results": [str(shape) for shape in made.results],
+        "constant_bytes": len(made.constants),
+        "workspace_bytes": made.workspace_bytes,
+    }
+    return {"manifest.json": (json.dumps(manifest, indent=2) + "\n").encode()}
+
+
+EMITTERS: Mapping[str, Callable[[Module, Plan], _Files]] = {
+    OPENMP.name: _openmp,
+    EMBEDDED.name: _embedded,
+    CUDA.name: _cuda,
+}

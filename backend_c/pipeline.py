@@ -1,0 +1,70 @@
+"""The whole compilation, top to bottom.
+
+text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ render ▷ Program ─ build ▷ library
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from backend_c import emission
+from backend_c.cache import default_directory, open_cache
+from backend_c.dialect import DIALECTS, OPENMP, Dialect
+from backend_c.executable import Executable
+from backend_c.lowering import lower
+from backend_c.plan import Plan
+from backend_c.program import program
+from backend_c.toolchain import build, find_compiler
+from hlo.errors import Unsupported
+from hlo.module import Module
+from hlo.passes.pipelines import run
+
+_NUMERICS = ("fast", "exact")
+
+
+def compile(
+    module: Module,
+    numerics: str = "fast",
+    target: str = "openmp",
+    threads: int | None = None,
+    cache: Path | None = None,
+) -> Executable:
+    """A module as a library in this process.
+
+    ``numerics``: both modes generate the exact code today, which keeps every promise of ``fast``.
+    ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
+    are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc.
+
+    Raises Unsupported for what the backend does not take and ToolchainError for what the compiler
+    or the cache does not.
+    """
+    _require(numerics, target)
+    if target != OPENMP.name:
+        raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
+    made = program(lowered(module), OPENMP)
+    compiler = find_compiler(os.environ)
+    library = build(made.sources, compiler, open_cache(cache or default_directory(os.environ)))
+    entry = module.entry
+    parameters = [(p.name, p.shape) for p in entry.parameters]
+    return Executable(library, made, parameters, entry.root_instruction.shape, threads)
+
+
+def emit(module: Module, target: str = "openmp", numerics: str = "fast") -> dict[str, bytes]:
+    """A module as files by name: C with a Makefile's worth of comments, or CUDA and its plan."""
+    dialect = _require(numerics, target)
+    plan = lowered(module)
+    return emission.EMITTERS[dialect.name](module, plan)
+
+
+def lowered(module: Module) -> Plan:
+    """The plan of a module after the passes of the C backend."""
+    return lower(run(module, "backend_c"))
+
+
+def _require(numerics: str, target: str) -> Dialect:
+    if numerics not in _NUMERICS:
+        raise Unsupported(f"numerics {numerics!r}: one of {', '.join(_NUMERICS)}")
+    if target not in DIALECTS:
+        raise Unsupported(f"target {target!r}: one of {', '.join(DIALECTS)}")
+    return DIALECTS[target]
