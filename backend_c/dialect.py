@@ -12,6 +12,7 @@ class Dialect:
 
     name: str
     suffix: str
+    includes: tuple[str, ...]
     prologue: str
     kernel: str  # what stands before a kernel's name
     function: str  # before a generated function's name
@@ -19,11 +20,13 @@ class Dialect:
     strided: dict[str, tuple[str, str]]
     single: str  # the condition under which one worker stores what all computed, or ""
     barrier: str  # what makes stores of all lanes visible to all, or ""
+    has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
 
 
 OPENMP = Dialect(
     "openmp",
     ".c",
+    ("hlo_tile_vector.h", "hlo_kernels.h"),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -40,6 +43,7 @@ OPENMP = Dialect(
 EMBEDDED = Dialect(
     "embedded",
     ".c",
+    ("hlo_kernels.h",),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -52,6 +56,7 @@ EMBEDDED = Dialect(
 CUDA = Dialect(
     "cuda",
     ".cu",
+    ("hlo_kernels.h",),
     "typedef bool hlo_pred;\n",
     'extern "C" __global__ void',
     "HLO_FUNCTION",
@@ -66,6 +71,7 @@ CUDA = Dialect(
     },
     "threadIdx.x == 0",
     "__syncthreads();",
+    has_entry=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (OPENMP, EMBEDDED, CUDA)}

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
+from backend_c import cuda_phases
 from backend_c.dialect import CUDA, EMBEDDED, OPENMP
 from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
@@ -30,10 +31,7 @@ def _embedded(module: Module, plan: Plan) -> _Files:
     made = program(plan, EMBEDDED)
     ((_, text),) = made.sources.items()
     header = _embedded_header(made, plan)
-    body = _inlined(text).replace(
-        "const unsigned char *constants, unsigned char *workspace, uint64_t seed)",
-        "const unsigned char *constants, unsigned char *workspace, uint64_t seed)",
-    )
+    body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
     constants = _constant_array(made.constants)
     source = f'#include "module.h"\n{body}\n{constants}\n{_run_function(plan)}'
     return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(made)
@@ -41,10 +39,40 @@ def _embedded(module: Module, plan: Plan) -> _Files:
 
 def _cuda(module: Module, plan: Plan) -> _Files:
     """The kernels as one .cu file, and the order of their launches as JSON."""
+    plan = cuda_phases.split(plan)
     made = program(plan, CUDA)
     ((_, text),) = made.sources.items()
     files = {"module.cu": _inlined(text).encode(), "constants.bin": made.constants}
+    launches = {"steps": [_step(step, plan, made) for step in plan.steps]}
+    files["launches.json"] = (json.dumps(launches, indent=1) + "\n").encode()
     return files | _manifest(made)
+
+
+def _step(step: Step, plan: Plan, made: Program) -> dict[str, object]:
+    """A step for whoever launches the kernels: pointers are ``arguments[n]``, ``results[n]``, or
+    an offset into the constants or the workspace."""
+
+    def inner(steps: tuple[Step, ...]) -> list[dict[str, object]]:
+        return [_step(one, plan, made) for one in steps]
+
+    match step:
+        case Launch(kernel, inputs, outputs, scratch):
+            return {
+                "launch": made.kernel_names[kernel],
+                "pointers": [made.places[b] for b in (*inputs, *outputs, *scratch)],
+                "single_block": cuda_phases.is_single(plan.kernels[kernel]),
+            }
+        case Copy(source, target):
+            pointers = [made.places[source], made.places[target]]
+            return {"copy": source.bytes, "from": pointers[0], "to": pointers[1]}
+        case Repeat(condition, predicate, body):
+            return {
+                "while": made.places[predicate],
+                "condition": inner(condition),
+                "body": inner(body),
+            }
+        case Branch(selector, cases):
+            return {"branch": made.places[selector], "cases": [inner(case) for case in cases]}
 
 
 def _inlined(text: str) -> str:
@@ -75,13 +103,20 @@ def _constant_array(block: bytes) -> str:
     )
 
 
+def _public_type(buffer: Buffer) -> str:
+    """Complex numbers are pairs of floats to a caller."""
+    parts = {"hlo_c64": "float", "hlo_c128": "double"}
+    own = memory_type(buffer.shape.element_type)
+    return parts.get(own, own)
+
+
 def _parameters(plan: Plan) -> list[str]:
     names = [
-        f"const {memory_type(b.shape.element_type)} *argument{n}"
+        f"const {_public_type(b)} *argument{n}"
         for n, b in enumerate(with_sizes(plan.arguments))
     ]
     names += [
-        f"{memory_type(b.shape.element_type)} *result{n}"
+        f"{_public_type(b)} *result{n}"
         for n, b in enumerate(with_sizes(plan.results))
     ]
     return [*names, "unsigned char *workspace", "uint64_t seed"]
@@ -91,19 +126,13 @@ def _embedded_header(made: Program, plan: Plan) -> str:
     lines = [
         "/* A compiled HLO module: no allocation, no library beyond string.h.",
         " *",
-        " * workspace: MODULE_WORKSPACE bytes aligned to 8; arrays are row-major. */",
+        " * workspace: MODULE_WORKSPACE bytes aligned to 8; arrays are row-major; a complex number",
+        " * is two floats, the real part first. */",
         "#ifndef MODULE_H",
         "#define MODULE_H",
         "",
         "#include <stdint.h>",
         "#include <string.h>",
-        "",
-        "typedef struct {",
-        "    float re, im;",
-        "} hlo_c64;",
-        "typedef struct {",
-        "    double re, im;",
-        "} hlo_c128;",
         "",
         f"#define MODULE_WORKSPACE {max(made.workspace_bytes, 1)}",
         "",

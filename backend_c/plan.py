@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,3 +80,20 @@ class Plan:
         made = Buffer(len(self.buffers), shape, sizes)
         self.buffers.append(made)
         return made
+
+
+def mapped(
+    steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]
+) -> tuple[Step, ...]:
+    """Steps with each one replaced, those inside loops and branches first."""
+    result: list[Step] = []
+    for step in steps:
+        match step:
+            case Repeat(condition, predicate, body):
+                inner: Step = Repeat(mapped(condition, change), predicate, mapped(body, change))
+            case Branch(selector, cases):
+                inner = Branch(selector, tuple(mapped(case, change) for case in cases))
+            case _:
+                inner = step
+        result.extend(change(inner))
+    return tuple(result)

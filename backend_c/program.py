@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend_c import buffers
-from backend_c.dialect import Dialect
+from backend_c.dialect import OPENMP, Dialect
 from backend_c.elementary_functions import definitions
 from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
@@ -29,6 +29,7 @@ ENTRY = (
 )
 _UNIT = 48_000  # characters of kernels in one translation unit: below, starting gcc costs more
 _INDENT = "    "
+_SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Program:
     results: tuple[ArrayShape, ...]
     constants: bytes
     workspace_bytes: int
+    places: Mapping[Buffer, str]  # where each buffer is, as C
+    kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
 
 
 def program(plan: Plan, dialect: Dialect) -> Program:
@@ -52,13 +55,15 @@ def program(plan: Plan, dialect: Dialect) -> Program:
     constants, offsets = _constant_block(plan)
     places = _places(plan, workspace.offsets, offsets)
     texts, names = _shared_kernels(plan, dialect)
-    entry = _Entry(places, names, plan)
+    entry = _Entry(places, names, plan).text() if dialect.has_entry else ""
     return Program(
-        _units(texts, entry.text(), dialect),
+        _units(texts, entry, dialect),
         tuple(buffer.shape for buffer in plan.arguments),
         tuple(buffer.shape for buffer in plan.results),
         constants,
         workspace.bytes,
+        places,
+        tuple(names),
     )
 
 
@@ -116,7 +121,7 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
     groups: list[list[str]] = [[]]
     size = 0
     for text in texts.values():
-        if size > _UNIT:
+        if size > _UNIT and dialect is OPENMP:
             groups.append([])
             size = 0
         groups[-1].append(text)
@@ -130,13 +135,14 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
         units[f"unit_{number}{dialect.suffix}"] = "\n".join(
             [_prologue(dialect), definitions(body, dialect), body]
         )
-    if len(groups) == 1 and dialect.name != "cuda":
-        units = {n: t.replace("HLO_KERNEL void", "static void") for n, t in units.items()}
+    if len(groups) > 1:
+        units = {name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_") for name, text in units.items()}
     return units
 
 
 def _prologue(dialect: Dialect) -> str:
-    return f'#include "hlo_kernels.h"\n\n{dialect.prologue}'
+    includes = "".join(f'#include "{header}"\n' for header in dialect.includes)
+    return f"{includes}\n{dialect.prologue}"
 
 
 def _prototype(text: str) -> str:

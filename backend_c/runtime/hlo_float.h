@@ -15,7 +15,7 @@
 #include "hlo_types.h"
 
 /* Rounding instructions where the compiler has them inline, else the portable functions below. */
-#if defined(__GNUC__) && !defined(__CUDACC__) && (defined(__SSE4_1__) || defined(__aarch64__))
+#if HLO_VECTOR_UNIT && defined(__GNUC__) && (defined(__SSE4_1__) || defined(__aarch64__))
 #define HLO_ROUNDING_INLINE 1
 #else
 #define HLO_ROUNDING_INLINE 0
@@ -214,7 +214,7 @@ HLO_PROCEDURE double hlo_digits_sqrt_f64(double x) {
 #if defined(__CUDACC__)
 HLO_FUNCTION float hlo_sqrt_f32(float x) { return __fsqrt_rn(x); }
 HLO_FUNCTION double hlo_sqrt_f64(double x) { return __dsqrt_rn(x); }
-#elif defined(__NO_MATH_ERRNO__) && (defined(__SSE2__) || defined(__aarch64__))
+#elif HLO_VECTOR_UNIT && defined(__NO_MATH_ERRNO__) && defined(__GNUC__)
 HLO_FUNCTION float hlo_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 HLO_FUNCTION double hlo_sqrt_f64(double x) { return __builtin_sqrt(x); }
 #else

@@ -105,7 +105,7 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
  * is less than 1 / |rhs| as long as |lhs| < 2^p; and a quotient that is no integer is at least
  * 1 / |rhs| away from one. So truncation gives the integer quotient.
  */
-#if !defined(__CUDACC__) && (defined(__SSE2__) || defined(__aarch64__))
+#if HLO_VECTOR_UNIT
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((Q)(lhs) / (Q)(rhs)))
 #else
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((lhs) / (rhs)))

@@ -14,34 +14,7 @@
 #define HLO_TILE_ROWS 8
 #define HLO_TILE_COLUMNS 16
 
-#if defined(__AVX512F__) && !defined(__CUDACC__)
-#include <immintrin.h>
-
-HLO_PROCEDURE void hlo_tile(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
-                            int64_t k, double *HLO_RESTRICT tile) {
-    __m512d sums[HLO_TILE_ROWS][2];
-    for (int row = 0; row < HLO_TILE_ROWS; ++row) {
-        sums[row][0] = _mm512_setzero_pd();
-        sums[row][1] = _mm512_setzero_pd();
-    }
-    for (int64_t step = 0; step < k; ++step) {
-        const __m512d first = _mm512_cvtps_pd(_mm256_loadu_ps(rhs));
-        const __m512d second = _mm512_cvtps_pd(_mm256_loadu_ps(rhs + 8));
-        for (int row = 0; row < HLO_TILE_ROWS; ++row) {
-            const __m512d factor = _mm512_set1_pd(lhs[row]);
-            sums[row][0] = _mm512_fmadd_pd(factor, first, sums[row][0]);
-            sums[row][1] = _mm512_fmadd_pd(factor, second, sums[row][1]);
-        }
-        lhs += HLO_TILE_ROWS;
-        rhs += HLO_TILE_COLUMNS;
-    }
-    for (int row = 0; row < HLO_TILE_ROWS; ++row) {
-        _mm512_storeu_pd(tile + row * HLO_TILE_COLUMNS, sums[row][0]);
-        _mm512_storeu_pd(tile + row * HLO_TILE_COLUMNS + 8, sums[row][1]);
-    }
-}
-
-#else
+#ifndef HLO_TILE_VECTOR
 
 HLO_PROCEDURE void hlo_tile(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
                             int64_t k, double *HLO_RESTRICT tile) {

@@ -50,6 +50,13 @@
 #endif
 #endif
 
+/* Whether floats are computed by vector instructions, so that detours over them pay. */
+#if !defined(HLO_PORTABLE) && !defined(__CUDACC__) && (defined(__SSE2__) || defined(__aarch64__))
+#define HLO_VECTOR_UNIT 1
+#else
+#define HLO_VECTOR_UNIT 0
+#endif
+
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #endif
