@@ -16,8 +16,8 @@ _ROWS: dict[int, str] = {
         " shift-right-logical sign subtract xor"
     ),
     2: "count-leading-zeros dynamic-update-slice mulhi popcnt round-nearest-afz round-nearest-even",
-    4: "gather reduce-precision stochastic-convert",
-    8: "divide remainder sqrt map",
+    4: "divide gather reduce-precision sqrt stochastic-convert",
+    8: "map remainder",
     _FUNCTION: (
         "acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exponential exponential-minus-one"
         " log log-plus-one logistic power rsqrt sine sinh tan tanh"

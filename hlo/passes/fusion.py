@@ -30,7 +30,7 @@ _CONTROL = frozenset(("while", "conditional", "call", "async-start"))
 MOST_OPERATIONS = 512
 
 # Storing an element and loading it again costs about as much as this many operations.
-STORED = 2
+STORED = 4
 
 # Recomputing so few operations in all costs less than another kernel.
 FEW = 64

@@ -87,6 +87,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "subtract": (partial(_neutral, 0.0),),
     "multiply": (partial(_neutral, 1.0),),
     "divide": (partial(_neutral, 1.0),),
+    "maximum": (partial(_neutral, -np.inf),),
+    "minimum": (partial(_neutral, np.inf),),
     "negate": (partial(_of_itself, "negate"),),
     "not": (partial(_of_itself, "not"),),
     "real": (partial(_part, 0),),
