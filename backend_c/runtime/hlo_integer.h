@@ -47,12 +47,12 @@
     }                                                                                            \
     HLO_FUNCTION T hlo_shift_left_##name(T lhs, T rhs) {                                         \
         const U amount = (U)((U)rhs & HLO_MASK(U, bits));                                        \
-        const W shifted = (W)((W)lhs << (amount & ((bits) - 1u)));                               \
+        const W shifted = (W)((W)lhs << ((uint32_t)amount & ((bits) - 1u)));                               \
         return hlo_wrap_##name(amount < (bits) ? shifted : (W)0);                                \
     }                                                                                            \
     HLO_FUNCTION T hlo_shift_right_logical_##name(T lhs, T rhs) {                                \
         const U amount = (U)((U)rhs & HLO_MASK(U, bits));                                        \
-        const W shifted = (W)((W)((U)lhs & HLO_MASK(U, bits)) >> (amount & ((bits) - 1u)));      \
+        const W shifted = (W)((W)((U)lhs & HLO_MASK(U, bits)) >> ((uint32_t)amount & ((bits) - 1u)));      \
         return hlo_wrap_##name(amount < (bits) ? shifted : (W)0);                                \
     }                                                                                            \
     HLO_FUNCTION T hlo_popcnt_##name(T x) {                                                      \
@@ -67,10 +67,10 @@
 #define HLO_SHIFT_ARITHMETIC(name, T, U, W, bits)                                          \
     HLO_FUNCTION T hlo_shift_right_arithmetic_##name(T lhs, T rhs) {                       \
         const U amount = (U)((U)rhs & HLO_MASK(U, bits));                                  \
-        const U negative = (U)((U)lhs >> ((bits) - 1) & 1u);                               \
+        const U negative = (U)((U)lhs >> ((bits) - 1) & (U)1);                              \
         const U fill = (U)((negative ? ~(U)0 : (U)0) & HLO_MASK(U, bits));                 \
         const U magnitude = (U)(((U)lhs & HLO_MASK(U, bits)) ^ fill);                      \
-        const U shifted = (U)((W)magnitude >> (amount & ((bits) - 1u)));                   \
+        const U shifted = (U)((W)magnitude >> ((uint32_t)amount & ((bits) - 1u)));                   \
         return hlo_wrap_##name((U)((amount < (bits) ? shifted : (U)0) ^ fill));            \
     }
 
