@@ -23,8 +23,8 @@ def main(options: argparse.Namespace) -> int:
     module = read(options.file)
     files = backend_c.emit(module, target=options.target, numerics="exact")
     options.output.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
+    for name, content in files.items():
         file = options.output / name
-        file.write_text(text)
+        file.write_bytes(content)
         print(file)
     return 0

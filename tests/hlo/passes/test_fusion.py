@@ -1,0 +1,166 @@
+"""Fusion: what is computed together, what is stored, and that a decision cannot explode."""
+
+from collections import Counter
+
+import hlo
+from hlo.module import Module
+from hlo.passes import run
+from hlo.passes.fusion import MOST_OPERATIONS
+
+SUM = """sum { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT z = f32[] add(x, y) }
+"""
+
+
+def fused(text: str) -> Module:
+    module = run(hlo.parse(f"HloModule m\n{SUM}{text}"), "backend_c")
+    hlo.verify(module)
+    assert hlo.parse(hlo.format(module)) == module
+    return module
+
+
+def opcodes(module: Module, name: str = "") -> Counter[str]:
+    computation = module.computation(name) if name else module.entry
+    return Counter(i.opcode for i in computation.instructions)
+
+
+def test_a_sum_of_products_is_one_fusion_around_its_reduce() -> None:
+    module = fused("""ENTRY main {
+  x = f32[8,9] parameter(0)
+  y = f32[8,9] parameter(1)
+  z = f32[8,9] parameter(2)
+  product = f32[8,9] multiply(y, z)
+  both = f32[8,9] add(x, product)
+  zero = f32[] constant(0)
+  ROOT total = f32[] reduce(both, zero), dimensions={0,1}, to_apply=sum }
+""")
+    assert opcodes(module) == {"parameter": 3, "fusion": 1}
+    assert opcodes(module, "fused_reduce") == {
+        "parameter": 3, "multiply": 1, "add": 1, "constant": 1, "reduce": 1,
+    }  # fmt: skip
+    assert module.computation("fused_reduce").root_instruction.opcode == "reduce"
+
+
+def test_an_expensive_value_of_two_fusions_is_stored() -> None:
+    module = fused("""ENTRY main {
+  x = f32[8,9] parameter(0)
+  e = f32[8,9] exponential(x)
+  zero = f32[] constant(0)
+  total = f32[8] reduce(e, zero), dimensions={1}, to_apply=sum
+  wide = f32[8,9] broadcast(total), dimensions={0}
+  ROOT share = f32[8,9] divide(e, wide) }
+""")
+    assert opcodes(module) == {"parameter": 1, "fusion": 3}
+
+
+def test_a_cheap_value_of_two_fusions_is_computed_twice() -> None:
+    module = fused("""ENTRY main {
+  x = f32[8,9] parameter(0)
+  y = f32[8,9] negate(x)
+  zero = f32[] constant(0)
+  total = f32[8] reduce(y, zero), dimensions={1}, to_apply=sum
+  e = f32[8,9] exponential(y)
+  ROOT both = (f32[8], f32[8,9]) tuple(total, e) }
+""")
+    assert opcodes(module) == {"parameter": 1, "fusion": 2, "tuple": 1}
+
+
+def test_an_expensive_operand_of_a_broadcast_is_stored() -> None:
+    module = fused("""ENTRY main {
+  x = f32[9] parameter(0)
+  y = f32[1000,9] parameter(1)
+  e = f32[9] exponential(x)
+  wide = f32[1000,9] broadcast(e), dimensions={1}
+  ROOT sum = f32[1000,9] add(y, wide) }
+""")
+    assert opcodes(module) == {"parameter": 2, "fusion": 2}
+
+
+def test_heroes_and_their_operands_are_stored() -> None:
+    module = fused("""ENTRY main {
+  x = f32[4,4] parameter(0)
+  y = f32[4,4] negate(x)
+  d = f32[4,4] dot(y, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[16] reshape(d) }
+""")
+    assert opcodes(module) == {"parameter": 1, "fusion": 1, "dot": 1, "reshape": 1}
+
+
+def test_a_concatenation_of_many_parts_is_a_root() -> None:
+    module = fused("""ENTRY main {
+  x = f32[4] parameter(0)
+  a = f32[4] exponential(x)
+  b = f32[4] log(x)
+  c = f32[12] concatenate(a, x, b), dimensions={0}
+  ROOT r = f32[12] negate(c) }
+""")
+    assert opcodes(module) == {"parameter": 1, "fusion": 2}
+    assert opcodes(module, "fused_concatenate")["exponential"] == 1
+
+
+def test_loops_are_fused_inside() -> None:
+    module = fused("""body { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  v = f32[4] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  twice = f32[4] add(v, v)
+  less = f32[4] sine(twice)
+  ROOT t = (s32[], f32[4]) tuple(next, less) }
+condition { s = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  ten = s32[] constant(10)
+  ROOT more = pred[] compare(i, ten), direction=LT }
+ENTRY main { p = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[4]) tuple(zero, p)
+  w = (s32[], f32[4]) while(s), condition=condition, body=body
+  ROOT r = f32[4] get-tuple-element(w), index=1 }
+""")
+    assert opcodes(module, "body") == {
+        "parameter": 1, "get-tuple-element": 2, "fusion": 2, "tuple": 1,
+    }  # fmt: skip
+    assert opcodes(module, "condition")["fusion"] == 1
+    assert opcodes(module)["constant"] == 1
+
+
+def test_no_fusion_is_larger_than_the_cap() -> None:
+    chain = "\n".join(f"  a{n + 1} = f32[64] add(a{n}, x)" for n in range(3 * MOST_OPERATIONS))
+    module = fused(f"""ENTRY main {{
+  x = f32[64] parameter(0)
+  a0 = f32[64] negate(x)
+{chain}
+  ROOT r = f32[64] negate(a{3 * MOST_OPERATIONS}) }}
+""")
+    callees = [c for c in module.computations if c.name.startswith("fused")]
+    assert 1 < opcodes(module)["fusion"] < 6
+    assert all(len(c.instructions) < MOST_OPERATIONS + 10 for c in callees)
+
+
+def test_shifted_sums_do_not_double_at_each_step() -> None:
+    """Each step reads the one before at two indices: 2**40 copies if it were absorbed."""
+    size, lines = 100, []
+    for n in range(40):
+        lines.append(f"  l{n} = f32[{size - 1}] slice(a{n}), slice={{[0:{size - 1}]}}")
+        lines.append(f"  r{n} = f32[{size - 1}] slice(a{n}), slice={{[1:{size}]}}")
+        lines.append(f"  a{n + 1} = f32[{size - 1}] add(l{n}, r{n})")
+        size -= 1
+    steps = "\n".join(lines)
+    module = fused(f"""ENTRY main {{
+  a0 = f32[100] parameter(0)
+{steps}
+  ROOT result = f32[60] negate(a40) }}
+""")
+    assert 5 < opcodes(module)["fusion"] < 40
+
+
+def test_arrays_of_bounded_size_stay_alone() -> None:
+    module = fused("""ENTRY main {
+  x = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  y = f32[<=8] set-dimension-size(x, n), dimensions={0}
+  z = f32[<=8] negate(y)
+  ROOT r = f32[<=8] add(z, z) }
+""")
+    assert opcodes(module)["fusion"] == 0

@@ -1,0 +1,48 @@
+"""Every pass keeps every bit, and its result verifies and survives printing."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import fuzz
+import hlo
+import interp
+from hlo.module import Module
+from hlo.passes import PASSES, PIPELINES, run
+from hlo_tools.verdict import differences
+
+CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
+PROGRAMS = sorted(CORPUS.glob("*/*.txt"))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_passes_keep_every_bit(data: st.DataObject) -> None:
+    module = data.draw(fuzz.modules())
+    arrays = data.draw(fuzz.arguments(module))
+    expected = interp.evaluate(module, *arrays)
+    note(hlo.format(module))
+
+    def check(name: str, changed: Module) -> None:
+        note(f"after {name}:\n{hlo.format(changed)}")
+        hlo.verify(changed)
+        assert not differences(expected, interp.evaluate(changed, *arrays)), name
+
+    run(module, "backend_c", after=check)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_real_programs_stay_valid(path: Path) -> None:
+    module = hlo.parse(path.read_text())
+    start = time.perf_counter()
+    changed = run(module, "backend_c")
+    assert time.perf_counter() - start < 1.5  # 0.1 s for the largest
+    hlo.verify(changed)
+    assert hlo.parse(hlo.format(changed)) == changed
+
+
+def test_pipelines_name_passes() -> None:
+    assert all(name in PASSES for names in PIPELINES.values() for name in names)

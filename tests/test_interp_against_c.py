@@ -1,0 +1,29 @@
+"""The main property: the interpreter and the C backend give the same bits, at any thread count."""
+
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import backend_c
+import fuzz
+import hlo
+import interp
+from hlo_tools.verdict import differences
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("gcc", "clang", "cc"))), reason="no C compiler"
+)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_the_same_bits(threads: int, data: st.DataObject) -> None:
+    module = data.draw(fuzz.modules())
+    arrays = data.draw(fuzz.arguments(module))
+    note(hlo.format(module))
+    expected = interp.evaluate(module, *arrays)
+    executable = backend_c.compile(module, numerics="exact", threads=threads)
+    assert not differences(expected, executable(*arrays))
