@@ -111,12 +111,14 @@ def _function(name: str) -> Callable[[Array], Array]:
 
 def _maximum(lhs: Array, rhs: Array) -> Array:
     """NaN if either is; -0 < +0."""
-    return np.where((lhs == rhs) & np.signbit(lhs), rhs, np.maximum(lhs, rhs))
+    tied = np.where(np.signbit(lhs), rhs, lhs)
+    return np.where(lhs == rhs, tied, np.maximum(lhs, rhs))
 
 
 def _minimum(lhs: Array, rhs: Array) -> Array:
     """NaN if either is; -0 < +0."""
-    return np.where((lhs == rhs) & np.signbit(rhs), rhs, np.minimum(lhs, rhs))
+    tied = np.where(np.signbit(lhs), lhs, rhs)
+    return np.where(lhs == rhs, tied, np.minimum(lhs, rhs))
 
 
 def _sign(operand: Array) -> Array:

@@ -1,0 +1,100 @@
+"""Custom calls: a table of the targets that may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.errors import Unsupported
+from hlo.literal import Literal
+from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.walk import Callee
+from interp import indexing, lapack
+
+__all__ = ("custom_call",)
+
+Array = np.ndarray[Any, Any]
+Value = Any
+# (operands, result shape, backend_config as text) -> value
+Target = Callable[[tuple[Value, ...], Shape, str], Value]
+
+
+def custom_call(
+    *operands: Value,
+    custom_call_target: str,
+    shape: Shape,
+    backend_config: str = "",
+    window: Window = Window(),
+    dim_labels: ConvolutionDimensions | None = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_layout_constraints: tuple[Shape, ...] = (),
+    custom_call_has_side_effect: bool = False,
+    to_apply: Callee[Value] | None = None,
+    called_computations: tuple[Callee[Value], ...] = (),
+    output_to_operand_aliasing: str = "",
+    padding_type: str = "",
+    literal: Literal | None = None,
+    operand_precision: tuple[str, ...] = (),
+    schedule: str = "",
+    api_version: str = "",
+) -> Value:
+    """What ``TARGETS`` registers for ``custom_call_target``, else Unsupported."""
+    del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
+    del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
+    del padding_type, literal, operand_precision, schedule, api_version
+    target = TARGETS.get(custom_call_target)
+    if target is None:
+        raise Unsupported(
+            f"no function is registered for the custom call target {custom_call_target!r};"
+            f" registered are {', '.join(sorted(TARGETS))}"
+        )
+    return target(operands, shape, backend_config)
+
+
+def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """A marker: its value is its operand."""
+    del shape, config
+    return operands[0] if len(operands) == 1 else operands
+
+
+def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """The k largest of the last dimension and their indices; k is the result's size."""
+    del config
+    assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
+    return indexing.topk(operands[0], k=shape.elements[0].dims[-1])
+
+
+def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """(padded data, size of each dimension) -> the data of those sizes."""
+    del shape, config
+    return operands[0][tuple(np.s_[: int(size)] for size in operands[1:])]
+
+
+def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """Data of some sizes -> (the data padded with zeros to its bounds, those sizes)."""
+    del config
+    assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
+    (operand,) = operands
+    padded = np.zeros(shape.elements[0].dims, operand.dtype)
+    padded[tuple(np.s_[:size] for size in operand.shape)] = operand
+    return padded, *(np.asarray(size, np.int32) for size in operand.shape)
+
+
+_MARKERS = (
+    "Sharding SPMDFullToShardShape SPMDShardToFullShape xla.sdy.FuncResultSharding"
+    " xla.sdy.LocalToGlobalShape xla.sdy.GlobalToLocalShape ShardBarrierFrom ShardBarrierTo"
+    " LayoutConstraint annotate_device_placement MoveToHost MoveToDevice Pin Unpin"
+).split()
+
+# Python code that wants another target to run adds it here.
+TARGETS: dict[str, Target] = {
+    **dict.fromkeys(_MARKERS, _identity),
+    "TopK": _topk,
+    "SliceToDynamic": _slice_to_dynamic,
+    "PadToStatic": _pad_to_static,
+    **lapack.TARGETS,
+}
