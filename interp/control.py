@@ -8,10 +8,19 @@ import numpy as np
 
 from hlo.walk import Callee
 
-__all__ = (
-    "add_dependency after_all call conditional domain fusion get_tuple_element map_ opt_barrier"
-    " tuple_ while_"
-).split()
+__all__ = [
+    "add_dependency",
+    "after_all",
+    "call",
+    "conditional",
+    "domain",
+    "fusion",
+    "get_tuple_element",
+    "map_",
+    "opt_barrier",
+    "tuple_",
+    "while_",
+]
 
 Array = np.ndarray[Any, Any]
 Value = Any  # an array, a token, or a tuple of values

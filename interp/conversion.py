@@ -40,7 +40,7 @@ def converted(operand: Array, target: ElementType) -> Array:
     if source is target:
         return operand
     if target.kind == "pred":
-        return widened(operand) != 0
+        return np.asarray(widened(operand) != 0)
     if target.is_complex:
         component = _COMPONENT[target.numpy]
         if source.is_complex:
@@ -133,6 +133,6 @@ def total_order(operand: Array) -> Array:
     if element_type.name == "f8e8m0fnu":  # has no sign
         return unsigned
     bits = (unsigned << unsigned.dtype.type(storage - element_type.bits)).view(f"i{storage // 8}")
-    return bits ^ ((bits >> bits.dtype.type(storage - 1)) & bits.dtype.type(2 ** (storage - 1) - 1))
-
-
+    magnitude = bits.dtype.type(2 ** (storage - 1) - 1)
+    keys: Array = bits ^ ((bits >> bits.dtype.type(storage - 1)) & magnitude)
+    return keys

@@ -18,6 +18,7 @@ __all__ = ("custom_call",)
 
 Array = np.ndarray[Any, Any]
 Value = Any
+_NO_WINDOW = Window()
 # (operands, result shape, backend_config as text) -> value
 Target = Callable[[tuple[Value, ...], Shape, str], Value]
 
@@ -27,7 +28,7 @@ def custom_call(
     custom_call_target: str,
     shape: Shape,
     backend_config: str = "",
-    window: Window = Window(),
+    window: Window = _NO_WINDOW,
     dim_labels: ConvolutionDimensions | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
@@ -84,11 +85,22 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
     return padded, *(np.asarray(size, np.int32) for size in operand.shape)
 
 
-_MARKERS = (
-    "Sharding SPMDFullToShardShape SPMDShardToFullShape xla.sdy.FuncResultSharding"
-    " xla.sdy.LocalToGlobalShape xla.sdy.GlobalToLocalShape ShardBarrierFrom ShardBarrierTo"
-    " LayoutConstraint annotate_device_placement MoveToHost MoveToDevice Pin Unpin"
-).split()
+_MARKERS = [
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.GlobalToLocalShape",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "MoveToHost",
+    "MoveToDevice",
+    "Pin",
+    "Unpin",
+]
 
 # Python code that wants another target to run adds it here.
 TARGETS: dict[str, Target] = {

@@ -12,11 +12,25 @@ from hlo.literal import Literal
 from hlo.types import ArrayShape, Layout, TupleShape
 from interp.conversion import converted, type_of
 
-__all__ = (
-    "bitcast bitcast_convert broadcast concatenate constant copy copy_done copy_start"
-    " dynamic_reshape get_dimension_size iota pad reshape reverse set_dimension_size slice_"
-    " transpose"
-).split()
+__all__ = [
+    "bitcast",
+    "bitcast_convert",
+    "broadcast",
+    "concatenate",
+    "constant",
+    "copy",
+    "copy_done",
+    "copy_start",
+    "dynamic_reshape",
+    "get_dimension_size",
+    "iota",
+    "pad",
+    "reshape",
+    "reverse",
+    "set_dimension_size",
+    "slice_",
+    "transpose",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +43,7 @@ def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:
             " XLA_FLAGS=--xla_dump_large_constants, or print_large_constants=True in as_hlo_text"
         )
     if isinstance(literal.value, tuple):
-        return tuple(constant(literal=element, shape=element.shape) for element in literal.value)  # type: ignore[arg-type]
+        return tuple(constant(literal=element, shape=element.shape) for element in literal.value)
     return literal.value
 
 
@@ -134,8 +148,8 @@ def set_dimension_size(operand: Array, size: Array, *, dimensions: tuple[int, ..
         zeros = list(operand.shape)
         zeros[dimension] = missing
         return np.concatenate((operand, np.zeros(zeros, operand.dtype)), dimension)
-    kept = [np.s_[:]] * operand.ndim
-    kept[dimension] = np.s_[: max(int(size), 0)]
+    kept = [slice(None)] * operand.ndim
+    kept[dimension] = slice(max(int(size), 0))
     return operand[tuple(kept)]
 
 

@@ -14,14 +14,64 @@ from interp.conversion import converted, total_order, type_of, widened, wrapped
 from interp.elementary_functions import elementary
 from interp.rounding import rounded
 
-__all__ = (
-    "abs_ acos acosh add and_ asin asinh atan2 atanh cbrt ceil clamp compare complex_ convert"
-    " cosine cosh count_leading_zeros divide erf exponential exponential_minus_one floor imag"
-    " is_finite log log_plus_one logistic maximum minimum mulhi multiply negate not_ or_ popcnt"
-    " power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select"
-    " shift_left shift_right_arithmetic shift_right_logical sign sine sinh sqrt"
-    " stochastic_convert subtract tan tanh xor"
-).split()
+__all__ = [
+    "abs_",
+    "acos",
+    "acosh",
+    "add",
+    "and_",
+    "asin",
+    "asinh",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "compare",
+    "complex_",
+    "convert",
+    "cosine",
+    "cosh",
+    "count_leading_zeros",
+    "divide",
+    "erf",
+    "exponential",
+    "exponential_minus_one",
+    "floor",
+    "imag",
+    "is_finite",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "maximum",
+    "minimum",
+    "mulhi",
+    "multiply",
+    "negate",
+    "not_",
+    "or_",
+    "popcnt",
+    "power",
+    "real",
+    "reduce_precision",
+    "remainder",
+    "round_nearest_afz",
+    "round_nearest_even",
+    "rsqrt",
+    "select",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sine",
+    "sinh",
+    "sqrt",
+    "stochastic_convert",
+    "subtract",
+    "tan",
+    "tanh",
+    "xor",
+]
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

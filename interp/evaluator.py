@@ -313,5 +313,3 @@ def _own(value: Value, arguments: Sequence[Value]) -> Value:
         return array if fresh and not taken else np.array(array, order="C")
 
     return _mapped(owned, value)
-
-

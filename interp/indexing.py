@@ -11,7 +11,7 @@ from interp import ordering
 from interp.index_vectors import along, clamped, index_vectors
 from interp.scattering import ScatterDimensions, combined, targets
 
-__all__ = "dynamic_slice dynamic_update_slice gather scatter sort topk".split()
+__all__ = ["dynamic_slice", "dynamic_update_slice", "gather", "scatter", "sort", "topk"]
 
 Array = np.ndarray[Any, Any]
 

@@ -29,8 +29,9 @@ _DOUBLED = {
 
 def pattern(operand: Array, bits: int) -> Array:
     """The bits of integers, as unsigned integers."""
-    unsigned = operand.view(_UNSIGNED[operand.dtype.itemsize])
-    return unsigned & unsigned.dtype.type(2**bits - 1)
+    unsigned: Array = operand.view(_UNSIGNED[operand.dtype.itemsize])
+    low_bits: Array = unsigned & unsigned.dtype.type(2**bits - 1)
+    return low_bits
 
 
 def divide(lhs: Array, rhs: Array, bits: int) -> Array:
@@ -80,7 +81,8 @@ def shift_right_arithmetic(lhs: Array, rhs: Array, bits: int) -> Array:
     amount = pattern(rhs, bits)
     signed = _signed(lhs, bits)
     limited = np.minimum(amount, amount.dtype.type(bits - 1)).view(signed.dtype)
-    return (signed >> limited).view(lhs.dtype)
+    result: Array = (signed >> limited).view(lhs.dtype)
+    return result
 
 
 def multiply_high(lhs: Array, rhs: Array, bits: int) -> Array:
@@ -113,7 +115,8 @@ def _signed(operand: Array, bits: int) -> Array:
     """Integers of either kind reread as signed, their sign bit at ``bits - 1``."""
     signed = operand.view(_SIGNED[operand.dtype.itemsize])
     spare = signed.dtype.type(8 * operand.dtype.itemsize - bits)
-    return (signed << spare) >> spare
+    result: Array = (signed << spare) >> spare
+    return result
 
 
 def _multiply_high_unsigned(lhs: Array, rhs: Array) -> Array:
@@ -122,4 +125,5 @@ def _multiply_high_unsigned(lhs: Array, rhs: Array) -> Array:
     a, b, c, d = lhs >> half, lhs & low, rhs >> half, rhs & low
     middle = a * d + (b * d >> half)
     carry = b * c + (middle & low)
-    return a * c + (middle >> half) + (carry >> half)
+    result: Array = a * c + (middle >> half) + (carry >> half)
+    return result

@@ -56,9 +56,7 @@ def _guesses(rows: tuple[Array, ...]) -> Iterator[Array]:
         yield np.lexsort([~key for key in first[::-1]], axis=-1)
 
 
-def _compared(
-    rows: tuple[Array, ...], lhs: Array, rhs: Array, comparator: Callee[Any]
-) -> Array:
+def _compared(rows: tuple[Array, ...], lhs: Array, rhs: Array, comparator: Callee[Any]) -> Array:
     """Whether the elements at ``lhs`` come before those at ``rhs``."""
     pairs = ((np.take_along_axis(r, lhs, -1), np.take_along_axis(r, rhs, -1)) for r in rows)
     return comparator(*(side for pair in pairs for side in pair))  # type: ignore[no-any-return]

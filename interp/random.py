@@ -16,9 +16,9 @@ import numpy as np
 from hlo.errors import Unsupported
 from hlo.types import BF16, F16, F32, U32, U64, ArrayShape, ElementType, TupleShape
 from interp import elementwise, integers
-from interp.conversion import converted, type_of
+from interp.conversion import converted
 
-__all__ = "rng rng_bit_generator rng_get_and_update_state".split()
+__all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
 
 Array = np.ndarray[Any, Any]
 

@@ -52,16 +52,16 @@ def rounded_integer(values: Array, element_type: ElementType) -> Array:
     return rounded(np.where(values < 0, -exact, exact), element_type)
 
 
-def rounded_fraction(value: Fraction, element_type: ElementType) -> np.generic:
-    """One exact rational rounded once to a float type; a zero is +0."""
+def rounded_fraction(value: Fraction, element_type: ElementType) -> Array:
+    """One exact rational rounded once to a float type; a zero is +0. Of rank 0."""
     high = _float64(value)
     if not np.isfinite(high):
-        return rounded(high, element_type)[()]
+        return rounded(high, element_type)
     low = value - Fraction(float(high))
     direction = np.float64((low > 0) - (low < 0))
     # The smallest subnormal stands for any low part: only its sign is looked at.
     low64 = np.asarray(direction * np.float64(5e-324))
-    return rounded_sum(high, low64, element_type)[()]
+    return rounded_sum(high, low64, element_type)
 
 
 def _float64(value: Fraction) -> Array:

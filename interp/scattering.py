@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo.walk import Callee
 from interp.conversion import type_of
+from interp.exact_sum import segment_sum
 from interp.index_vectors import along, index_vectors, within
 
 Array = np.ndarray[Any, Any]
@@ -101,8 +102,6 @@ def _sums(values: Array, segment_ids: Array, init: Array) -> Array:
         total.real = _sums(values.real, segment_ids, init.real)
         total.imag = _sums(values.imag, segment_ids, init.imag)
         return total
-    from interp.exact_sum import segment_sum
-
     return segment_sum(values, segment_ids, len(init), init, type_of(init))
 
 

@@ -36,7 +36,9 @@ def interesting(t: ElementType) -> list[int]:
 
 
 def limits(t: ElementType) -> tuple[int, int]:
-    return (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "signed" else (0, 2**t.bits - 1)
+    return (
+        (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "signed" else (0, 2**t.bits - 1)
+    )
 
 
 def wrap(value: int, t: ElementType) -> int:
@@ -46,9 +48,11 @@ def wrap(value: int, t: ElementType) -> int:
 
 def as_array(values: list[int], t: ElementType) -> np.ndarray:
     wide = np.array(values, np.int64 if t.kind == "signed" else np.uint64)
-    return wide.astype(np.int8 if t.kind == "signed" else np.uint8).astype(t.numpy) if (
-        t.bits < 8
-    ) else wide.astype(t.numpy)
+    return (
+        wide.astype(np.int8 if t.kind == "signed" else np.uint8).astype(t.numpy)
+        if (t.bits < 8)
+        else wide.astype(t.numpy)
+    )
 
 
 def as_ints(array: np.ndarray, t: ElementType) -> list[int]:

@@ -77,59 +77,59 @@ GATHERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     (
         (5, 6),
         (4,),
-        dict(
-            offset_dims=(1,),
-            collapsed_slice_dims=(0,),
-            start_index_map=(0,),
-            index_vector_dim=1,
-            slice_sizes=(1, 6),
-        ),
+        {
+            "offset_dims": (1,),
+            "collapsed_slice_dims": (0,),
+            "start_index_map": (0,),
+            "index_vector_dim": 1,
+            "slice_sizes": (1, 6),
+        },
     ),
     (
         (5, 6),
         (3, 2),
-        dict(
-            offset_dims=(0, 2),
-            collapsed_slice_dims=(),
-            start_index_map=(1, 0),
-            index_vector_dim=1,
-            slice_sizes=(2, 3),
-        ),
+        {
+            "offset_dims": (0, 2),
+            "collapsed_slice_dims": (),
+            "start_index_map": (1, 0),
+            "index_vector_dim": 1,
+            "slice_sizes": (2, 3),
+        },
     ),
     (
         (5, 6, 4),
         (2, 3, 7),
-        dict(
-            offset_dims=(1, 2),
-            collapsed_slice_dims=(1,),
-            start_index_map=(1, 2),
-            index_vector_dim=0,
-            slice_sizes=(5, 1, 2),
-        ),
+        {
+            "offset_dims": (1, 2),
+            "collapsed_slice_dims": (1,),
+            "start_index_map": (1, 2),
+            "index_vector_dim": 0,
+            "slice_sizes": (5, 1, 2),
+        },
     ),
     (
         (3, 5, 4, 6),
         (4, 2, 3),
-        dict(
-            offset_dims=(2,),
-            collapsed_slice_dims=(1,),
-            start_index_map=(1, 3),
-            index_vector_dim=1,
-            slice_sizes=(1, 1, 1, 2),
-            operand_batching_dims=(0, 2),
-            start_indices_batching_dims=(2, 0),
-        ),
+        {
+            "offset_dims": (2,),
+            "collapsed_slice_dims": (1,),
+            "start_index_map": (1, 3),
+            "index_vector_dim": 1,
+            "slice_sizes": (1, 1, 1, 2),
+            "operand_batching_dims": (0, 2),
+            "start_indices_batching_dims": (2, 0),
+        },
     ),
     (
         (5,),
         (),
-        dict(
-            offset_dims=(),
-            collapsed_slice_dims=(0,),
-            start_index_map=(0,),
-            index_vector_dim=0,
-            slice_sizes=(1,),
-        ),
+        {
+            "offset_dims": (),
+            "collapsed_slice_dims": (0,),
+            "start_index_map": (0,),
+            "index_vector_dim": 0,
+            "slice_sizes": (1,),
+        },
     ),
 ]
 
@@ -171,7 +171,7 @@ def naive_scatter(
             first[d] = batch[b - (b > vector_dim)]
         for axis, d in zip(window_axes, kept):
             size[d], offset[d] = update.shape[axis], index[axis]
-        if all(0 <= f and f + s <= n for f, s, n in zip(first, size, operand.shape)):
+        if all(f >= 0 and f + s <= n for f, s, n in zip(first, size, operand.shape)):
             at = tuple(f + o for f, o in zip(first, offset))
             result[at] = function(result[at], update[index])
     return result
@@ -182,47 +182,47 @@ SCATTERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str
         (6, 4),
         (9, 1),
         (9, 4),
-        dict(
-            update_window_dims=(1,),
-            inserted_window_dims=(0,),
-            scatter_dims_to_operand_dims=(0,),
-            index_vector_dim=1,
-        ),
+        {
+            "update_window_dims": (1,),
+            "inserted_window_dims": (0,),
+            "scatter_dims_to_operand_dims": (0,),
+            "index_vector_dim": 1,
+        },
     ),
     (
         (6, 5),
         (2, 7),
         (2, 7, 3),
-        dict(
-            update_window_dims=(0, 2),
-            inserted_window_dims=(),
-            scatter_dims_to_operand_dims=(1, 0),
-            index_vector_dim=0,
-        ),
+        {
+            "update_window_dims": (0, 2),
+            "inserted_window_dims": (),
+            "scatter_dims_to_operand_dims": (1, 0),
+            "index_vector_dim": 0,
+        },
     ),
     (
         (3, 5, 4),
         (3, 6),
         (3, 6, 2),
-        dict(
-            update_window_dims=(2,),
-            inserted_window_dims=(1,),
-            scatter_dims_to_operand_dims=(1,),
-            index_vector_dim=2,
-            input_batching_dims=(0,),
-            scatter_indices_batching_dims=(0,),
-        ),
+        {
+            "update_window_dims": (2,),
+            "inserted_window_dims": (1,),
+            "scatter_dims_to_operand_dims": (1,),
+            "index_vector_dim": 2,
+            "input_batching_dims": (0,),
+            "scatter_indices_batching_dims": (0,),
+        },
     ),
     (
         (5,),
         (0,),
         (),
-        dict(
-            update_window_dims=(),
-            inserted_window_dims=(0,),
-            scatter_dims_to_operand_dims=(),
-            index_vector_dim=0,
-        ),
+        {
+            "update_window_dims": (),
+            "inserted_window_dims": (0,),
+            "scatter_dims_to_operand_dims": (),
+            "index_vector_dim": 0,
+        },
     ),
 ]
 
