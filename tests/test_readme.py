@@ -1,0 +1,57 @@
+"""README is true: its commands run and print what it says, its Python runs."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("gcc", "clang", "cc"))), reason="no C compiler"
+)
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def transcripts() -> list[tuple[str, str]]:
+    """Each command of a console block with its output."""
+    parts = [part for block in blocks("console") for part in re.split(r"^\$ ", block, flags=re.M)]
+    return [(part.splitlines()[0], part.split("\n", 1)[1]) for part in parts if part]
+
+
+def without_measures(text: str) -> str:
+    """Times and memory differ from run to run, and with them the width of columns."""
+    return re.sub(r"[0-9.]+ (ms|s|MiB)\b", "#", re.sub(r" +", " ", text))
+
+
+@pytest.mark.parametrize(("command", "expected"), transcripts(), ids=lambda text: text[:40])
+def test_a_transcript_is_what_the_command_prints(command: str, expected: str) -> None:
+    program, *words = shlex.split(command)
+    assert program == "hlo"
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_tools.main", *words], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert without_measures(done.stdout) == without_measures(expected)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_runs(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_make_has_the_commands_and_ci_runs_the_second() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    demo, test = "".join(blocks("sh")).splitlines()
+    for command in (demo, test):
+        assert f"\n{command.removeprefix('make ')}:" in makefile
+    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith(test)
