@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.errors import ArgumentError
+from hlo.errors import ArgumentError, Unsupported
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Layout, TupleShape
 from interp.conversion import converted, type_of
@@ -73,9 +73,13 @@ def reshape(operand: Array, *, shape: ArrayShape, inferred_dimension: int = -1) 
     if inferred_dimension >= 0 or len(bounded) == 1:
         dims[inferred_dimension if inferred_dimension >= 0 else bounded[0]] = -1
         return operand.reshape(dims)
-    kept = [size for size in operand.shape if size != 1]  # several: only degenerate ones move
-    sizes = iter(kept)
-    return operand.reshape([1 if size == 1 else next(sizes) for size in dims])
+    sizes = [size for size in operand.shape if size != 1]  # several: only degenerate ones may move
+    places = [d for d, bound in enumerate(dims) if bound != 1]
+    if len(sizes) != len(places):
+        raise Unsupported(f"sizes {operand.shape} in several bounded dimensions of {shape}")
+    for d, size in zip(places, sizes, strict=True):
+        dims[d] = size
+    return operand.reshape(dims)
 
 
 def dynamic_reshape(operand: Array, *sizes: Array, shape: ArrayShape) -> Array:
