@@ -1,0 +1,86 @@
+/* Dots of two strided vectors: the exact sum of products from +0, rounded once.
+ *
+ * First in lanes of f64 (of double-double for f64), with the sum of magnitudes for the bound of
+ * hlo_exact_sum.h; where that decides nothing, again in an accumulator.
+ */
+#ifndef HLO_EXACT_DOT_H
+#define HLO_EXACT_DOT_H
+
+#include "hlo_exact_sum.h"
+
+enum { HLO_DOT_LANES = 8 };
+
+HLO_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const float *b,
+                                      int64_t b_step, int64_t n) {
+    double totals[HLO_DOT_LANES], magnitudes[HLO_DOT_LANES], total = 0.0, magnitude = 0.0;
+    int64_t i;
+    int lane;
+    float result;
+    memset(totals, 0, sizeof totals);
+    memset(magnitudes, 0, sizeof magnitudes);
+    for (i = 0; i + HLO_DOT_LANES <= n; i += HLO_DOT_LANES) {
+        for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
+            const double product =
+                (double)a[(i + lane) * a_step] * (double)b[(i + lane) * b_step];
+            totals[lane] += product;
+            magnitudes[lane] += hlo_abs_f64(product);
+        }
+    }
+    for (; i < n; ++i) {
+        const double product = (double)a[i * a_step] * (double)b[i * b_step];
+        total += product;
+        magnitude += hlo_abs_f64(product);
+    }
+    for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
+        total += totals[lane];
+        magnitude += magnitudes[lane];
+    }
+    if (!hlo_sum_decided_f32(total, magnitude, n, &result)) {
+        hlo_accumulator sum;
+        hlo_accumulator_clear(&sum);
+        hlo_accumulator_add(&sum, 0.0);
+        for (i = 0; i < n; ++i) {
+            hlo_accumulator_add_product(&sum, a[i * a_step], b[i * b_step]);
+        }
+        result = (float)hlo_accumulator_to_odd(&sum);
+    }
+    return result;
+}
+
+HLO_PROCEDURE double hlo_exact_dot_f64(const double *a, int64_t a_step, const double *b,
+                                       int64_t b_step, int64_t n) {
+    double his[HLO_DOT_LANES], los[HLO_DOT_LANES], magnitudes[HLO_DOT_LANES];
+    double hi = 0.0, lo = 0.0, magnitude = 0.0, result;
+    int64_t i;
+    int lane;
+    memset(his, 0, sizeof his);
+    memset(los, 0, sizeof los);
+    memset(magnitudes, 0, sizeof magnitudes);
+    for (i = 0; i + HLO_DOT_LANES <= n; i += HLO_DOT_LANES) {
+        for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
+            const double x = a[(i + lane) * a_step], y = b[(i + lane) * b_step];
+            hlo_dd_add_product(&his[lane], &los[lane], x, y);
+            magnitudes[lane] += hlo_abs_f64(x * y);
+        }
+    }
+    for (; i < n; ++i) {
+        hlo_dd_add_product(&hi, &lo, a[i * a_step], b[i * b_step]);
+        magnitude += hlo_abs_f64(a[i * a_step] * b[i * b_step]);
+    }
+    for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
+        hlo_dd_merge(&hi, &lo, his[lane], los[lane]);
+        magnitude += magnitudes[lane];
+    }
+    if (!hlo_dot_decided_f64(hi, lo, magnitude, n, &result)) {
+        hlo_accumulator_f64 sum;
+        hlo_accumulator_f64_clear(&sum);
+        hlo_accumulator_f64_add(&sum, 0.0);
+        for (i = 0; i < n; ++i) {
+            hlo_accumulator_f64_add_product(&sum, a[i * a_step], b[i * b_step]);
+        }
+        result = hlo_accumulator_f64_to_f64(&sum);
+    }
+    return result;
+}
+
+#endif

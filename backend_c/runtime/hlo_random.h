@@ -1,0 +1,75 @@
+/* Random bits: a counter in, a block of words out, by integer operations only.
+ *
+ * Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011); words and
+ * rounds as XLA's rng-bit-generator has them.
+ */
+#ifndef HLO_RANDOM_H
+#define HLO_RANDOM_H
+
+#include "hlo_types.h"
+
+/* philox4x32-10: block[0 … 3] from a 64-bit key and a 128-bit counter. */
+HLO_FUNCTION void hlo_philox(uint64_t key, uint64_t counter, uint64_t counter_high,
+                             uint32_t *block) {
+    uint32_t x0 = (uint32_t)counter, x1 = (uint32_t)(counter >> 32);
+    uint32_t x2 = (uint32_t)counter_high, x3 = (uint32_t)(counter_high >> 32);
+    uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
+    int round;
+    for (round = 0; round < 10; ++round) {
+        const uint64_t product0 = (uint64_t)0xd2511f53u * x0;
+        const uint64_t product2 = (uint64_t)0xcd9e8d57u * x2;
+        x0 = (uint32_t)(product2 >> 32) ^ x1 ^ key0;
+        x1 = (uint32_t)product2;
+        x2 = (uint32_t)(product0 >> 32) ^ x3 ^ key1;
+        x3 = (uint32_t)product0;
+        key0 += 0x9e3779b9u;
+        key1 += 0xbb67ae85u;
+    }
+    block[0] = x0;
+    block[1] = x1;
+    block[2] = x2;
+    block[3] = x3;
+}
+
+/* Word `position` of the stream whose blocks count up from (counter, counter_high). */
+HLO_FUNCTION uint32_t hlo_philox_u32(uint64_t key, uint64_t counter, uint64_t counter_high,
+                                     uint64_t position) {
+    const uint64_t low = counter + position / 4u;
+    uint32_t block[4];
+    hlo_philox(key, low, counter_high + (uint64_t)(low < counter), block);
+    return position & 2u ? (position & 1u ? block[3] : block[2])
+                         : (position & 1u ? block[1] : block[0]);
+}
+
+HLO_FUNCTION uint64_t hlo_philox_u64(uint64_t key, uint64_t counter, uint64_t counter_high,
+                                     uint64_t position) {
+    const uint64_t low = counter + position / 2u;
+    uint32_t block[4];
+    hlo_philox(key, low, counter_high + (uint64_t)(low < counter), block);
+    return position & 1u ? block[2] | (uint64_t)block[3] << 32
+                         : block[0] | (uint64_t)block[1] << 32;
+}
+
+HLO_FUNCTION uint32_t hlo_rotated(uint32_t x, int bits) { return x << bits | x >> (32 - bits); }
+
+/* threefry2x32-20: two words (the first in the low half) from a 64-bit key and a 64-bit counter. */
+HLO_FUNCTION uint64_t hlo_threefry(uint64_t key, uint64_t counter) {
+    const uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
+    const uint32_t key2 = key0 ^ key1 ^ 0x1bd11bdau;
+    uint32_t x0 = (uint32_t)counter + key0, x1 = (uint32_t)(counter >> 32) + key1;
+#define HLO_THREEFRY_ROUNDS(a, b, c, d, add0, add1, number) \
+    x0 += x1, x1 = hlo_rotated(x1, a) ^ x0;                 \
+    x0 += x1, x1 = hlo_rotated(x1, b) ^ x0;                 \
+    x0 += x1, x1 = hlo_rotated(x1, c) ^ x0;                 \
+    x0 += x1, x1 = hlo_rotated(x1, d) ^ x0;                 \
+    x0 += add0, x1 += add1 + number##u
+    HLO_THREEFRY_ROUNDS(13, 15, 26, 6, key1, key2, 1);
+    HLO_THREEFRY_ROUNDS(17, 29, 16, 24, key2, key0, 2);
+    HLO_THREEFRY_ROUNDS(13, 15, 26, 6, key0, key1, 3);
+    HLO_THREEFRY_ROUNDS(17, 29, 16, 24, key1, key2, 4);
+    HLO_THREEFRY_ROUNDS(13, 15, 26, 6, key2, key0, 5);
+#undef HLO_THREEFRY_ROUNDS
+    return x0 | (uint64_t)x1 << 32;
+}
+
+#endif
