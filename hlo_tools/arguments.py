@@ -26,6 +26,7 @@ import numpy as np
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, leaves
+from hlo_tools import archive
 from hlo_tools.source import program_name
 
 Array = np.ndarray
@@ -185,11 +186,7 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
 
 def from_archive(module: Module, path: Path) -> tuple[Array, ...]:
     """Arrays of an ``.npz``: by the parameters' names if it has them all, else in its order."""
-    try:
-        with np.load(path) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError) as error:
-        raise ArgumentError(f"{path}: not a file of arrays (.npz): {error}") from error
+    arrays = archive.read(path)
     parameters = module.entry.parameters
     if all(p.name in arrays for p in parameters):
         chosen = [arrays[p.name] for p in parameters]

@@ -65,17 +65,18 @@ def _has_recipe(recipes: Path, file: Path) -> bool:
 
 
 def _report(jobs: list[Job], options: argparse.Namespace) -> int:
-    statuses = [0]
+    rows: list[Row] = []
     console = Console(highlight=False, soft_wrap=True)
     width = max(len(_short(job.file)) for job in jobs)
     if not options.json:
         heads = "".join(f"{head:>9}" for head in _HEADS)
         console.print(f"{'':{width}} instructions{heads}  verdict")
     for row in _rows(jobs, console, options.json):
-        statuses.append(row.status)
+        rows.append(row)
         _print_row(row, width, console, options.json)
+    statuses = [row.status for row in rows]
     if options.same:
-        for comparison in compared(jobs):
+        for comparison in compared(jobs, rows):
             statuses.append(comparison.status)
             text = json.dumps(asdict(comparison)) if options.json else str(comparison)
             console.print(escape(text), style=None if comparison.status == 0 else "red")
@@ -116,7 +117,7 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
         return "crashed", "red", [row.crash]
     if row.error is not None:
         return "not checked", "yellow", row.error.splitlines()
-    count = "1 output" if row.outputs == 1 else f"{row.outputs} outputs"
+    count = "1 output" if len(row.outputs) == 1 else f"{len(row.outputs)} outputs"
     if row.different:
         return "DIFFERENT", "red", [*row.different, *row.sums]
     if row.sums:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import backend_c
 from hlo_tools.source import read
 
 
@@ -18,8 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    import backend_c
-
     module = read(options.file)
     files = backend_c.emit(module, target=options.target, numerics="exact")
     options.output.mkdir(parents=True, exist_ok=True)

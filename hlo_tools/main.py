@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 from hlo.errors import Error
 from hlo_tools import check, emit, opt, run
 
 # Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
-_SUBCOMMANDS = {"run": run, "check": check, "opt": opt, "emit": emit}
+_SUBCOMMANDS: dict[str, ModuleType] = {"run": run, "check": check, "opt": opt, "emit": emit}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 fine, 1 results differ, 2 bad input."""
     options = _parser().parse_args(arguments)
     try:
-        return _SUBCOMMANDS[options.command].main(options)
+        return int(_SUBCOMMANDS[options.command].main(options))
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output left; nothing is left to say
         return 2

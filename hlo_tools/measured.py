@@ -14,16 +14,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+import backend_c
 import hlo
+import interp
 from hlo.errors import Error
 from hlo.module import Module
-from hlo_tools import arguments
+from hlo_tools import archive, arguments
 from hlo_tools.source import read
 from hlo_tools.verdict import Value, differences, outputs
 
@@ -59,12 +61,11 @@ class Row:
     compile: float | None = None
     run: float | None = None
     memory: int | None = None
-    outputs: int | None = None
+    outputs: tuple[str, ...] = ()  # NumPy type and dims of each
     different: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
     error: str | None = None
     crash: str | None = None
-    threads: int | None = field(default=None)
 
     @property
     def status(self) -> int:
@@ -80,7 +81,7 @@ def measured(job: Job) -> Row:
     done = subprocess.run(command, input=json.dumps(asdict(job)), capture_output=True, text=True)
     if done.returncode == 0:
         fields = json.loads(done.stdout)
-        return Row(**{**fields, **{k: tuple(fields[k]) for k in ("different", "sums")}})
+        return Row(**{**fields, **{k: tuple(fields[k]) for k in ("outputs", "different", "sums")}})
     if done.returncode < 0:
         return Row(job.file, crash=f"killed by {signal.Signals(-done.returncode).name}")
     lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
@@ -109,8 +110,6 @@ def _checked(job: Job) -> Row:
 
 
 def _evaluated(job: Job, module: Module, row: Row) -> Row:
-    import interp
-
     recipe = arguments.find_recipe(Path(job.file), job.recipe)
     options = argparse.Namespace(
         args=Path(job.args) if job.args else None, recipe=job.recipe, seed=job.seed
@@ -118,24 +117,24 @@ def _evaluated(job: Job, module: Module, row: Row) -> Row:
     values = arguments.given(module, Path(job.file), options)
     expected, seconds = _timed(lambda: interp.evaluate(module, *values, seed=job.seed))
     found = dict(outputs(expected))
-    row = replace(row, interp=seconds, outputs=len(found))
+    row = replace(
+        row, interp=seconds, outputs=tuple(f"{a.dtype}{list(a.shape)}" for a in found.values())
+    )
     if recipe is not None:
         row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
     if job.save is not None:
-        np.savez(job.save, **{name or "result": array for name, array in found.items()})
+        archive.write(Path(job.save), found.items())
     return _compiled(job, module, values, expected, row) if job.with_c else row
 
 
 def _compiled(
     job: Job, module: Module, values: tuple[Value, ...], expected: Value, row: Row
 ) -> Row:
-    import backend_c
-
     executable, seconds = _timed(
         lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
     )
-    row = replace(row, compile=seconds, threads=job.threads)
-    actual, seconds = _timed(lambda: executable(*values))
+    row = replace(row, compile=seconds)
+    actual, seconds = _timed(lambda: executable(*values, seed=job.seed))
     different = tuple(map(str, differences(expected, actual)))
     return replace(row, run=seconds, different=different)
 
@@ -143,6 +142,8 @@ def _compiled(
 def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:
     lines: list[str] = []
     for (name, array), sums in zip(found.items(), recorded):
+        if array.dtype.kind == "c":
+            continue  # recipes record sums of real numbers only
         total = float(array.astype(np.float64).sum())
         if not abs(total - sums.sum) <= SUM_TOLERANCE * sums.abs_sum:
             lines.append(f"{name or 'result'}: the sum is {total!r}, recorded is {sums.sum!r}")

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+import backend_c
+import interp
 from hlo.module import Module
-from hlo_tools import arguments
+from hlo_tools import archive, arguments
 from hlo_tools.source import read
 from hlo_tools.verdict import Value, outputs
 
@@ -31,8 +33,7 @@ def main(options: argparse.Namespace) -> int:
     values = arguments.given(module, options.file, options)
     found = list(outputs(_ON[options.on](module, values, options.seed)))
     if options.save is not None:
-        with options.save.open("wb") as file:
-            np.savez(file, **{name or "result": array for name, array in found})
+        archive.write(options.save, found)
     if options.json:
         print(json.dumps([_described(name, array) for name, array in found]))
     else:
@@ -43,15 +44,14 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _interpreted(module: Module, values: tuple[Value, ...], seed: int) -> Value:
-    import interp
-
-    return interp.evaluate(module, *values, seed=seed)
+    result: Value = interp.evaluate(module, *values, seed=seed)
+    return result
 
 
 def _compiled(module: Module, values: tuple[Value, ...], seed: int) -> Value:
-    import backend_c
-
-    return backend_c.compile(module, numerics="exact")(*values)
+    executable = backend_c.compile(module, numerics="exact")
+    result: Value = executable(*values, seed=seed)
+    return result
 
 
 _ON = {"interp": _interpreted, "c": _compiled}

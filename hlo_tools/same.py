@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_tools.measured import Job
+from hlo_tools import archive
+from hlo_tools.measured import Job, Row
 from hlo_tools.source import program_name
 
 # Of f32 results: what the reassociations of a compiler do to a training step of BERT.
@@ -38,37 +39,47 @@ class Comparison:
         return f"{names}: {how}, largest difference {self.difference:.1e}{bound}"
 
 
-def compared(jobs: list[Job]) -> Iterator[Comparison]:
+def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
     """Each further file of a program with the first one; those that did not run are left out."""
-    files: dict[str, list[Job]] = defaultdict(list)
-    for job in jobs:
+    files: dict[str, list[_Outputs]] = defaultdict(list)
+    for job, row in zip(jobs, rows, strict=True):
         if job.save is not None and Path(job.save).exists():
-            files[program_name(Path(job.file))].append(job)
+            files[program_name(Path(job.file))].append(_Outputs(row, Path(job.save)))
     for first, *others in files.values():
         for other in others:
             yield _comparison(first, other)
 
 
-def _comparison(first: Job, other: Job) -> Comparison:
-    assert first.save is not None and other.save is not None
-    with np.load(first.save) as one, np.load(other.save) as two:
-        pairs = [(one[a], two[b]) for a, b in zip(one.files, two.files)]
-        same_count = len(one.files) == len(two.files)
-    parts = [_difference(a, b) for a, b in pairs]
-    largest = max(parts, default=0.0) if same_count else np.inf
-    status = 0 if largest <= TOLERANCE else 1
-    equal = sum(part == 0 for part in parts)
-    return Comparison(first.file, other.file, equal, len(pairs), float(largest), status)
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    row: Row
+    saved: Path
+
+    def arrays(self) -> list[np.ndarray]:
+        types = [np.dtype(text.partition("[")[0]) for text in self.row.outputs]
+        return [a.view(t) for a, t in zip(archive.read(self.saved).values(), types, strict=True)]
+
+
+def _comparison(first: _Outputs, other: _Outputs) -> Comparison:
+    files, types = (first.row.file, other.row.file), first.row.outputs
+    if types != other.row.outputs:
+        return Comparison(*files, 0, len(types), float(np.inf), 1)
+    parts = list(map(_difference, first.arrays(), other.arrays()))
+    largest, equal = max(parts, default=0.0), sum(part == 0 for part in parts)
+    return Comparison(*files, equal, len(parts), largest, 0 if largest <= TOLERANCE else 1)
 
 
 def _difference(one: np.ndarray, other: np.ndarray) -> float:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return float(np.inf)
+    """The sum of differences over the sum of magnitudes; infinite where infinities differ."""
     if one.tobytes() == other.tobytes():
         return 0.0
-    wide, far = one.astype(np.float64), other.astype(np.float64)
-    both = np.isfinite(wide) & np.isfinite(far)
-    if not np.array_equal(wide[~both], far[~both], equal_nan=True):
+    wide = [_widened(array) for array in (one, other)]
+    finite = np.isfinite(wide[0]) & np.isfinite(wide[1])
+    if not np.array_equal(wide[0][~finite], wide[1][~finite], equal_nan=True):
         return float(np.inf)
-    total = float(np.abs(wide[both] - far[both]).sum())
-    return total / max(float(np.abs(wide[both]).sum()), np.finfo(np.float64).tiny) if total else 0.0
+    total = float(np.abs(wide[0][finite] - wide[1][finite]).sum())
+    return total / max(float(np.abs(wide[0][finite]).sum()), float(np.finfo(np.float64).tiny))
+
+
+def _widened(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)

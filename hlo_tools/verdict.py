@@ -68,7 +68,8 @@ def _difference(name: str, expected: np.ndarray, actual: np.ndarray) -> Differen
 
 def _same(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
     if expected.dtype.kind == "c":
-        return _same(expected.real, actual.real) & _same(expected.imag, actual.imag)
+        parts = _same(expected.real, actual.real), _same(expected.imag, actual.imag)
+        return np.asarray(parts[0] & parts[1])
     element_type = element_type_of(expected.dtype)
     if element_type is None or not element_type.is_float:
         return np.asarray(expected == actual)
