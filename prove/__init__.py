@@ -1,0 +1,1 @@
+"""The proofs of hlo.elementary: every f32 input of a function against mpmath."""
