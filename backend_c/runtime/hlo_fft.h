@@ -26,10 +26,12 @@ HLO_PROCEDURE void hlo_fft_butterfly(const double *HLO_RESTRICT values, double *
         power += step;
         power = power >= n ? power - n : power;
         {
-            const double c = cosines[power], d = sign * sines[power];
+            /* b * minus_d is -(b * d). With a minus sign here and a plus below, gcc 12 makes the
+             * pair an fmaddsub in spite of -ffp-contract=off (its bug 107647). */
+            const double c = cosines[power], d = sign * sines[power], minus_d = -d;
             for (lane = 0; lane < lanes; ++lane) {
                 const double a = operand[2 * lane], b = operand[2 * lane + 1];
-                made[2 * lane] += a * c - b * d;
+                made[2 * lane] += a * c + b * minus_d;
                 made[2 * lane + 1] += a * d + b * c;
             }
         }
