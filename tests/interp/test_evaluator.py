@@ -1,0 +1,276 @@
+"""Whole programs: calls, loops, batches of scalar computations, arguments and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo
+from hlo.errors import ArgumentError, OutOfFuel, Unsupported, VerifyError
+from interp import evaluate
+
+LOOP = """HloModule loop
+
+below {
+  p = (s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(5)
+  ROOT lt = pred[] compare(i, n), direction=LT
+}
+
+step {
+  p = (s32[], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[3] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  twice = f32[3] add(x, x)
+  ROOT t = (s32[], f32[3]) tuple(next, twice)
+}
+
+ENTRY main {
+  x = f32[3] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[3]) tuple(zero, x)
+  ROOT w = (s32[], f32[3]) while(init), condition=below, body=step
+}
+"""
+
+
+def run(text: str, *arrays: object, **options: int) -> object:
+    return evaluate(hlo.parse(text), *arrays, **options)
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def test_while() -> None:
+    count, x = run(LOOP, f32(1, 2, 3))  # type: ignore[misc]
+    assert count == 5 and count.dtype == np.int32 and isinstance(count, np.ndarray)
+    assert x.tolist() == [32, 64, 96]
+
+
+def test_fuel_bounds_every_loop() -> None:
+    run(LOOP, f32(1, 2, 3), fuel=100)
+    with pytest.raises(OutOfFuel):
+        run(LOOP, f32(1, 2, 3), fuel=40)
+    forever = """HloModule forever
+c { ROOT p = pred[] parameter(0) }
+b { ROOT p = pred[] parameter(0) }
+ENTRY main { x = pred[] parameter(0)
+  ROOT w = pred[] while(x), condition=c, body=b }
+"""
+    with pytest.raises(OutOfFuel):
+        run(forever, np.asarray(True), fuel=1000)
+
+
+CONDITIONAL = """HloModule conditional
+a { p = f32[] parameter(0)
+  ROOT n = f32[] negate(p) }
+b { ROOT p = f32[] parameter(0) }
+ENTRY main { i = s32[] parameter(0)
+  x = f32[] parameter(1)
+  ROOT c = f32[] conditional(i, x, x, x), branch_computations={a, b, a} }
+"""
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, -3), (1, 3), (2, -3), (7, -3), (-1, -3)])
+def test_conditional_out_of_range_takes_the_last(index: int, expected: float) -> None:
+    assert run(CONDITIONAL, np.asarray(index, np.int32), np.float32(3)) == expected
+
+
+MAP = """HloModule map
+f { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  two = f32[] constant(2)
+  bits = s32[] bitcast(a)
+  zero = s32[] constant(0)
+  negative = pred[] compare(bits, zero), direction=LT
+  m = f32[] multiply(b, two)
+  ROOT s = f32[] select(negative, m, a) }
+ENTRY main { x = f32[2,2] parameter(0)
+  y = f32[2,2] parameter(1)
+  ROOT m = f32[2,2] map(x, y), dimensions={0,1}, to_apply=f }
+"""
+
+
+def test_elementwise_computations_run_on_whole_arrays() -> None:
+    x, y = f32(1, -1, -0.0, 4).reshape(2, 2), f32(5, 6, 7, 8).reshape(2, 2)
+    assert run(MAP, x, y).tolist() == [[1, 12], [14, 4]]  # type: ignore[attr-defined]
+    run(MAP, x, y, fuel=20)  # not once per element
+
+
+def test_other_scalar_computations_run_once_per_element() -> None:
+    text = """HloModule each
+c { p = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  zero = s32[] constant(0)
+  ROOT r = pred[] compare(i, zero), direction=GT }
+b { p = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  a = s32[] get-tuple-element(p), index=1
+  one = s32[] constant(1)
+  j = s32[] subtract(i, one)
+  m = s32[] add(a, a)
+  ROOT t = (s32[], s32[]) tuple(j, m) }
+power { n = s32[] parameter(0)
+  one = s32[] constant(1)
+  t = (s32[], s32[]) tuple(n, one)
+  w = (s32[], s32[]) while(t), condition=c, body=b
+  ROOT r = s32[] get-tuple-element(w), index=1 }
+ENTRY main { x = s32[4] parameter(0)
+  ROOT m = s32[4] map(x), dimensions={0}, to_apply=power }
+"""
+    assert run(text, np.array([0, 1, 5, 3], np.int32)).tolist() == [1, 2, 32, 8]  # type: ignore[attr-defined]
+
+
+def test_a_constant_computation_is_as_large_as_its_batch() -> None:
+    text = """HloModule k
+k { x = f32[] parameter(0)
+  ROOT c = s32[] constant(7) }
+ENTRY main { x = f32[3] parameter(0)
+  ROOT m = s32[3] map(x), dimensions={0}, to_apply=k }
+"""
+    assert run(text, f32(1, 2, 3)).tolist() == [7, 7, 7]  # type: ignore[attr-defined]
+
+
+ADD = """HloModule sum
+ENTRY main { first = f32[2,2]{0,1} parameter(0)
+  second = f32[2,2] parameter(1)
+  ROOT s = f32[2,2] add(first, second) }
+"""
+
+
+def test_arguments_are_checked() -> None:
+    good = np.ones((2, 2), np.float32)
+    assert run(ADD, good, good).sum() == 8  # type: ignore[attr-defined]
+    with pytest.raises(ArgumentError, match="2 arguments are expected, 1 were given"):
+        run(ADD, good)
+    with pytest.raises(ArgumentError, match=r"parameter 1 \(second\).*float64\[2,2\]"):
+        run(ADD, good, good.astype(np.float64))
+    with pytest.raises(ArgumentError, match=r"parameter 0 \(first\): expected f32\[2,2\]"):
+        run(ADD, good[:1], good)
+    with pytest.raises(ArgumentError):
+        run(ADD, good, 3)
+
+
+def test_bounded_arguments_take_any_size_up_to_the_bound() -> None:
+    text = """HloModule bounded
+ENTRY main { x = f32[<=4] parameter(0)
+  ROOT n = s32[] get-dimension-size(x), dimensions={0} }
+"""
+    assert run(text, f32(1, 2)) == 2 and run(text, f32(1, 2, 3, 4)) == 4
+    with pytest.raises(ArgumentError):
+        run(text, f32(1, 2, 3, 4, 5))
+
+
+def test_results_share_nothing_with_arguments() -> None:
+    text = """HloModule identity
+ENTRY main { x = f32[2] parameter(0)
+  ROOT t = (f32[2], f32[2]) tuple(x, x) }
+"""
+    x = f32(1, 2)
+    first, second = run(text, x)  # type: ignore[misc]
+    assert first is not x and not np.shares_memory(first, x)
+    first[0] = 9  # it is writeable
+    assert x[0] == 1 and not np.shares_memory(first, second)
+
+
+def test_instructions_without_use_are_skipped() -> None:
+    text = """HloModule unused
+ENTRY main { x = f32[2] parameter(0)
+  lost = f32[2] custom-call(x), custom_call_target="nobody"
+  ROOT n = f32[2] negate(x) }
+"""
+    assert run(text, f32(1, 2)).tolist() == [-1, -2]  # type: ignore[attr-defined]
+
+
+def test_an_unknown_custom_call_lists_those_registered() -> None:
+    text = """HloModule unknown
+ENTRY main { x = f32[2] parameter(0)
+  ROOT c = f32[2] custom-call(x), custom_call_target="nobody" }
+"""
+    with pytest.raises(Unsupported, match=r"^3: %c = custom-call: .*'nobody'.*TopK"):
+        run(text, f32(1, 2))
+
+
+def test_an_elided_constant_says_how_to_dump_it() -> None:
+    text = """HloModule elided
+f { c = f32[100] constant({...})
+  ROOT n = f32[100] negate(c) }
+ENTRY main { ROOT r = f32[100] fusion(), kind=kLoop, calls=f }
+"""
+    with pytest.raises(ArgumentError, match=r"^2: %c = constant: .*xla_dump_large_constants"):
+        run(text)
+
+
+def test_deep_calls_are_an_error_of_ours() -> None:
+    levels = ["c0 { p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }"]
+    for i in range(1, 500):
+        levels.append(
+            f"c{i} {{ p = f32[] parameter(0)\n  ROOT r = f32[] call(p), to_apply=c{i - 1} }}"
+        )
+
+    def nested(depth: int) -> str:
+        entry = (
+            f"ENTRY main {{ x = f32[] parameter(0)\n  ROOT r = f32[] call(x), to_apply=c{depth} }}"
+        )
+        return "HloModule deep\n" + "\n".join([*levels[: depth + 1], entry])
+
+    assert run(nested(70), np.float32(2)) == -2
+    with pytest.raises(Unsupported, match="nest deeper"):
+        run(nested(499), np.float32(2))
+
+
+def test_a_declared_shape_that_is_wrong_is_found() -> None:
+    text = """HloModule wrong
+ENTRY main { x = f32[2] parameter(0)
+  ROOT n = f32[3] negate(x) }
+"""
+    with pytest.raises(
+        VerifyError, match=r"3: %n = negate: the result is float32\[2\], not f32\[3\]"
+    ):
+        run(text, f32(1, 2))
+
+
+def test_random_numbers_follow_the_seed() -> None:
+    text = """HloModule random
+ENTRY main { a = f32[] constant(0)
+  b = f32[] constant(1)
+  u = f32[4] rng(a, b), distribution=rng_uniform
+  v = f32[4] rng(a, b), distribution=rng_uniform
+  s = u64[2] rng-get-and-update-state(), delta=3
+  ROOT t = (f32[4], f32[4], u64[2]) tuple(u, v, s) }
+"""
+    one, again, other = (run(text, seed=seed) for seed in (1, 1, 2))
+    assert all(map(np.array_equal, one, again))  # type: ignore[arg-type]
+    assert not np.array_equal(one[0], one[1]) and not np.array_equal(one[0], other[0])  # type: ignore[index]
+    assert one[2].tolist() == [1, 0]  # type: ignore[index]
+
+
+def test_effects_and_tokens() -> None:
+    text = """HloModule tokens
+ENTRY main { x = f32[2] parameter(0)
+  t = token[] after-all()
+  d = f32[2] add-dependency(x, t)
+  b = f32[2] opt-barrier(d)
+  ROOT r = (f32[2], token[]) tuple(b, t) }
+"""
+    value, token = run(text, f32(1, 2))  # type: ignore[misc]
+    assert value.tolist() == [1, 2] and token is None
+
+
+def test_sizes_go_with_the_data() -> None:
+    text = """HloModule sizes
+ENTRY main { x = f32[4] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=4] set-dimension-size(x, n), dimensions={0}
+  p = (f32[4], s32[]) custom-call(d), custom_call_target="PadToStatic"
+  data = f32[4] get-tuple-element(p), index=0
+  size = s32[] get-tuple-element(p), index=1
+  s = f32[<=4] custom-call(data, size), custom_call_target="SliceToDynamic"
+  ROOT r = (f32[4], f32[<=4]) tuple(data, s) }
+"""
+    data, again = run(text, f32(1, 2, 3, 4), np.asarray(3, np.int32))  # type: ignore[misc]
+    assert data.tolist() == [1, 2, 3, 0] and again.tolist() == [1, 2, 3]
