@@ -53,7 +53,7 @@ def dot_exact(
         return result
     bounded = _has_exact_products(lhs, rhs) and element_type is not F64
     limit = _OUTPUTS if bounded else _SLICED_OUTPUTS
-    for batch, rows in _pieces(lhs.shape, rhs.shape[2], limit):
+    for batch, rows in pieces(lhs.shape, rhs.shape[2], limit):
         left, right = lhs[batch, rows].astype(np.float64), rhs[batch].astype(np.float64)
         shown = None if present is None else present[batch, rows]
         special = _specials(left, right, shown)
@@ -83,7 +83,7 @@ def _has_exact_products(lhs: Array, rhs: Array) -> bool:
     return all(x.dtype.itemsize <= (2 if x.dtype.kind in "iu" else 4) for x in (lhs, rhs))
 
 
-def _pieces(
+def pieces(
     shape: tuple[int, ...], columns: int, limit: int
 ) -> Iterator[tuple[slice, slice]]:
     """Slices of batches and of rows whose operands and results have at most ``limit`` elements,
@@ -135,7 +135,7 @@ class _Product:
         rows = np.sqrt(np.einsum("bmk,bmk->bm", self._lhs, self._lhs))[:, :, None] * factor
         columns = np.sqrt(np.einsum("bkn,bkn->bn", self._rhs, self._rhs))[:, None, :]
         undecided = []
-        for piece in _pieces((*total.shape[:2], 1), total.shape[2], _CHECKED):
+        for piece in pieces((*total.shape[:2], 1), total.shape[2], _CHECKED):
             bound = rows[piece] * columns[piece[0]]
             self.result[piece], certain = decided(total[piece], bound, self._type)
             if not certain.all():

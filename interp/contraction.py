@@ -1,0 +1,178 @@
+"""Sums of products: dot and convolution, both as products of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.errors import Unsupported
+from hlo.types import ArrayShape, ElementType
+from interp.exact_dot import dot_exact
+from interp.integer_dot import dot_integers, dot_pred
+
+__all__ = ["convolution", "dot"]
+
+Array = np.ndarray[Any, Any]
+
+_PATCHES = 1 << 23  # elements of the input's patches at a time
+
+
+def dot(
+    lhs: Array,
+    rhs: Array,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> Array:
+    """Result dimensions are batch, free of lhs, free of rhs. Precision and algorithm allow an
+    implementation less than the exact result, so they change nothing here."""
+    del operand_precision, algorithm
+    lhs_free = _others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims)
+    rhs_free = _others(rhs.ndim, rhs_batch_dims, rhs_contracting_dims)
+    dims = [lhs.shape[axis] for axis in (*lhs_batch_dims, *lhs_free)]
+    dims += [rhs.shape[axis] for axis in rhs_free]
+    left = _stack(lhs, lhs_batch_dims, lhs_free, lhs_contracting_dims)
+    right = _stack(rhs, rhs_batch_dims, rhs_contracting_dims, rhs_free)
+    return matrix_product(left, right, shape.element_type).reshape(dims)
+
+
+def _others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis for axis in range(rank) if not any(axis in axes for axes in taken))
+
+
+def _stack(operand: Array, *groups: Sequence[int]) -> Array:
+    """The operand with its dimensions permuted, and one dimension for each group of them."""
+    sizes = [math.prod(operand.shape[axis] for axis in axes) for axes in groups]
+    return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
+
+
+def matrix_product(
+    lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
+) -> Array:
+    """lhs[b, m, k] times rhs[b, k, n]; only the elements of lhs that are ``present`` take part."""
+    if element_type.kind == "pred":
+        return dot_pred(lhs, rhs)
+    if element_type.is_integer:
+        return dot_integers(lhs, rhs, element_type)
+    if any(x.dtype.kind in "iu" and x.dtype.itemsize == 8 for x in (lhs, rhs)):
+        raise Unsupported(f"a product of 64-bit integers with result type {element_type}")
+    return dot_exact(lhs, rhs, element_type, present)
+
+
+def convolution(
+    lhs: Array,
+    rhs: Array,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> Array:
+    """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
+
+    Positions in padding and in dilation holes do not take part. Groups of input features (or of
+    batches) meet only their own group of output features.
+    """
+    del operand_precision, algorithm
+    labels = dim_labels
+    data = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
+    kernel = rhs.transpose(
+        *labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature
+    )
+    spatial = window.dimensions or tuple(map(WindowDimension, kernel.shape[:-2]))
+    kernel = kernel[tuple(slice(None, None, -1 if d.reversal else None) for d in spatial)]
+    counts = feature_group_count, batch_group_count
+    patches = _patches(data, spatial, *counts)
+    groups, depth, features = max(counts), math.prod(kernel.shape[:-1]), kernel.shape[-1]
+    columns = kernel.reshape(depth, groups, features // groups).swapaxes(0, 1)
+    holes = None
+    if shape.element_type.kind in ("float", "complex") and not np.isfinite(columns).all():
+        holes = _patches(np.ones(data.shape, np.bool_), spatial, *counts)
+    result = np.zeros((*patches.shape[1 : 2 + len(spatial)], features), shape.element_type.numpy)
+    for place in _chunks(patches.shape, len(spatial)):
+        rows = patches[(slice(None), *place)].reshape(groups, -1, depth)
+        present = holes if holes is None else holes[(slice(None), *place)].reshape(rows.shape)
+        product = matrix_product(rows, columns, shape.element_type, present)
+        result[place] = product.swapaxes(0, 1).reshape(result[place].shape)
+    order = (labels.output_batch, *labels.output_spatial, labels.output_feature)
+    return result.transpose(np.argsort(order))
+
+
+def _patches(
+    data: Array, spatial: Sequence[WindowDimension], feature_groups: int, batch_groups: int
+) -> Array:
+    """A view [group, batch, place..., offset in the window..., input feature] of padded data."""
+    padded = data
+    for axis, window in enumerate(spatial, 1):
+        padded = _padded(padded, axis, window)
+    batch, features = data.shape[0] // batch_groups, data.shape[-1] // feature_groups
+    strides = padded.strides
+    group = strides[0] * batch if batch_groups > 1 else strides[-1] * features
+    return np.lib.stride_tricks.as_strided(
+        padded,
+        (
+            max(feature_groups, batch_groups),
+            batch,
+            *map(_places, spatial, padded.shape[1:-1]),
+            *(d.size for d in spatial),
+            features,
+        ),
+        (
+            group,
+            strides[0],
+            *(stride * d.stride for stride, d in zip(strides[1:], spatial)),
+            *(stride * d.window_dilation for stride, d in zip(strides[1:], spatial)),
+            strides[-1],
+        ),
+        writeable=False,
+    )
+
+
+def _places(window: WindowDimension, size: int) -> int:
+    reach = (window.size - 1) * window.window_dilation + 1
+    return (size - reach) // window.stride + 1 if size >= reach else 0
+
+
+def _padded(data: Array, axis: int, window: WindowDimension) -> Array:
+    """With holes of zeros between the elements, then with zeros at both ends, or cropped."""
+    step, low = window.base_dilation, window.padding_low
+    extent = (data.shape[axis] - 1) * step + 1 if data.shape[axis] else 0
+    size = max(0, extent + low + window.padding_high)
+    if size == data.shape[axis] and low == 0 and step == 1:
+        return data
+    dims = list(data.shape)
+    dims[axis] = size
+    padded = np.zeros(dims, data.dtype)
+    first = max(0, -(low // step))  # the first element that is not cropped
+    last = min(data.shape[axis], -((low - size) // step))
+    if first < last:
+        before = (slice(None),) * axis
+        target = slice(first * step + low, (last - 1) * step + low + 1, step)
+        padded[(*before, target)] = data[(*before, slice(first, last))]
+    return padded
+
+
+def _chunks(dims: tuple[int, ...], rank: int) -> Iterator[tuple[slice, ...]]:
+    """Slices of the batch, and of the first place, whose patches are at most _PATCHES elements."""
+    if 0 in dims:
+        return
+    groups, batch, *rest = dims
+    one = groups * math.prod(rest)
+    images = max(1, _PATCHES // one)
+    places = rest[0] if rank else 1
+    lines = max(1, min(places, _PATCHES * places // one))
+    for first in range(0, batch, images):
+        for top in range(0, places, lines):
+            yield (slice(first, first + images), *((slice(top, top + lines),) if rank else ()))
