@@ -86,9 +86,11 @@ class Accumulator:
         return self._scope.bind(apply("complex", *parts, type=self._type))
 
 
-# The loops over a result's addends: called with the float variables that each adds to, it yields
-# nothing and calls back with every addend.
+# The loops over a result's addends: called with the float variables that each adds to, it calls
+# back with every addend.
 Addends = Callable[[Sequence[Variable], Callable[[Expr], None]], None]
+# The same in blocks: (block, sums, add).
+BlockAddends = Callable[[Expr, Sequence[Variable], Callable[[Expr], None]], None]
 
 
 def exact_sum(
@@ -98,18 +100,77 @@ def exact_sum(
     if element_type.is_complex or element_type is F64:
         return _accumulated(scope, element_type, init, addends)
     start = scope.bind(apply("widen", init, type=F64))
-    total = scope.mutable(F64, start)
-    magnitude = scope.mutable(F64, apply("abs", start))
+    total, magnitude = _running(scope, start)
+    addends((total, magnitude), _adder(scope, total, magnitude))
+    return _decided(scope, element_type, init, (total, magnitude, count + 1), addends)
 
+
+def exact_sum_in_blocks(
+    scope: Scope,
+    element_type: ElementType,
+    init: Expr,
+    blocks: tuple[int, int],
+    kind: str,
+    addends: BlockAddends,
+) -> Expr:
+    """The exact sum of ``init`` and ``blocks = (number, length)`` blocks of addends.
+
+    Each block is added up in f64 and the totals in double-double, so that the error bound is that
+    of one block: a plain sum of millions would leave the rounding of most results in doubt.
+    ``kind`` is that of the loop over the blocks.
+    """
+    number, length = blocks
+
+    def all_addends(sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
+        with scope.loop(number) as block:
+            addends(block, (), add)
+
+    if element_type.is_complex or element_type is F64:
+        return _accumulated(scope, element_type, init, all_addends)
+    totals = scope.partials(F64, number)
+    magnitudes = scope.partials(F64, number)
+    with scope.loop(number, kind) as block:
+        total, magnitude = _running(scope, Constant(F64, -0.0))
+        addends(block, (total, magnitude), _adder(scope, total, magnitude))
+        scope.store(totals, block, total)
+        scope.store(magnitudes, block, magnitude)
+    start = scope.bind(apply("widen", init, type=F64))
+    high, magnitude = _running(scope, start)
+    low = scope.mutable(F64, Constant(F64, 0.0))
+    with scope.loop(number) as block:
+        scope.call("hlo_dd_add", Address(high), Address(low), scope.load(totals, block))
+        scope.assign(magnitude, apply("add", magnitude, scope.load(magnitudes, block)))
+    scope.assign(high, apply("add", high, low))
+    # 8 more roundings: of the magnitudes, and of the pair into one double
+    return _decided(scope, element_type, init, (high, magnitude, length + 8), all_addends)
+
+
+def _running(scope: Scope, start: Expr) -> tuple[Variable, Variable]:
+    """A running total and a running sum of magnitudes."""
+    return scope.mutable(F64, start), scope.mutable(F64, apply("abs", start))
+
+
+def _adder(scope: Scope, total: Variable, magnitude: Variable) -> Callable[[Expr], None]:
     def add(value: Expr) -> None:
         wide = scope.bind(apply("widen", value, type=F64))
         scope.assign(total, apply("add", total, wide))
         scope.assign(magnitude, apply("add", magnitude, apply("abs", wide)))
 
-    addends((total, magnitude), add)
+    return add
+
+
+def _decided(
+    scope: Scope,
+    element_type: ElementType,
+    init: Expr,
+    sums: tuple[Variable, Variable, int],
+    addends: Addends,
+) -> Expr:
+    """The total rounded once, or the sum again in an accumulator if its rounding is in doubt."""
+    total, magnitude, count = sums
     result = scope.mutable(element_type, Constant(element_type, 0.0))
     decided: Expr = apply(
-        "decided", total, magnitude, ix.constant(count + 1), Address(result), type=PRED
+        "decided", total, magnitude, ix.constant(count), Address(result), type=PRED
     )
     if not _starts_positive(init):
         # Adding up in lanes loses the sign of a sum of negative zeros.

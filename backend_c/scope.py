@@ -140,6 +140,13 @@ class Scope:
         self.scratch_arrays.append(array)
         return array
 
+    def partials(self, element_type: ElementType, elements: int) -> Array:
+        """Room for the partial results of one turn: workspace if no loop is around, which the
+        threads of the kernel share, else on the stack."""
+        if len(self._blocks) == 1:
+            return self.scratch(element_type, elements)
+        return self.local(element_type, elements)
+
     def load(self, array: Array, offset: Expr) -> Load:
         return Load(array, offset)
 

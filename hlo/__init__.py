@@ -1,0 +1,29 @@
+"""The language: HLO text to modules and back, and what makes a module meaningful."""
+
+from hlo.errors import (
+    ArgumentError,
+    Error,
+    OutOfFuel,
+    ParseError,
+    ToolchainError,
+    Unsupported,
+    VerifyError,
+)
+from hlo.module import Computation, Instruction, Module
+from hlo.parser import parse
+from hlo.printer import format
+
+__all__ = [
+    "ArgumentError",
+    "Computation",
+    "Error",
+    "Instruction",
+    "Module",
+    "OutOfFuel",
+    "ParseError",
+    "ToolchainError",
+    "Unsupported",
+    "VerifyError",
+    "format",
+    "parse",
+]

@@ -1,0 +1,149 @@
+"""A machine of hlo.elementary whose values are C variables: each operation becomes a line."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_DOUBLE, _WORD, _PRED = "double", "uint64_t", "hlo_pred"
+_INDENT = "    "
+
+
+def function_text(
+    name: str, qualifier: str, arity: int, sequence: Callable[..., Value]
+) -> str:
+    """``qualifier double name(double x, …)`` with the operations of ``sequence(*values)``."""
+    printer = _Printer()
+    parameters = ["x", "y"][:arity]
+    result = sequence(*(Value(printer, parameter, _DOUBLE) for parameter in parameters))
+    head = f"{qualifier} double {name}({', '.join(f'double {p}' for p in parameters)}) {{"
+    lines = [f"{_INDENT}{line}" for line in (*printer.lines, f"return {result.text};")]
+    return "\n".join([head, *lines, "}", ""])
+
+
+class _Printer:
+    """The lines so far; the same operation on the same variables has one."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._known: dict[str, str] = {}
+
+    def bind(self, kind: str, expression: str) -> Value:
+        if expression not in self._known:
+            name = f"{kind[0]}{len(self.lines)}"
+            self.lines.append(f"const {kind} {name} = {expression};")
+            self._known[expression] = name
+        return Value(self, self._known[expression], kind)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A C variable or number: a double, a word of 64 bits, or a condition."""
+
+    printer: _Printer
+    text: str
+    kind: str
+
+    def _infix(self, symbol: str, other: Any, kind: str, *, swapped: bool = False) -> Value:
+        texts = [self.text, other.text if isinstance(other, Value) else _number(other, self.kind)]
+        if swapped:
+            texts.reverse()
+        return self.printer.bind(kind, f"{texts[0]} {symbol} {texts[1]}")
+
+    def __add__(self, other: Any) -> Value:
+        return self._infix("+", other, self.kind)
+
+    def __radd__(self, other: Any) -> Value:
+        return self._infix("+", other, self.kind, swapped=True)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._infix("-", other, self.kind)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._infix("-", other, self.kind, swapped=True)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._infix("*", other, self.kind)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self._infix("*", other, self.kind, swapped=True)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._infix("/", other, self.kind)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._infix("/", other, self.kind, swapped=True)
+
+    def __neg__(self) -> Value:
+        return self.printer.bind(self.kind, f"-{self.text}")
+
+    def __lt__(self, other: Any) -> Value:
+        return self._infix("<", other, _PRED)
+
+    def __le__(self, other: Any) -> Value:
+        return self._infix("<=", other, _PRED)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._infix(">", other, _PRED)
+
+    def __ge__(self, other: Any) -> Value:
+        return self._infix(">=", other, _PRED)
+
+    def __and__(self, other: Any) -> Value:
+        return self._infix("&", other, self.kind)
+
+    def __or__(self, other: Any) -> Value:
+        return self._infix("|", other, self.kind)
+
+    def __xor__(self, other: Any) -> Value:
+        return self._infix("^", other, self.kind)
+
+    def __invert__(self) -> Value:
+        return self.printer.bind(self.kind, f"!{self.text}" if self.kind == _PRED else f"~{self.text}")
+
+    def __lshift__(self, other: int) -> Value:
+        return self._infix("<<", other, self.kind)
+
+    def __rshift__(self, other: int) -> Value:
+        return self._infix(">>", other, self.kind)
+
+
+class CMachine:
+    """The operations of hlo.elementary's Machine on C variables."""
+
+    def select(self, condition: Value, on_true: Value | float, on_false: Value | float) -> Value:
+        texts = [
+            value.text if isinstance(value, Value) else _number(value, _DOUBLE)
+            for value in (on_true, on_false)
+        ]
+        return condition.printer.bind(_DOUBLE, f"{condition.text} ? {texts[0]} : {texts[1]}")
+
+    def equal(self, lhs: Value, rhs: Value | float) -> Value:
+        return lhs._infix("==", rhs, _PRED)
+
+    def absolute(self, x: Value) -> Value:
+        return x.printer.bind(_DOUBLE, f"hlo_abs_f64({x.text})")
+
+    def sqrt(self, x: Value) -> Value:
+        return x.printer.bind(_DOUBLE, f"hlo_sqrt_f64({x.text})")
+
+    def bits(self, x: Value) -> Value:
+        return x.printer.bind(_WORD, f"hlo_bits_f64({x.text})")
+
+    def from_bits(self, word: Value) -> Value:
+        return word.printer.bind(_DOUBLE, f"hlo_f64_from_bits({word.text})")
+
+
+def _number(value: float | int, kind: str) -> str:
+    """A number exactly: decimal where that is short, else hexadecimal or its bits."""
+    if kind == _WORD:
+        return f"{value}" if 0 <= value < 4096 else f"0x{int(value) & (2**64 - 1):x}u"
+    number = float(value)
+    if not math.isfinite(number):
+        word = struct.pack(">d", number).hex()
+        return f"hlo_f64_from_bits(0x{word}u)"
+    text = repr(number)
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,122 @@
+"""A Module as text, in the dialects of XLA's printers.
+
+``short`` is what dumps have: no ``%``, no computation shapes. ``long`` is what ``as_text`` gives:
+``%names``, the shape of each computation, ``/*index=5*/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.codecs import CODECS
+from hlo.literal import Literal
+from hlo.literal_text import show_literal
+from hlo.module import Computation, Instruction, Module
+from hlo.types import Shape, without_layout
+
+_IN_PARENTHESES = ("parameter_number", "literal")
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    percent: str
+    program_shapes: bool
+    index_comments: bool
+
+
+_STYLES = {"short": _Style("", False, False), "long": _Style("%", True, True)}
+
+
+def format(module: Module, dialect: str = "short", large_constants: bool = True) -> str:
+    """The text of a module; parsing it gives an equal module.
+
+    ``dialect`` is ``short`` or ``long``; without ``large_constants`` those of more than ten
+    elements are written ``{...}``.
+    """
+    style = _STYLES.get(dialect)
+    if style is None:
+        raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}")
+    attributes = "".join(f", {name}={value}" for name, value in module.attributes.items())
+    lines = [f"HloModule {_quoted(module.name)}{attributes}", ""]
+    if module.preamble:
+        lines += [module.preamble, ""]
+    for computation in module.computations:
+        is_entry = computation.name == module.entry_name
+        lines += _computation(computation, is_entry, style, large_constants)
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _quoted(name: str) -> str:
+    plain = name.replace("_", "").replace(".", "").replace("-", "")
+    return name if plain.isalnum() and not name[0].isdigit() else f'"{name}"'
+
+
+def _computation(
+    computation: Computation, is_entry: bool, style: _Style, large: bool
+) -> Iterator[str]:
+    signature = ""
+    if style.program_shapes:
+        parameters = ", ".join(
+            f"{_quoted(p.name)}: {_shape(without_layout(p.shape), style)}"
+            for p in computation.parameters
+        )
+        result = _shape(without_layout(computation.root_instruction.shape), style)
+        signature = f"({parameters}) -> {result} "
+    entry = "ENTRY " if is_entry else ""
+    yield f"{entry}{style.percent}{_quoted(computation.name)} {signature}{{"
+    for instruction in computation.instructions:
+        root = "ROOT " if instruction.name == computation.root else ""
+        yield f"  {root}{_instruction(instruction, style, large)}"
+    annotations = "".join(f", {k}={v}" for k, v in computation.annotations.items())
+    yield f"}}{annotations}"
+
+
+def _shape(shape: Shape, style: _Style) -> str:
+    text = str(shape)
+    if style.index_comments or "/*" not in text:
+        return text
+    return _uncommented(text)
+
+
+def _uncommented(text: str) -> str:
+    while (start := text.find("/*")) >= 0:
+        text = text[:start] + text[text.index("*/", start) + 2 :]
+    return text
+
+
+def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
+    inside = _inside(instruction, style, large)
+    attributes = "".join(
+        f", {_spelled(name)}={_value(name, value, style)}"
+        for name, value in instruction.attributes.items()
+        if name not in _IN_PARENTHESES
+    )
+    annotations = "".join(f", {name}={text}" for name, text in instruction.annotations.items())
+    shape = _shape(instruction.shape, style)
+    name = f"{style.percent}{_quoted(instruction.name)}"
+    return f"{name} = {shape} {instruction.opcode}({inside}){attributes}{annotations}"
+
+
+def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
+    """What stands between the parentheses."""
+    literal = instruction.attributes.get("literal")
+    if instruction.opcode == "constant" and isinstance(literal, Literal):
+        return show_literal(literal, large)
+    if instruction.opcode == "parameter":
+        return str(instruction.attributes["parameter_number"])
+    names = [f"{style.percent}{_quoted(name)}" for name in instruction.operands]
+    if style.index_comments:
+        names = [f"/*index={n}*/{t}" if n and n % 5 == 0 else t for n, t in enumerate(names)]
+    return ", ".join(names)
+
+
+def _spelled(name: str) -> str:
+    return name if name in CODECS else name.replace("_", "-")
+
+
+def _value(name: str, value: object, style: _Style) -> str:
+    text = CODECS[_spelled(name)].show(value)
+    return text if style.percent or name not in COMPUTATION_ATTRIBUTES else text.replace("%", "")

@@ -1,0 +1,71 @@
+"""Shapes from text."""
+
+from __future__ import annotations
+
+import re
+
+from hlo.scanning import Unbalanced, closing, parts
+from hlo.types import ELEMENT_TYPES, ArrayShape, Layout, Shape, TupleShape
+
+_ARRAY = re.compile(r"([a-z]\w*+)\[([^\]]*+)\](\{[^}]*+\})?")
+_DIMENSION = re.compile(r"\s*+(<=)?\s*+(\d++)\s*+\Z")
+_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+\*/")
+_MAXIMUM = 2**63 - 1
+_DEPTH = 64
+
+
+class ShapeReader:
+    """Reads shapes and remembers them by their text."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Shape] = {}
+
+    def read(self, text: str, depth: int = 0) -> Shape:
+        """The shape; ValueError says what is wrong with the text."""
+        known = self._known.get(text)
+        if known is None:
+            known = self._tuple(text, depth) if text.startswith("(") else _array(text)
+            self._known[text] = known
+        return known
+
+    def _tuple(self, text: str, depth: int) -> Shape:
+        if depth > _DEPTH:
+            raise ValueError(f"a tuple shape nested deeper than {_DEPTH}")
+        try:
+            end = closing(text, 0)
+        except Unbalanced as error:
+            raise ValueError(str(error)) from None
+        if text[end + 1 :].strip():
+            raise ValueError(f"unexpected {text[end + 1 :].strip()!r} after a tuple shape")
+        inner = [_COMMENT.sub("", text[a:b]).strip() for a, b in parts(text, 1, end)]
+        return TupleShape(tuple(self.read(part, depth + 1) for part in inner))
+
+
+def _array(text: str) -> ArrayShape:
+    match = _ARRAY.fullmatch(text)
+    if match is None:
+        raise ValueError(f"expected a shape like f32[2,3], not {text[:40]!r}")
+    element_type = ELEMENT_TYPES.get(match[1])
+    if element_type is None:
+        raise ValueError(f"unknown element type {match[1]!r}")
+    dims: list[int] = []
+    dynamic: list[bool] = []
+    for part in match[2].split(",") if match[2].strip() else ():
+        dimension = _DIMENSION.match(part)
+        if dimension is None or len(dimension[2]) > 19 or int(dimension[2]) > _MAXIMUM:
+            raise ValueError(f"expected a dimension, not {part.strip()[:40]!r}")
+        dims.append(int(dimension[2]))
+        dynamic.append(dimension[1] is not None)
+    layout = _layout(match[3], len(dims)) if match[3] else None
+    return ArrayShape(element_type, tuple(dims), tuple(dynamic) if any(dynamic) else (), layout)
+
+
+def _layout(text: str, rank: int) -> Layout:
+    order, _, suffix = text[1:-1].partition(":")
+    fields = [field.strip() for field in order.split(",") if field.strip()]
+    if not all(field.isdigit() and len(field) < 6 for field in fields):
+        raise ValueError(f"expected a layout like {{1,0}}, not {text[:40]!r}")
+    minor_to_major = tuple(map(int, fields))
+    if sorted(minor_to_major) != list(range(rank)):
+        raise ValueError(f"layout {text} does not permute {rank} dimensions")
+    return Layout(minor_to_major, suffix)
