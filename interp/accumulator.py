@@ -3,8 +3,8 @@
 Every float64 is cut at the same positions into multiples of 2**unit(level); the parts of one level
 have so few bits that float64 adds up any number of them without an error, in any order, and by any
 linear map (a sum of rows, a histogram, differences of prefixes). What is left is to carry, and to
-round once. After Demmel and Nguyen, "Parallel reproducible summation" (2015); the cut is ExtractVector
-of Rump, Ogita and Oishi, "Accurate floating-point summation" (2008).
+round once. After Demmel and Nguyen, "Parallel reproducible summation" (2015); the cut is
+ExtractVector of Rump, Ogita and Oishi, "Accurate floating-point summation" (2008).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.types import F64, ElementType
+from hlo.types import ElementType
 from interp.rounding import rounded_fraction, rounded_sum
 
 Array = np.ndarray[Any, Any]
@@ -90,6 +90,7 @@ class Accumulator:
 
     def add(self, values: Array, collect: Collect) -> None:
         """Add ``collect(values)``, a linear map with coefficients 0 and 1, from float64 values."""
+        values = np.atleast_1d(values)  # NumPy turns what it computes from 0-d arrays into scalars
         if self._minus_zero:
             self._count("other", (values != 0) | ~np.signbit(values), collect)
         if not np.isfinite(values).all():

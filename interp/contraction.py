@@ -13,6 +13,7 @@ from hlo.errors import Unsupported
 from hlo.types import ArrayShape, ElementType
 from interp.exact_dot import dot_exact
 from interp.integer_dot import dot_integers, dot_pred
+from interp.windows import padded, places
 
 __all__ = ["convolution", "dot"]
 
@@ -114,18 +115,18 @@ def _patches(
     data: Array, spatial: Sequence[WindowDimension], feature_groups: int, batch_groups: int
 ) -> Array:
     """A view [group, batch, place..., offset in the window..., input feature] of padded data."""
-    padded = data
+    result = data
     for axis, window in enumerate(spatial, 1):
-        padded = _padded(padded, axis, window)
+        result = padded(result, axis, window)
     batch, features = data.shape[0] // batch_groups, data.shape[-1] // feature_groups
-    strides = padded.strides
+    strides = result.strides
     group = strides[0] * batch if batch_groups > 1 else strides[-1] * features
     return np.lib.stride_tricks.as_strided(
-        padded,
+        result,
         (
             max(feature_groups, batch_groups),
             batch,
-            *map(_places, spatial, padded.shape[1:-1]),
+            *map(places, spatial, data.shape[1:-1]),
             *(d.size for d in spatial),
             features,
         ),
@@ -138,30 +139,6 @@ def _patches(
         ),
         writeable=False,
     )
-
-
-def _places(window: WindowDimension, size: int) -> int:
-    reach = (window.size - 1) * window.window_dilation + 1
-    return (size - reach) // window.stride + 1 if size >= reach else 0
-
-
-def _padded(data: Array, axis: int, window: WindowDimension) -> Array:
-    """With holes of zeros between the elements, then with zeros at both ends, or cropped."""
-    step, low = window.base_dilation, window.padding_low
-    extent = (data.shape[axis] - 1) * step + 1 if data.shape[axis] else 0
-    size = max(0, extent + low + window.padding_high)
-    if size == data.shape[axis] and low == 0 and step == 1:
-        return data
-    dims = list(data.shape)
-    dims[axis] = size
-    padded = np.zeros(dims, data.dtype)
-    first = max(0, -(low // step))  # the first element that is not cropped
-    last = min(data.shape[axis], -((low - size) // step))
-    if first < last:
-        before = (slice(None),) * axis
-        target = slice(first * step + low, (last - 1) * step + low + 1, step)
-        padded[(*before, target)] = data[(*before, slice(first, last))]
-    return padded
 
 
 def _chunks(dims: tuple[int, ...], rank: int) -> Iterator[tuple[slice, ...]]:

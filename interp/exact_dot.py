@@ -35,6 +35,7 @@ _SAFE = 2.0**400  # products of numbers of this magnitude, and their errors, are
 # Nanoseconds of a product in step 3, one in the multiplications of step 2, a result in step 2;
 # measured for 1024x768x3072 on two cores.
 _COST_GATHERED, _COST_SLICED, _COST_RESULT = 15.0, 0.3, 200.0
+_COST_WORTH_A_LOOK = 1e6
 
 
 @np.errstate(all="ignore")
@@ -65,9 +66,7 @@ def dot_exact(
     return result
 
 
-def _complex(
-    lhs: Array, rhs: Array, element_type: ElementType, present: Array | None
-) -> Array:
+def _complex(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
     """(a + bi)(c + di): the real part is one sum of the products ac and -bd, the other alike."""
     part = component_type(element_type)
     both = None if present is None else np.concatenate((present, present), axis=2)
@@ -83,9 +82,7 @@ def _has_exact_products(lhs: Array, rhs: Array) -> bool:
     return all(x.dtype.itemsize <= (2 if x.dtype.kind in "iu" else 4) for x in (lhs, rhs))
 
 
-def pieces(
-    shape: tuple[int, ...], columns: int, limit: int
-) -> Iterator[tuple[slice, slice]]:
+def pieces(shape: tuple[int, ...], columns: int, limit: int) -> Iterator[tuple[slice, slice]]:
     """Slices of batches and of rows whose operands and results have at most ``limit`` elements,
     or are one row."""
     batch, rows, depth = shape
@@ -102,7 +99,8 @@ def _specials(lhs: Array, rhs: Array, present: Array | None) -> Array | None:
     if np.isfinite(lhs).all() and np.isfinite(rhs).all():
         return None
     shown = np.ones(lhs.shape) if present is None else present.astype(np.float64)
-    is_nan = np.isnan(lhs).any(axis=2)[:, :, None] | (shown @ np.isnan(rhs).astype(float) > 0)
+    nan_beside = shown @ np.isnan(rhs).astype(float) > 0
+    is_nan = np.isnan(lhs).any(axis=2, keepdims=True) | nan_beside
     one, other = np.sign(np.nan_to_num(lhs, nan=0.0)), np.sign(np.nan_to_num(rhs, nan=0.0))
     one_inf, other_inf = one * np.isinf(lhs), other * np.isinf(rhs)
     zero_times = (shown * (lhs == 0)) @ np.abs(other_inf)
@@ -149,8 +147,8 @@ class _Product:
         batch, _, columns = self.result.shape
         depth = self._lhs.shape[2]
         costs = np.bincount(undecided[:, 0], minlength=batch) * depth * _COST_GATHERED
-        left = [undecided[costs[undecided[:, 0]] < _COST_RESULT]]
-        for b in np.flatnonzero(costs >= _COST_RESULT):
+        left = [undecided[costs[undecided[:, 0]] < _COST_WORTH_A_LOOK]]
+        for b in map(int, np.flatnonzero(costs >= _COST_WORTH_A_LOOK)):
             places = undecided[undecided[:, 0] == b]
             rows, across = np.unique(places[:, 1]), np.unique(places[:, 2])
             cost = len(rows) * len(across) * (depth * _COST_SLICED + _COST_RESULT)
@@ -198,10 +196,10 @@ class _Product:
                 for place in zip(b, i, j):
                     self.result[place] = self._in_integers(*place)
 
-    def _in_integers(self, b: int, i: int, j: int) -> np.generic:
+    def _in_integers(self, b: int, i: int, j: int) -> Array:
         pairs = zip(self._lhs[b, i].tolist(), self._rhs[b, :, j].tolist())
         total = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))
-        return rounded_fraction(total, self._type)
+        return np.asarray(rounded_fraction(total, self._type))
 
 
 def _row_sums(values: Array) -> Array:

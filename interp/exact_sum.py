@@ -17,14 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from hlo.attributes import WindowDimension
 from hlo.types import F32, F64, ElementType
 from interp.accumulator import Accumulator, two_sum
 from interp.rounding import rounded
+from interp.windows import is_trivial, places, window_totals
 
 Array = np.ndarray[Any, Any]
 
 _LEAF = 1 << 17  # elements at a time in float64: 1 MiB, stays in the second level cache
 _CHUNK = 1 << 21  # elements at a time in an exact sum
+_WINDOWED = 1 << 22  # elements at a time in sums over windows
 _UNIT = 1.2e-16
 _UNIT_SQUARED = 1.3e-32  # 1.05 u**2
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -45,12 +48,12 @@ def component_type(element_type: ElementType) -> ElementType:
 
 
 def is_minus_zero(values: Array) -> Array:
-    return (values == 0) & np.signbit(values)
+    return np.asarray((values == 0) & np.signbit(values))
 
 
 def same_bits(one: Array, other: Array) -> Array:
     bits = _BITS[one.dtype.itemsize]
-    return np.equal(one.view(bits), other.view(bits))
+    return np.asarray(one.view(bits) == other.view(bits))
 
 
 def decided(total: Array, bound: Array, element_type: ElementType) -> tuple[Array, Array]:
@@ -75,9 +78,7 @@ def decided_f64(high: Array, low: Array, bound: Array) -> tuple[Array, Array]:
 
 
 @np.errstate(all="ignore")
-def sum_along(
-    values: Array, axes: Sequence[int], init: Array, element_type: ElementType
-) -> Array:
+def sum_along(values: Array, axes: Sequence[int], init: Array, element_type: ElementType) -> Array:
     """The sums of init (broadcast to the result) and the values along ``axes``."""
     if element_type.is_complex:
         part = component_type(element_type)
@@ -240,19 +241,17 @@ def segment_sum(
     return result
 
 
-def _segments(
-    values: Array, segment_ids: Array, start: Array, element_type: ElementType
-) -> Array:
-    """Segment sums of (n, columns) values; each segment has some. (segment, column) is one place."""
+def _segments(values: Array, segment_ids: Array, start: Array, element_type: ElementType) -> Array:
+    """Sums of (n, columns) values, some in each segment; (segment, column) is one place."""
     columns = start.shape[1]
-    places = (segment_ids[:, None] * columns + np.arange(columns)).ravel()
+    where = (segment_ids[:, None] * columns + np.arange(columns)).ravel()
     wide, init = values.astype(np.float64).ravel(), start.astype(np.float64).ravel()
     counts = np.bincount(segment_ids) + 1.0
     if element_type is F64:
         result, certain = init.copy(), np.zeros(init.shape, np.bool_)
     else:
-        total = np.bincount(places, wide, init.size) + init
-        magnitude = np.bincount(places, np.abs(wide), init.size) + np.abs(init)
+        total = np.bincount(where, wide, init.size) + init
+        magnitude = np.bincount(where, np.abs(wide), init.size) + np.abs(init)
         bound = (np.repeat(counts, columns) + 2) * _UNIT * magnitude
         result, certain = decided(total, bound, element_type)
         certain &= (magnitude != 0) | ~np.signbit(init)  # a sum of -0 only is -0
@@ -261,11 +260,32 @@ def _segments(
     chosen = np.flatnonzero(~certain)
     number = np.full(init.size, -1)
     number[chosen] = np.arange(len(chosen))
-    places = number[places]
-    wide, places = wide[places >= 0], places[places >= 0]
+    where = number[where]
+    wide, where = wide[where >= 0], where[where >= 0]
     minus_zero = bool(is_minus_zero(init[chosen]).any())
     sums = Accumulator(chosen.shape, int(counts.max()), minus_zero)
     sums.add(init[chosen], lambda x: x)
-    sums.add(wide, lambda x: np.bincount(places, x, len(chosen)))
+    sums.add(wide, lambda x: np.bincount(where, x, len(chosen)))
     result[chosen] = sums.rounded(element_type)
     return result.reshape(start.shape)
+
+
+@np.errstate(all="ignore")
+def window_sum(
+    values: Array, windows: Sequence[WindowDimension], init: Array, element_type: ElementType
+) -> Array:
+    """The sums of init and the values in each window; in time independent of the windows' sizes."""
+    if element_type.is_complex:
+        part = component_type(element_type)
+        return per_component(lambda v, i: window_sum(v, windows, i, part), values, np.asarray(init))
+    dims = tuple(map(places, windows, values.shape))
+    if values.size > _WINDOWED and windows and is_trivial(windows[0]) and len(values) > 1:
+        middle = len(values) // 2
+        halves = values[:middle], values[middle:]
+        return np.concatenate([window_sum(v, windows, init, element_type) for v in halves])
+    start = np.broadcast_to(np.asarray(init), dims).astype(np.float64).ravel()
+    addends = math.prod(n for n, w in zip(values.shape, windows) if not is_trivial(w)) + 1
+    sums = Accumulator(start.shape, addends, bool(is_minus_zero(start).any()))
+    sums.add(start, lambda x: x)
+    sums.add(values.astype(np.float64), lambda x: window_totals(x, windows).ravel())
+    return sums.rounded(element_type).reshape(dims)

@@ -1,0 +1,162 @@
+"""Folds of many elements into one: reduce, reduce-window, select-and-scatter.
+
+Sums of floats are exact. Folds whose order cannot matter are done in any; every other computation
+is applied in row-major order, the init first, to all results at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlo.attributes import Window
+from hlo.types import ElementType
+from hlo.walk import Callee
+from interp.conversion import type_of
+from interp.exact_sum import segment_sum, sum_along, window_sum
+from interp.monoids import fold_along, fold_windows, has_order
+from interp.windows import elements_at, places
+
+__all__ = ["reduce", "reduce_window", "select_and_scatter"]
+
+Array = np.ndarray[Any, Any]
+Value = Any  # an array, or a tuple of them
+
+
+def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
+    """The first half of the operands, reduced over ``dimensions``; the second half are inits."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    element_type = type_of(inputs[0])
+    monoid = to_apply.monoid if arity == 1 else None
+    if monoid == "add" and _is_float(element_type):
+        return sum_along(inputs[0], dimensions, inits[0], element_type)
+    if monoid and not has_order(monoid, element_type):
+        return fold_along(monoid, inputs[0], dimensions, inits[0])
+    return _reduced_in_order(inputs, inits, dimensions, to_apply)
+
+
+def _is_float(element_type: ElementType) -> bool:
+    return element_type.is_float or element_type.is_complex
+
+
+def _reduced_in_order(
+    inputs: Sequence[Array],
+    inits: Sequence[Array],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    reduced = sorted(dimensions)
+    kept = [axis for axis in range(inputs[0].ndim) if axis not in dimensions]
+    dims = tuple(inputs[0].shape[axis] for axis in kept)
+    steps = math.prod(inputs[0].shape[axis] for axis in reduced)
+    if 0 in dims:
+        return _one_or_all([np.empty(dims, x.dtype) for x in inputs])
+    elements = [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in inputs]
+    state = [np.broadcast_to(init, dims) for init in inits]
+    for step in range(steps):
+        state = _applied(to_apply, state, [x[step, ...] for x in elements])
+    return _one_or_all([np.array(x) for x in state])
+
+
+def _applied(
+    to_apply: Callee[Value], state: Sequence[Array], others: Sequence[Array]
+) -> list[Array]:
+    """One step of all folds; a result that is the same for all is a scalar."""
+    result = to_apply(*state, *others)
+    parts = result if isinstance(result, tuple) else (result,)
+    return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
+
+
+def _one_or_all(results: Sequence[Array]) -> Value:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def reduce_window(
+    *operands: Array,
+    to_apply: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Value:
+    """Each result is a window's elements folded into the init; what is not an element (padding,
+    holes) is skipped."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    element_type = type_of(inputs[0])
+    monoid = to_apply.monoid if arity == 1 else None
+    if monoid == "add" and _is_float(element_type):
+        return window_sum(inputs[0], window.dimensions, inits[0], element_type)
+    if monoid and not has_order(monoid, element_type):
+        return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    state = [np.broadcast_to(init, dims) for init in inits]
+    for step in _steps(window, inputs[0].shape):
+        after = _applied(to_apply, state, [x[step.elements] for x in inputs])
+        state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
+    return _one_or_all([np.array(x) for x in state])
+
+
+class _Step(NamedTuple):
+    """One offset in all windows: the indices of the elements there, and where there are any."""
+
+    elements: tuple[Array, ...]
+    inside: Array
+
+
+def _steps(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
+    """The offsets in row-major order, without those that are in no window."""
+    if 0 in dims:
+        return
+    for offsets in np.ndindex(*(d.size for d in window.dimensions)):
+        found = list(map(elements_at, window.dimensions, dims, offsets))
+        if all(inside.any() for _, inside in found):
+            everywhere = np.ones((), np.bool_)
+            for _, inside in found:
+                everywhere = np.logical_and.outer(everywhere, inside)
+            yield _Step(np.ix_(*(index for index, _ in found)), everywhere)
+
+
+def select_and_scatter(
+    operand: Array,
+    source: Array,
+    init: Array,
+    *,
+    select: Callee[Value],
+    scatter: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Array:
+    """Each window selects one element: the first, until ``select(best, candidate)`` is false. Each
+    source element is scattered into an array of inits at the place that its window selected."""
+    best = np.zeros(source.shape, operand.dtype)
+    target = np.full(source.shape, -1)
+    numbers = np.arange(operand.size).reshape(operand.shape)
+    for step in _steps(window, operand.shape):
+        candidate = operand[step.elements]
+        stays = np.asarray(select(best, candidate)) & (target >= 0)
+        taken = step.inside & ~stays
+        best = np.where(taken, candidate, best)
+        target = np.where(taken, numbers[step.elements], target)
+    chosen = target.ravel() >= 0
+    ids, values = target.ravel()[chosen], source.ravel()[chosen]
+    return _scattered(operand, ids, values, init, scatter)
+
+
+def _scattered(
+    operand: Array, ids: Array, values: Array, init: Array, scatter: Callee[Value]
+) -> Array:
+    element_type = type_of(values)
+    if scatter.monoid == "add" and _is_float(element_type):
+        sums = segment_sum(values, ids, operand.size, init, element_type)
+        return sums.reshape(operand.shape)
+    result = np.full(operand.size, init)
+    order = np.argsort(ids, kind="stable")
+    first = np.r_[True, ids[order][1:] != ids[order][:-1]]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(ids)), 0))
+    rank = np.arange(len(ids)) - begin
+    for number in range(int(rank.max(initial=-1)) + 1):  # each place at most once in a round
+        chosen = order[rank == number]
+        places_ = ids[chosen]
+        result[places_] = scatter(result[places_], values[chosen])
+    return result.reshape(operand.shape)

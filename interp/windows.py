@@ -1,0 +1,141 @@
+"""Windows that slide over arrays: where they lie, and folds over what lies in them.
+
+Positions in padding and in the holes of base dilation belong to no window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import WindowDimension
+
+Array = np.ndarray[Any, Any]
+Windows = Sequence[WindowDimension]
+
+
+def places(window: WindowDimension, extent: int) -> int:
+    """How many positions the window takes along a dimension."""
+    reach = (window.size - 1) * window.window_dilation + 1
+    padded = _dilated(window, extent) + window.padding_low + window.padding_high
+    return (padded - reach) // window.stride + 1 if padded >= reach else 0
+
+
+def _dilated(window: WindowDimension, extent: int) -> int:
+    return (extent - 1) * window.base_dilation + 1 if extent else 0
+
+
+def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Array, Array]:
+    """For each place, the index of the element at this offset in the window, and if there is one
+    (else the index is 0)."""
+    position = _starts(window, extent) + offset * window.window_dilation
+    inside = (position >= 0) & (position < _dilated(window, extent))
+    inside &= position % window.base_dilation == 0
+    return np.where(inside, position // window.base_dilation, 0), inside
+
+
+def _starts(window: WindowDimension, extent: int) -> Array:
+    return np.arange(places(window, extent)) * window.stride - window.padding_low
+
+
+def is_trivial(window: WindowDimension) -> bool:
+    return window == WindowDimension(1, reversal=window.reversal)
+
+
+def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) -> Array:
+    """With holes between the elements, then with padding at both ends, or cropped."""
+    step, low = window.base_dilation, window.padding_low
+    size = max(0, _dilated(window, data.shape[axis]) + low + window.padding_high)
+    if size == data.shape[axis] and low == 0 and step == 1:
+        return data
+    dims = (*data.shape[:axis], size, *data.shape[axis + 1 :])
+    result = np.full(dims, fill, data.dtype)
+    first = max(0, -(low // step))  # the first element that is not cropped
+    last = min(data.shape[axis], -((low - size) // step))
+    if first < last:
+        before = (slice(None),) * axis
+        target = slice(first * step + low, (last - 1) * step + low + 1, step)
+        result[(*before, target)] = data[(*before, slice(first, last))]
+    return result
+
+
+def window_totals(values: Array, windows: Windows) -> Array:
+    """Sums over windows as differences of prefix sums, in the type of the values: additions in it
+    must be exact, or wrap."""
+    for axis, window in enumerate(windows):
+        if window.size == 1 and not is_trivial(window):
+            index, inside = elements_at(window, values.shape[axis], 0)
+            shown = np.expand_dims(inside, tuple(range(1, values.ndim - axis)))
+            values = (
+                np.take(values, index, axis) * shown
+                if values.shape[axis]
+                else np.zeros(
+                    (*values.shape[:axis], len(index), *values.shape[axis + 1 :]), values.dtype
+                )
+            )
+        elif window.size > 1:
+            values = np.moveaxis(_totals(np.moveaxis(values, axis, 0), window), 0, axis)
+    return values
+
+
+def _totals(values: Array, window: WindowDimension) -> Array:
+    """Along the first dimension. A window of dilation d has elements of one residue modulo d: a
+    prefix sum is that of a residue, up to a row of d positions."""
+    dilation, rest = window.window_dilation, values.shape[1:]
+    holes = WindowDimension(1, base_dilation=window.base_dilation)
+    dilated = padded(values, 0, holes)
+    rows = -(-len(dilated) // dilation)
+    dilated = padded(dilated, 0, WindowDimension(1, padding_high=rows * dilation - len(dilated)))
+    prefixes = np.zeros(((rows + 1) * dilation, *rest), values.dtype)
+    below = prefixes[dilation:]
+    if dilation > 1:
+        dilated = dilated.reshape(rows, dilation, *rest)
+        below = below.reshape(dilated.shape)
+    np.add.accumulate(dilated, axis=0, dtype=values.dtype, out=below)
+    start = _starts(window, len(values))
+    end = start + window.size * dilation
+
+    def prefix(position: Array) -> Array:
+        row = np.clip(position // dilation, 0, rows)
+        return np.asarray(prefixes[row * dilation + position % dilation])
+
+    return prefix(end) - prefix(start)
+
+
+def window_fold(
+    values: Array, windows: Windows, operation: Callable[[Array, Array], Array], identity: object
+) -> Array:
+    """Folds over windows by an associative and commutative operation: windows of powers of two by
+    doubling, then each window from those that make up its size."""
+    for axis, window in enumerate(windows):
+        if not is_trivial(window):
+            filled = np.moveaxis(padded(values, axis, window, identity), axis, 0)
+            count = places(window, values.shape[axis])
+            values = np.moveaxis(_folded(filled, window, count, operation), 0, axis)
+    return values
+
+
+def _folded(
+    filled: Array,
+    window: WindowDimension,
+    count: int,
+    operation: Callable[[Array, Array], Array],
+) -> Array:
+    if not count:
+        return filled[:0]
+    result, done, size = None, 0, 1
+    last = (count - 1) * window.stride + 1
+    while True:
+        if window.size & size:
+            start = done * window.window_dilation
+            piece = filled[start : start + last : window.stride]
+            result = piece if result is None else operation(result, piece)
+            done += size
+        if done == window.size:
+            assert result is not None
+            return result
+        shift = size * window.window_dilation
+        filled = operation(filled[:-shift], filled[shift:])
+        size *= 2
