@@ -7,18 +7,18 @@ import re
 from collections.abc import Callable, Mapping
 
 from backend_c import cuda_phases
+from backend_c.byte_array import aligned_bytes
 from backend_c.dialect import CUDA, EMBEDDED, OPENMP
 from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.program import Program, program, with_sizes
 from backend_c.toolchain import RUNTIME
-from hlo.module import Module
 
 _Files = dict[str, bytes]
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
 
-def _openmp(module: Module, plan: Plan) -> _Files:
+def _openmp(plan: Plan) -> _Files:
     """Translation units, the runtime headers, and the block of constants."""
     made = program(plan, OPENMP)
     files = {name: text.encode() for name, text in made.sources.items()}
@@ -26,18 +26,18 @@ def _openmp(module: Module, plan: Plan) -> _Files:
     return files | {"constants.bin": made.constants} | _manifest(made)
 
 
-def _embedded(module: Module, plan: Plan) -> _Files:
+def _embedded(plan: Plan) -> _Files:
     """One self-contained C99 file and its header."""
     made = program(plan, EMBEDDED)
     ((_, text),) = made.sources.items()
     header = _embedded_header(made, plan)
     body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
-    constants = _constant_array(made.constants)
+    constants = aligned_bytes("module_constants", made.constants)
     source = f'#include "module.h"\n{body}\n{constants}\n{_run_function(plan)}'
     return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(made)
 
 
-def _cuda(module: Module, plan: Plan) -> _Files:
+def _cuda(plan: Plan) -> _Files:
     """The kernels as one .cu file, and the order of their launches as JSON."""
     plan = cuda_phases.split(plan)
     made = program(plan, CUDA)
@@ -87,20 +87,6 @@ def _inlined(text: str) -> str:
         return _INCLUDE.sub(replace, (RUNTIME / name).read_text("utf-8"))
 
     return _INCLUDE.sub(replace, text)
-
-
-def _constant_array(block: bytes) -> str:
-    rows = [
-        "    " + ", ".join(map(str, block[start : start + 16])) + ","
-        for start in range(0, len(block), 16)
-    ]
-    body = "\n".join(rows) if rows else "    0,"
-    # a union, so that the bytes are aligned for every element type
-    return (
-        "static const union {\n"
-        "    unsigned char bytes[%d];\n    uint64_t words;\n    double numbers;\n"
-        "} module_constants = {{\n%s\n}};\n" % (max(len(block), 1), body)
-    )
 
 
 def _public_type(buffer: Buffer) -> str:
@@ -167,7 +153,7 @@ def _manifest(made: Program) -> _Files:
     return {"manifest.json": (json.dumps(manifest, indent=2) + "\n").encode()}
 
 
-EMITTERS: Mapping[str, Callable[[Module, Plan], _Files]] = {
+EMITTERS: Mapping[str, Callable[[Plan], _Files]] = {
     OPENMP.name: _openmp,
     EMBEDDED.name: _embedded,
     CUDA.name: _cuda,

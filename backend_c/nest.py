@@ -18,7 +18,7 @@ Nest = Callable[[Scope, tuple[int, ...], int], AbstractContextManager[tuple[Expr
 
 # Fewer element operations than this are done sooner by one thread than by waking the others
 # (some 20 microseconds).
-GRAIN = 1 << 14
+GRAIN = 1 << 16
 
 
 def parallel(operations: int) -> str:

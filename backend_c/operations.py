@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from backend_c.loop_ir import INDEX
+from hlo import elementary
+from hlo.errors import Unsupported
 from hlo.types import F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
@@ -119,7 +121,9 @@ def applied(
     if operand.is_integer and operation in _INTEGER_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         return (f"({_integer(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
-    if operand.is_float and operation in NARROW_BY_F64:
+    if operand.is_float and operation in ELEMENTARY:
+        _require_sequence(operation, operand)
+    if operand.is_float and operand is not F64 and operation in ELEMENTARY:
         return rounded_from_f64(f"hlo_{_c(operation)}({_doubles(texts)})", operand), ATOM
     if is_narrow(operand):
         text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
@@ -136,6 +140,12 @@ def operand_binding(operation: str, position: int, operand: ElementType) -> int:
         return UNARY
     own = _BINDS.get(_INFIX[operation], UNARY)
     return own if position == 0 else own - 1
+
+
+def _require_sequence(operation: str, operand: ElementType) -> None:
+    name = _c(operation) + ("_f64" if operand is F64 else "")
+    if name not in elementary.FUNCTIONS:
+        raise Unsupported(f"{operation} of {operand} has no proven sequence yet")
 
 
 def _c(operation: str) -> str:
@@ -319,7 +329,7 @@ _SPECIAL: dict[str, _Render] = {
 }
 
 # Elementary functions: computed in f64 by the sequences of hlo.elementary, then rounded once.
-NARROW_BY_F64 = frozenset(
+ELEMENTARY = frozenset(
     "acos acosh asin asinh atan2 atanh cbrt cosine cosh erf exponential exponential-minus-one log"
     " log-plus-one logistic power rsqrt sine sinh tan tanh".split()
 )

@@ -6,11 +6,14 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from backend_c import emission
 from backend_c.cache import default_directory, open_cache
-from backend_c.dialect import DIALECTS, OPENMP, Dialect
+from backend_c.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
+from backend_c.embedded_check import main_text
 from backend_c.executable import Executable
 from backend_c.lowering import lower
 from backend_c.plan import Plan
@@ -50,11 +53,24 @@ def compile(
     return Executable(library, made, parameters, entry.root_instruction.shape, threads)
 
 
-def emit(module: Module, target: str = "openmp", numerics: str = "fast") -> dict[str, bytes]:
-    """A module as files by name: C with a Makefile's worth of comments, or CUDA and its plan."""
+def emit(
+    module: Module,
+    target: str = "openmp",
+    numerics: str = "fast",
+    recorded: tuple[Sequence[Any], Any] | None = None,
+) -> dict[str, bytes]:
+    """A module as files by name: C, self-contained C99, or CUDA with a list of its launches.
+
+    ``recorded``: arguments and the results expected of them; the embedded target then gets a
+    ``main.c`` that runs the module and exits with 0 if the bits are those.
+    """
     dialect = _require(numerics, target)
-    plan = lowered(module)
-    return emission.EMITTERS[dialect.name](module, plan)
+    files = emission.EMITTERS[dialect.name](lowered(module))
+    if recorded is not None:
+        if dialect is not EMBEDDED:
+            raise Unsupported(f"recorded bits are checked on embedded, not on {target}")
+        files["main.c"] = main_text(module, *recorded, seed=0).encode()
+    return files
 
 
 def lowered(module: Module) -> Plan:

@@ -1,0 +1,91 @@
+"""A ``main`` for the embedded target that checks recorded bits.
+
+It has the arguments and the expected results as constants, runs the module, and exits with 0 if
+every result has the expected bits (any NaN stands for any other), else with the number of the first
+result that differs, counted from 1. It needs no more of C than the module does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from backend_c.byte_array import aligned_bytes
+from hlo.errors import ArgumentError, Unsupported
+from hlo.module import Module
+from hlo.types import ArrayShape, Shape, TupleShape
+
+_HEAD = """#include "module.h"
+
+/* Whether elements are equal, or both NaN: their bits under `mask` exceed those of infinity. */
+static int same(const unsigned char *found, const unsigned char *expected, uint32_t bytes,
+                uint32_t size, uint64_t mask, uint64_t infinity) {
+    uint32_t start;
+    for (start = 0; start < bytes; start += size) {
+        uint64_t one = 0, other = 0;
+        memcpy(&one, found + start, size);
+        memcpy(&other, expected + start, size);
+        if (one != other && ((one & mask) <= infinity || (other & mask) <= infinity)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static union {
+    unsigned char bytes[MODULE_WORKSPACE];
+    uint64_t words;
+    double numbers;
+} workspace;
+
+"""
+# Element size, the mask of all bits but the sign, and the bits of infinity: types with IEEE NaNs.
+_INFINITY = {
+    "f16": (2, 0x7FFF, 0x7C00),
+    "bf16": (2, 0x7FFF, 0x7F80),
+    "f32": (4, 0x7FFFFFFF, 0x7F800000),
+    "c64": (4, 0x7FFFFFFF, 0x7F800000),
+    "f64": (8, 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000),
+    "c128": (8, 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000),
+}
+
+
+def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int) -> str:
+    """The source of ``main.c``; ``expected`` is the module's value for ``arguments``."""
+    parameters = [p.shape for p in module.entry.parameters]
+    given = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
+    results = list(_leaves(module.entry.root_instruction.shape, expected))
+    lines = [_HEAD]
+    lines += [aligned_bytes(f"argument{n}", data) for n, (_, data) in enumerate(given)]
+    for n, (_, data) in enumerate(results):
+        lines.append(aligned_bytes(f"expected{n}", data))
+        lines.append(
+            f"static union {{\n    unsigned char bytes[{max(len(data), 1)}];\n"
+            f"    uint64_t words;\n    double numbers;\n}} result{n};\n"
+        )
+    pointers = [f"(const void *)argument{n}.bytes" for n in range(len(given))]
+    pointers += [f"(void *)result{n}.bytes" for n in range(len(results))]
+    call = ", ".join([*pointers, "workspace.bytes", f"{seed}u"])
+    lines += ["int main(void) {", f"    module_run({call});"]
+    for n, (shape, data) in enumerate(results):
+        size, mask, infinity = _INFINITY.get(shape.element_type.name, (1, 0, 0))
+        test = f"result{n}.bytes, expected{n}.bytes, {len(data)}, {size}, {mask}u, {infinity}u"
+        lines += [f"    if (!same({test})) {{", f"        return {min(n + 1, 255)};", "    }"]
+    return "\n".join([*lines, "    return 0;", "}", ""])
+
+
+def _leaves(shape: Shape, value: Any) -> list[tuple[ArrayShape, bytes]]:
+    """The arrays of a value with their memory, in order."""
+    if isinstance(shape, TupleShape):
+        pairs = zip(shape.elements, value, strict=True)
+        return [leaf for element, part in pairs for leaf in _leaves(element, part)]
+    if not shape.element_type.is_array:
+        return []
+    if shape.is_dynamic:
+        raise Unsupported("recorded bits of arrays with bounded dimensions")
+    array = np.asarray(value)
+    if array.shape != shape.dims or array.dtype != shape.element_type.numpy:
+        raise ArgumentError(f"recorded value {array.dtype}{list(array.shape)} is no {shape}")
+    return [(shape, np.ascontiguousarray(array).tobytes())]
