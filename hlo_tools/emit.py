@@ -13,7 +13,7 @@ from pathlib import Path
 import backend_c
 import interp
 from hlo_tools import arguments
-from hlo_tools.source import read
+from hlo_tools.source import named, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     module = read(options.file)
-    recorded = None
-    if options.check:
-        values = arguments.given(module, options.file, options)
-        recorded = values, interp.evaluate(module, *values)
-    files = backend_c.emit(module, options.target, numerics="exact", recorded=recorded)
+    with named(options.file):
+        recorded = None
+        if options.check:
+            values = arguments.given(module, options.file, options)
+            recorded = values, interp.evaluate(module, *values)
+        files = backend_c.emit(module, options.target, numerics="exact", recorded=recorded)
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         file = options.output / name

@@ -11,7 +11,7 @@ from pathlib import Path
 import hlo
 from hlo import passes
 from hlo.module import Module
-from hlo_tools.source import read
+from hlo_tools.source import named, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     module = read(options.file)
     if options.output is None:
-        print(hlo.format(passes.run(module, options.pipeline)))
+        with named(options.file):
+            print(hlo.format(passes.run(module, options.pipeline)))
         return 0
     options.output.mkdir(parents=True, exist_ok=True)
     stages: list[str] = []
@@ -35,5 +36,6 @@ def main(options: argparse.Namespace) -> int:
         print(file)
 
     write("input", module)
-    passes.run(module, options.pipeline, after=write)
+    with named(options.file):
+        passes.run(module, options.pipeline, after=write)
     return 0

@@ -16,7 +16,7 @@ import backend_c
 import interp
 from hlo.module import Module
 from hlo_tools import archive, arguments
-from hlo_tools.source import read
+from hlo_tools.source import named, read
 from hlo_tools.verdict import Value, outputs
 
 
@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     module = read(options.file)
     values = arguments.given(module, options.file, options)
-    found = list(outputs(_ON[options.on](module, values, options.seed)))
+    with named(options.file):
+        found = list(outputs(_ON[options.on](module, values, options.seed)))
     if options.save is not None:
         archive.write(options.save, found)
     if options.json:
