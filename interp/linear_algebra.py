@@ -1,0 +1,149 @@
+"""Fourier transforms, Cholesky factors and triangular systems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.types import F32, F64, ElementType
+from interp import complex_arithmetic
+from interp.conversion import type_of
+from interp.exact_dot import dot_exact
+from interp.exact_sum import component_type
+from interp.fourier import Parts, hermitian, transformed
+from interp.rounding import rounded
+
+__all__ = ["cholesky", "fft", "triangular_solve"]
+
+Array = np.ndarray[Any, Any]
+
+
+@np.errstate(all="ignore")
+def fft(operand: Array, *, fft_type: str, fft_length: tuple[int, ...]) -> Array:
+    """Transforms over the last ``len(fft_length)`` dimensions, the last first (IRFFT: it last);
+    in float64 throughout (:mod:`interp.fourier`), divided by the number of elements (IFFT, IRFFT)
+    and rounded at the very end."""
+    last = operand.ndim - 1
+    axes = [last - i for i in range(len(fft_length))]
+    inverse, halved = fft_type in ("IFFT", "IRFFT"), fft_type in ("RFFT", "IRFFT")
+    part = F64 if operand.dtype.itemsize // (1 + (operand.dtype.kind == "c")) == 8 else F32
+    dims = list(operand.shape)
+    if halved:
+        dims[last] = fft_length[-1] // 2 + 1 if fft_type == "RFFT" else fft_length[-1]
+    result = np.zeros(dims, _result_type(part, is_real=fft_type == "IRFFT"))
+    if not operand.size or not result.size or 0 in fft_length:
+        return result
+    parts = Parts(operand.real.astype(np.float64), operand.imag.astype(np.float64))
+    for axis in axes[1:] if fft_type == "IRFFT" else axes:
+        parts = transformed(parts, axis, inverse)
+        if fft_type == "RFFT" and axis == last:
+            parts = Parts(*(x[..., : dims[last]] for x in parts))
+    if fft_type == "IRFFT":
+        parts = transformed(hermitian(parts, fft_length[-1]), last, inverse)
+    total = float(np.prod(fft_length)) if inverse else 1.0
+    if fft_type == "IRFFT":
+        return rounded(parts.real / total, part)
+    result.real, result.imag = (rounded(x / total, part) for x in parts)
+    return result
+
+
+def _result_type(part: ElementType, is_real: bool) -> type[np.generic]:
+    if is_real:
+        return np.float64 if part is F64 else np.float32
+    return np.complex128 if part is F64 else np.complex64
+
+
+@np.errstate(all="ignore")
+def cholesky(operand: Array, *, lower: bool = False) -> Array:
+    """The factor L (or its conjugate transpose) of each matrix, read from one triangle.
+
+    Column j: c = A[j:, j] - L[j:, :j] conj(L[j, :j]), the product exact and rounded once, then the
+    difference; L[j, j] = sqrt(c[0]) and L[i, j] = c[i] / L[j, j]. If c[0] is not above 0, the whole
+    matrix is NaN. The other triangle of the result is 0.
+    """
+    element_type, size = type_of(operand), operand.shape[-1]
+    part = component_type(element_type) if element_type.is_complex else element_type
+    source = operand if lower else _adjoint(operand)
+    matrices = source.reshape(-1, size, size)
+    factor = np.zeros(matrices.shape, operand.dtype)
+    failed = np.zeros(len(matrices), np.bool_)
+    for j in range(size):
+        row = factor[:, j, :j, None].conj()
+        product = dot_exact(factor[:, j:, :j], row, element_type)[..., 0]
+        column = _componentwise(np.subtract, part, matrices[:, j:, j], product)
+        pivot = column[:, 0].real.astype(np.float64)
+        failed |= ~(pivot > 0)
+        root = np.where(failed, 1.0, rounded(np.sqrt(pivot), part).astype(np.float64))
+        column[failed] = 0
+        factor[:, j:, j] = _componentwise(np.divide, part, column, root[:, None])
+        factor[:, j, j] = root.astype(part.numpy)
+    factor[failed] = np.nan
+    return (factor if lower else _adjoint(factor)).reshape(operand.shape)
+
+
+def _adjoint(matrices: Array) -> Array:
+    transposed = matrices.swapaxes(-1, -2)
+    return transposed.conj() if matrices.dtype.kind == "c" else transposed
+
+
+def _componentwise(operation: np.ufunc, part: ElementType, one: Array, other: Array) -> Array:
+    """An operation on the real and imaginary parts (a real ``other`` meets both): in float64 and
+    rounded, which for - * / on types up to f32 is rounded once."""
+    if one.dtype.kind != "c":
+        return rounded(operation(one.astype(np.float64), other.astype(np.float64)), part)
+    result = np.empty(one.shape, one.dtype)
+    others = (other.real, other.imag) if other.dtype.kind == "c" else (other, other)
+    result.real = _componentwise(operation, part, one.real, others[0])
+    result.imag = _componentwise(operation, part, one.imag, others[1])
+    return result
+
+
+@np.errstate(all="ignore")
+def triangular_solve(
+    a: Array,
+    b: Array,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose_a: str = "",
+) -> Array:
+    """x with op(a) x = b (``left_side``) or x op(a) = b, reading one triangle of a.
+
+    By substitution in the one order that each x needs only known ones: x_i = (b_i - s) / a_ii,
+    where s, the product of what is known, is exact and rounded once, then the difference and the
+    quotient are.
+    """
+    matrix = a
+    if transpose_a in ("TRANSPOSE", "ADJOINT"):
+        matrix = _adjoint(a) if transpose_a == "ADJOINT" else a.swapaxes(-1, -2)
+        lower = not lower
+    if not left_side:
+        matrix, b, lower = matrix.swapaxes(-1, -2), b.swapaxes(-1, -2), not lower
+    if not lower:
+        matrix, b = matrix[..., ::-1, ::-1], b[..., ::-1, :]
+    size, columns = b.shape[-2:]
+    x = _substituted(
+        matrix.reshape(-1, size, size), b.reshape(-1, size, columns), unit_diagonal
+    ).reshape(b.shape)
+    x = x if lower else x[..., ::-1, :]
+    return x if left_side else x.swapaxes(-1, -2)
+
+
+def _substituted(matrices: Array, right: Array, unit_diagonal: bool) -> Array:
+    """Forward substitution in lower triangles."""
+    element_type = type_of(right)
+    part = component_type(element_type) if element_type.is_complex else element_type
+    x = np.zeros(right.shape, right.dtype)
+    for i in range(right.shape[1]):
+        product = dot_exact(matrices[:, i : i + 1, :i], x[:, :i], element_type)[:, 0]
+        rest = _componentwise(np.subtract, part, right[:, i], product)
+        if not unit_diagonal:
+            pivot = np.broadcast_to(matrices[:, i, i, None], rest.shape)
+            if element_type.is_complex:
+                rest = complex_arithmetic.divide(rest, pivot)
+            else:
+                rest = _componentwise(np.divide, part, rest, pivot)
+        x[:, i] = rest
+    return x
