@@ -93,6 +93,8 @@ class Lowering:
         outputs = self.buffers_of(result)
         builder = KernelBuilder(self._module, self._columns, computation)
         kernel, inputs = builder.build(operands, outputs)
+        if not kernel.body:
+            return result  # nothing but empty arrays
         self.plan.kernels.append(kernel)
         written = [b for o in outputs for b in ((o, o.sizes) if o.sizes else (o,))]
         scratch = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -45,6 +46,7 @@ from backend_c.operations import (
 from hlo.types import F64, PRED, ElementType
 
 _INDENT = "    "
+_WORD = re.compile(r"\b[ars]\d+\b")  # names of a kernel's arrays
 _INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
 
 
@@ -61,8 +63,11 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
         parameters.append("hlo_seed *seed")
     body = _Body(dialect, kernel.body)
     lines = body.block(kernel.body, 1, shared=bool(dialect.single))
+    used = set(_WORD.findall("\n".join(lines)))
+    arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
+    unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
     head = f"{dialect.kernel} {name}({', '.join(parameters) or 'void'}) {{"
-    return "\n".join([head, *lines, "}", ""])
+    return "\n".join([head, *unused, *lines, "}", ""])
 
 
 def constant_text(constant: Constant) -> str:
