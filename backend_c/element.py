@@ -55,13 +55,18 @@ def scalar(shape: ArrayShape, value: Expr) -> Element:
 
 
 def bound(element: Element, scope: Scope) -> Element:
-    """The same reader, but every element it computes gets a name in ``scope``, once per index."""
-    if element.array is not None and element.shape.rank:
-        return element  # a load is bound with the operation that uses it
+    """The same reader, but every element it computes gets a name in ``scope``, once per index.
+
+    What an index itself takes to compute (clamps, divisions) is named first, as far out as it can
+    be. A load has no name: it is read where it is used.
+    """
     identity = object()
+    in_memory = element.array is not None
 
     def at(*index: Expr) -> Expr:
-        named = tuple(scope.bind(i) if ix.divisions(i) else i for i in index)
+        named = tuple(ix.with_atoms(i, scope.bind) for i in index)
+        if in_memory:
+            return element.at(*named)
         key = (identity, named)
         found = scope.find(key)
         if found is None:

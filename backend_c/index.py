@@ -6,7 +6,7 @@ divisions disappear: ``(8*i + j) / 8`` is ``i`` and ``8*(i/8) + i%8`` is ``i``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from backend_c.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable
 
@@ -175,6 +175,18 @@ def delinearize(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
         index.append(modulo(offset, dim) if position else offset)
         offset = divide(offset, dim)
     return tuple(reversed(index))
+
+
+def with_atoms(expression: Expr, named: Callable[[Expr], Expr]) -> Expr:
+    """The linear form with every atom that takes computing replaced by ``named(atom)``."""
+    terms, offset = _linear(expression)
+    if all(isinstance(atom, Variable) for atom in terms):
+        return expression
+    parts = [
+        multiply(atom if isinstance(atom, Variable) else named(atom), coefficient)
+        for atom, coefficient in terms.items()
+    ]
+    return add(*parts, offset)
 
 
 def divisions(expression: Expr) -> bool:

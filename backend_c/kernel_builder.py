@@ -81,7 +81,7 @@ class KernelBuilder:
             for n, b in enumerate(_with_sizes(outputs))
         ]
         writer = _writer(scope, outputs, targets)
-        arguments = [_reader(operand, arrays, scope) for operand in operands]
+        arguments = [_named(_reader(operand, arrays, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
         if result is not None:
             self._write_map(scope, result, writer, loops)
@@ -172,6 +172,12 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
             size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound_))
         sizes.append(size)
     return stored(arrays[value], value.shape, tuple(sizes))
+
+
+def _named(value: Value, scope: Scope) -> Value:
+    if isinstance(value, Element):
+        return bound(value, scope)
+    return tuple(_named(part, scope) for part in value)
 
 
 def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:

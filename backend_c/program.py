@@ -132,9 +132,8 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
         body = "\n".join(group)
         if number == len(groups) - 1:
             body = f"{heads}\n{body}\n{entry}"
-        units[f"unit_{number}{dialect.suffix}"] = "\n".join(
-            [_prologue(dialect), definitions(body, dialect), body]
-        )
+        blocks = (_prologue(dialect), definitions(body, dialect), body)
+        units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
     if len(groups) > 1:
         units = {name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_") for name, text in units.items()}
     return units

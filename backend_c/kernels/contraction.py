@@ -13,7 +13,7 @@ from backend_c.convolution_factors import convolution_factors
 from backend_c.element import Element, Writer
 from backend_c.exact_sum import Accumulator
 from backend_c.factors import Factors, Read, dot_factors
-from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer
+from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType
@@ -181,9 +181,7 @@ class _Tiled:
             self.scope.store(squares, ix.add(first, lane), Constant(F64, 0.0))
             self.scope.store(units, ix.add(first, lane), Constant(S32, 1000))
 
-    def _inside(
-        self, read: Read, b: Expr, place: Expr, k: Expr, count: int, width: int
-    ) -> Expr:
+    def _inside(self, read: Read, b: Expr, place: Expr, k: Expr, count: int, width: int) -> Expr:
         """A factor; zero beyond the last row or column, where nothing may be read."""
         clamped = ix.clamp(0, place, count - 1)
         value, conditions = read(b, clamped, k)
@@ -228,29 +226,46 @@ class _Tiled:
         first_row, first_column = ix.multiply(row_tile, ROWS), ix.multiply(column_tile, COLUMNS)
         row_count = ix.clamp(0, ix.subtract(self.factors.m, first_row), ROWS)
         column_count = ix.clamp(0, ix.subtract(self.factors.n, first_column), COLUMNS)
-        with scope.loop(row_count) as i, scope.loop(column_count) as j:
-            total = scope.bind(scope.load(tile, ix.add(ix.multiply(i, COLUMNS), j)))
+        results, finite = self._rounded(tile, rows, columns)
+        with (
+            scope.when(apply("compare-EQ", finite, Constant(S32, 0), type=PRED)),
+            scope.loop(row_count) as i,
+            scope.loop(column_count) as j,
+        ):
+            place = scope.bind(ix.add(ix.multiply(i, COLUMNS), j))
+            is_finite = apply("is-finite", scope.load(tile, place), type=PRED)
+            with scope.when(apply("not", is_finite, type=PRED)):
+                exact = self._exact(b, ix.add(first_row, i), ix.add(first_column, j))
+                scope.store(results, place, exact)
+        with scope.loop(row_count) as i, scope.loop(column_count, "lanes") as j:
+            result = scope.bind(scope.load(results, ix.add(ix.multiply(i, COLUMNS), j)))
             m, n = ix.add(first_row, i), ix.add(first_column, j)
-            result = self._rounded(total, b, (ix.add(rows, i), m), (ix.add(columns, j), n))
-            self.write(self.factors.place(b, m, n), (result,))
+            self.write(self.factors.place(b, m, n), (_as(result, self.type),))
 
-    def _rounded(
-        self, total: Expr, b: Expr, row: tuple[Expr, Expr], column: tuple[Expr, Expr]
-    ) -> Expr:
-        """The total rounded once, or the exact sum if the rounding is in doubt."""
-        scope = self.scope
-        result = scope.mutable(self.type, Constant(self.type, 0.0))
-        norms = [scope.load(self.lhs[1], row[0]), scope.load(self.rhs[1], column[0])]
-        units = [scope.load(self.lhs[2], row[0]), scope.load(self.rhs[2], column[0])]
-        count = ix.constant(self.factors.k)
-        known = apply(
-            "dot-decided", total, *norms, *units, count, Address(result), type=PRED
+    def _rounded(self, tile: Array, rows: Expr, columns: Expr) -> tuple[Array, Variable]:
+        """The totals of a tile rounded once where they are finite; 0 unless all are."""
+        scope, k = self.scope, self.factors.k
+        results = scope.local(F32, ROWS * COLUMNS)
+        finite = scope.mutable(S32, Constant(S32, 1))
+        left = [Pointer(array, rows) for array in self.lhs[1:]]
+        right = [Pointer(array, columns) for array in self.rhs[1:]]
+        scope.call(
+            f"hlo_tile_round_{self.type}",
+            Pointer(tile, ix.constant(0)),
+            Pointer(self.lhs[0], ix.multiply(rows, k)),
+            Pointer(self.rhs[0], ix.multiply(columns, k)),
+            *(left[0], right[0], left[1], right[1]),
+            ix.constant(k),
+            Pointer(results, ix.constant(0)),
+            Address(finite),
         )
-        with scope.when(apply("not", known, type=PRED)):
-            accumulator = Accumulator(scope, self.type, of_products=True)
-            with scope.loop(self.factors.k) as k:
-                left, counts = self.factors.lhs(b, row[1], k)
-                right, _ = self.factors.rhs(b, column[1], k)
-                accumulator.add_product(left, right, counts)
-            scope.assign(result, accumulator.rounded())
-        return result
+        return results, finite
+
+    def _exact(self, b: Expr, m: Expr, n: Expr) -> Expr:
+        """A sum with infinities or NaN, of the factors that count."""
+        accumulator = Accumulator(self.scope, self.type, of_products=True)
+        with self.scope.loop(self.factors.k) as k:
+            left, counts = self.factors.lhs(b, m, k)
+            right, _ = self.factors.rhs(b, n, k)
+            accumulator.add_product(left, right, counts)
+        return _as(accumulator.rounded(), F32)

@@ -18,15 +18,15 @@ HLO_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const floa
     float result;
     memset(totals, 0, sizeof totals);
     memset(magnitudes, 0, sizeof magnitudes);
-    for (i = 0; i + HLO_DOT_LANES <= n; i += HLO_DOT_LANES) {
+    for (i = 0; i < n / HLO_DOT_LANES; ++i) {
+        const float *left = a + i * HLO_DOT_LANES * a_step, *right = b + i * HLO_DOT_LANES * b_step;
         for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
-            const double product =
-                (double)a[(i + lane) * a_step] * (double)b[(i + lane) * b_step];
+            const double product = (double)left[lane * a_step] * (double)right[lane * b_step];
             totals[lane] += product;
             magnitudes[lane] += hlo_abs_f64(product);
         }
     }
-    for (; i < n; ++i) {
+    for (i = n - n % HLO_DOT_LANES; i < n; ++i) {
         const double product = (double)a[i * a_step] * (double)b[i * b_step];
         total += product;
         magnitude += hlo_abs_f64(product);
@@ -56,14 +56,16 @@ HLO_PROCEDURE double hlo_exact_dot_f64(const double *a, int64_t a_step, const do
     memset(his, 0, sizeof his);
     memset(los, 0, sizeof los);
     memset(magnitudes, 0, sizeof magnitudes);
-    for (i = 0; i + HLO_DOT_LANES <= n; i += HLO_DOT_LANES) {
+    for (i = 0; i < n / HLO_DOT_LANES; ++i) {
+        const double *left = a + i * HLO_DOT_LANES * a_step;
+        const double *right = b + i * HLO_DOT_LANES * b_step;
         for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
-            const double x = a[(i + lane) * a_step], y = b[(i + lane) * b_step];
+            const double x = left[lane * a_step], y = right[lane * b_step];
             hlo_dd_add_product(&his[lane], &los[lane], x, y);
             magnitudes[lane] += hlo_abs_f64(x * y);
         }
     }
-    for (; i < n; ++i) {
+    for (i = n - n % HLO_DOT_LANES; i < n; ++i) {
         hlo_dd_add_product(&hi, &lo, a[i * a_step], b[i * b_step]);
         magnitude += hlo_abs_f64(a[i * a_step] * b[i * b_step]);
     }

@@ -10,8 +10,9 @@
  * sum of |x| in any order, is itself at least (1 - gamma(n-1)) * sum|x|; so is a product of norms
  * ||a|| * ||b|| >= sum|a b| (Cauchy-Schwarz) for n + 4. Hence |total - sum| <= (n + 2) * 1.2e-16 *
  * magnitude for n < 2^40: 1.2e-16 = 1.08 u pays for both gammas' second order and for rounding
- * total +- bound. If both ends round to the same bits, so does the sum; an end on the other side
- * of zero has another sign bit, and is not decided.
+ * total +- bound. If both ends round to the same float, so does the sum. Rounded to zero, its sign
+ * is decided only without a bound; infinity and NaN are left to the accumulator. (Comparisons are
+ * all of doubles: gcc does not vectorise masks of two widths.)
  *
  * Sign of zero: IEEE's, -0 only if every addend is -0. If the sum starts at init (or lanes start
  * at -0.0, which changes no sum), `total` has it whenever magnitude is 0. A dot starts at +0.0.
@@ -26,11 +27,10 @@
                                             float *result) {                                \
         const double bound = ((double)n + 2.0) * 1.2e-16 * magnitude;                       \
         const float least = hlo_round_##name##_from_f64(total - bound);                     \
-        const float most =                                                                  \
-            hlo_round_##name##_from_f64(magnitude == 0.0 ? total : total + bound);          \
-        *result = most;                                                                     \
-        return (hlo_bits_f32(least) == hlo_bits_f32(most)) & (bound - bound == 0.0) &       \
-               (total - total == 0.0);                                                      \
+        const float most = hlo_round_##name##_from_f64(total + bound);                      \
+        const double wide = (double)least;                                                  \
+        *result = least;                                                                    \
+        return (wide == (double)most) & ((wide != 0.0) | (bound == 0.0)) & (wide - wide == 0.0); \
     }
 
 HLO_SUM_DECIDED(f32)
@@ -93,6 +93,19 @@ HLO_FUNCTION void hlo_dd_add_product(double *hi, double *lo, double a, double b)
 HLO_FUNCTION void hlo_dd_merge(double *hi, double *lo, double other_hi, double other_lo) {
     hlo_dd_add(hi, lo, other_hi);
     *lo += other_lo;
+}
+
+/* The sum rounded to odd (see hlo_accumulator_to_odd) from a pair without overflow and underflow,
+ * if the bound leaves no doubt on which side of the f64 nearest to it the sum lies. */
+HLO_FUNCTION int hlo_dd_to_odd(double hi, double lo, double magnitude, int64_t n, double *odd) {
+    const double count = (double)n;
+    const double bound = (3.0 * count + 4.0) * (count + 2.0) * 1.3e-32 * magnitude;
+    double rest;
+    const double nearest = hlo_two_sum(hi, lo, &rest);
+    const uint64_t word = hlo_bits_f64(nearest);
+    const uint64_t towards = (rest > 0.0) == (nearest > 0.0) ? word + 1u : word - 1u;
+    *odd = hlo_f64_from_bits((word & 1u) != 0 ? word : towards);
+    return hlo_abs_f64(rest) > bound && nearest - nearest == 0.0;
 }
 
 /* n counts the addends, or the products; `magnitude` as above, in f64. Sums start at (init, 0). */

@@ -11,6 +11,13 @@
 #include "hlo_float.h"
 #include "hlo_types.h"
 
+/* Before loops that are meant to be vectors: gcc unrolls short ones first and then misses them. */
+#if defined(_OPENMP)
+#define HLO_LANES _Pragma("omp simd")
+#else
+#define HLO_LANES
+#endif
+
 #define HLO_TILE_ROWS 8
 #define HLO_TILE_COLUMNS 16
 
@@ -47,38 +54,112 @@ HLO_FUNCTION int32_t hlo_unit_f32(float x) {
     return mantissa ? (exponent ? exponent : 1) - 150 + zeros : 1000;
 }
 
-/* Whether the f64 total of k products is known to round to *result. `squares` are the squared norms
- * of the two factors: by Cauchy and Schwarz the root of their product is at least the sum of the
- * magnitudes. If 2^unit divides every product and no sum of them reaches 2^(53 + unit), then no
- * addition rounded: structured data (one-hot rows, small integers) is decided so. */
-#define HLO_DOT_DECIDED(name)                                                                    \
-    HLO_FUNCTION int hlo_dot_decided_##name(double total, double lhs_squares, double rhs_squares, \
-                                            int32_t lhs_unit, int32_t rhs_unit, int64_t k,       \
-                                            float *result) {                                     \
-        const double magnitude = hlo_sqrt_f64(lhs_squares * rhs_squares);                        \
-        const int32_t unit = lhs_unit + rhs_unit;                                                \
-        const int32_t exponent = unit > 900 ? 900 : unit;                                        \
-        const double limit = hlo_f64_from_bits((uint64_t)(exponent + 52 + 1023) << 52);          \
-        if (magnitude < limit) {                                                                 \
-            *result = hlo_round_##name##_from_f64(total);                                        \
-            return 1;                                                                            \
-        }                                                                                        \
-        return hlo_sum_decided_##name(total, magnitude, k + 8, result);                          \
+/* The exact sum of one place of a tile, rounded to odd: its factors stand in the packed panels.
+ * In double-double, in lanes; what remains (ties, zeros) in an accumulator. */
+HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
+                                    int64_t k) {
+    double his[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    double los[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    double magnitudes[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    double hi = 0.0, lo = 0.0, magnitude = 0.0, odd;
+    hlo_accumulator sum;
+    int64_t step, lane;
+    for (step = 0; step < k / 8; ++step) {
+        const double *left = lhs + step * 8 * HLO_TILE_ROWS;
+        const float *right = rhs + step * 8 * HLO_TILE_COLUMNS;
+        HLO_LANES
+        for (lane = 0; lane < 8; ++lane) {
+            const double product =
+                left[lane * HLO_TILE_ROWS] * (double)right[lane * HLO_TILE_COLUMNS];
+            hlo_dd_add(&his[lane], &los[lane], product);
+            magnitudes[lane] += hlo_abs_f64(product);
+        }
+    }
+    for (step = k - k % 8; step < k; ++step) {
+        const double product = lhs[step * HLO_TILE_ROWS] * (double)rhs[step * HLO_TILE_COLUMNS];
+        hlo_dd_add(&hi, &lo, product);
+        magnitude += hlo_abs_f64(product);
+    }
+    for (lane = 0; lane < 8; ++lane) {
+        hlo_dd_merge(&hi, &lo, his[lane], los[lane]);
+        magnitude += magnitudes[lane];
+    }
+    if (hlo_dd_to_odd(hi, lo, magnitude, k, &odd)) {
+        return odd;
+    }
+    hlo_accumulator_clear(&sum);
+    hlo_accumulator_add(&sum, 0.0);
+    for (step = 0; step < k; ++step) {
+        hlo_accumulator_add_product(&sum, lhs[step * HLO_TILE_ROWS],
+                                    (double)rhs[step * HLO_TILE_COLUMNS]);
+    }
+    return hlo_accumulator_to_odd(&sum);
+}
+
+/* The f64 totals of a tile, each rounded once; exact sums where their bound leaves that open.
+ *
+ * `squares` are the squared norms of the factors: by Cauchy and Schwarz the root of their product
+ * is at least the sum of the magnitudes. If 2^unit divides every product and no sum of them reaches
+ * 2^(52 + unit), then no addition rounded: structured data (one-hot rows, small integers) is
+ * decided so. Totals that are not finite are left to the caller, and *finite becomes 0: a panel has
+ * zeros for factors that do not count, and a zero times infinity is NaN here. */
+#define HLO_TILE_ROUND(name)                                                                       \
+    HLO_PROCEDURE void hlo_tile_round_##name(                                                      \
+        const double *HLO_RESTRICT tile, const double *HLO_RESTRICT lhs,                           \
+        const float *HLO_RESTRICT rhs, const double *HLO_RESTRICT lhs_squares,                     \
+        const double *HLO_RESTRICT rhs_squares, const int32_t *HLO_RESTRICT lhs_units,             \
+        const int32_t *HLO_RESTRICT rhs_units, int64_t k, float *HLO_RESTRICT results,             \
+        int32_t *HLO_RESTRICT finite) {                                                            \
+        int32_t known[HLO_TILE_ROWS * HLO_TILE_COLUMNS], all = 1;                                  \
+        double norms[HLO_TILE_COLUMNS];                                                            \
+        int64_t row, column, place;                                                                \
+        HLO_LANES                                                                                  \
+        for (column = 0; column < HLO_TILE_COLUMNS; ++column) {                                    \
+            norms[column] = hlo_sqrt_f64(rhs_squares[column]);                                     \
+        }                                                                                          \
+        for (row = 0; row < HLO_TILE_ROWS; ++row) {                                                \
+            const double norm = hlo_sqrt_f64(lhs_squares[row]);                                    \
+            const int32_t unit = lhs_units[row];                                                   \
+            HLO_LANES                                                                              \
+            for (column = 0; column < HLO_TILE_COLUMNS; ++column) {                                \
+                const int64_t at = row * HLO_TILE_COLUMNS + column;                                \
+                const double total = tile[at], product = norm * norms[column];                     \
+                const int32_t both = unit + rhs_units[column];                                     \
+                const int32_t exponent = both > 900 ? 900 : both;                                  \
+                const double limit = hlo_f64_from_bits((uint64_t)(exponent + 52 + 1023) << 52);    \
+                const double magnitude = product < limit ? 0.0 : product;                          \
+                float result;                                                                      \
+                known[at] = hlo_sum_decided_##name(total, magnitude, k + 8, &result);              \
+                results[at] = result;                                                              \
+            }                                                                                      \
+        }                                                                                          \
+        for (place = 0; place < HLO_TILE_ROWS * HLO_TILE_COLUMNS; ++place) {                       \
+            all &= known[place];                                                                   \
+        }                                                                                          \
+        *finite = 1;                                                                               \
+        for (place = 0; place < HLO_TILE_ROWS * HLO_TILE_COLUMNS && !all; ++place) {               \
+            if (!known[place]) {                                                                   \
+                const double *factors = lhs + place / HLO_TILE_COLUMNS;                            \
+                const double exact = hlo_tile_exact(factors, rhs + place % HLO_TILE_COLUMNS, k);   \
+                results[place] = hlo_round_##name##_from_f64(exact);                               \
+                *finite &= (int32_t)(tile[place] - tile[place] == 0.0);                            \
+            }                                                                                      \
+        }                                                                                          \
     }
 
-HLO_DOT_DECIDED(f32)
-HLO_DOT_DECIDED(f16)
-HLO_DOT_DECIDED(bf16)
-HLO_DOT_DECIDED(f8e3m4)
-HLO_DOT_DECIDED(f8e4m3)
-HLO_DOT_DECIDED(f8e4m3fn)
-HLO_DOT_DECIDED(f8e4m3fnuz)
-HLO_DOT_DECIDED(f8e4m3b11fnuz)
-HLO_DOT_DECIDED(f8e5m2)
-HLO_DOT_DECIDED(f8e5m2fnuz)
-HLO_DOT_DECIDED(f8e8m0fnu)
-HLO_DOT_DECIDED(f6e2m3fn)
-HLO_DOT_DECIDED(f6e3m2fn)
-HLO_DOT_DECIDED(f4e2m1fn)
+HLO_TILE_ROUND(f32)
+HLO_TILE_ROUND(f16)
+HLO_TILE_ROUND(bf16)
+HLO_TILE_ROUND(f8e3m4)
+HLO_TILE_ROUND(f8e4m3)
+HLO_TILE_ROUND(f8e4m3fn)
+HLO_TILE_ROUND(f8e4m3fnuz)
+HLO_TILE_ROUND(f8e4m3b11fnuz)
+HLO_TILE_ROUND(f8e5m2)
+HLO_TILE_ROUND(f8e5m2fnuz)
+HLO_TILE_ROUND(f8e8m0fnu)
+HLO_TILE_ROUND(f6e2m3fn)
+HLO_TILE_ROUND(f6e3m2fn)
+HLO_TILE_ROUND(f4e2m1fn)
 
 #endif
