@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from backend_c import index as ix
+from backend_c.element import Element
 from backend_c.loop_ir import (
     ACCUMULATOR,
     ACCUMULATOR_F64,
@@ -179,6 +180,14 @@ def _decided(
     with scope.when(apply("not", decided, type=PRED)):
         scope.assign(result, _accumulated(scope, element_type, init, addends))
     return result
+
+
+def decided_sum(
+    scope: Scope, init: Element, sums: tuple[Variable, Variable, int], addends: Addends
+) -> Expr:
+    """The sum of ``init`` and ``addends``, given its f64 total, the sum of magnitudes, and the
+    number of roundings that an addend went through on the way into the total."""
+    return _decided(scope, init.shape.element_type, init.at(), sums, addends)
 
 
 def _starts_positive(init: Expr) -> bool:

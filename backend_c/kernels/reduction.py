@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 
 from backend_c import index as ix
 from backend_c import nest
+from backend_c.column_sums import ColumnSums
 from backend_c.element import Element, Writer, scalar
 from backend_c.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.loop_ir import Expr, Variable
 from backend_c.scope import Scope
-from hlo.types import ArrayShape
+from hlo.types import F64, ArrayShape
 from hlo.walk import Callee
 
 __all__ = ["reduce"]
@@ -103,11 +104,28 @@ class _Reduction:
         results = math.prod(dims)
         first = "parallel" if results == 1 and self.trip >= nest.GRAIN else "serial"
         is_static = not self.inputs[0].sizes
+        if is_static and self._by_columns(dims):
+            sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
+            sums.emit(write)
+            return
         if is_static and self.trip >= _LONG and results * self.trip >= nest.GRAIN:
             self._exact_blocks(dims, write, first)
             return
         with nest.outer(self.scope, dims, self.trip) as kept:
             write(kept, (self._sum(kept, first),))
+
+    def _by_columns(self, dims: tuple[int, ...]) -> bool:
+        """Whether neighbours in memory belong to different results."""
+        element_type = self.inputs[0].shape.element_type
+        last = self.inputs[0].shape.rank - 1
+        wide = element_type.is_complex or element_type is F64
+        return not wide and last in self.kept and dims[-1] > 1 and self.trip > 1
+
+    def _reduced_dims(self) -> tuple[int, ...]:
+        return tuple(self.inputs[0].shape.dims[d] for d in self.reduced)
+
+    def _element(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> Expr:
+        return self.inputs[0].at(*self.index(kept, reduced))
 
     def _sum(self, kept: Sequence[Expr], first: str) -> Expr:
         (operand,), (init,) = self.inputs, self.inits
