@@ -158,10 +158,10 @@ class Accumulator:
         nan = (self._special.get("nan", nothing) > 0) | (plus & minus)
         if self._minus_zero:
             result = np.where(self._special["other"] > 0, result, result.dtype.type(-0.0))
-        if plus.any() or minus.any() or nan.any():
-            special = np.where(plus, np.inf, np.where(minus, -np.inf, 0.0))
-            special = np.where(nan, np.nan, special).astype(result.dtype)
-            result = np.where(special == 0, result, special)
+        special = plus | minus | nan
+        if special.any():
+            values = np.where(nan, np.nan, np.where(plus, np.inf, -np.inf))
+            result = np.where(special, values.astype(result.dtype), result)
         return result
 
 

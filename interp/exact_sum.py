@@ -63,6 +63,8 @@ def decided(total: Array, bound: Array, element_type: ElementType) -> tuple[Arra
     """
     result = rounded(total + bound, element_type)
     certain = same_bits(rounded(total - bound, element_type), result) & np.isfinite(bound)
+    if element_type.bits < 16:  # in types without infinity both overflows are the same NaN
+        certain &= (np.abs(total) > bound) | ~np.isnan(result)
     if not np.isfinite(total).all():
         special = ~np.isfinite(total)
         result = np.where(special, rounded(total, element_type), result)
