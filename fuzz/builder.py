@@ -53,6 +53,11 @@ class Builder:
         able = [g for g, accepts in self._generators.values() if accepts(shape)]
         return self.draw(st.sampled_from([Builder.leaf, *able]))(self, shape)
 
+    def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
+        """One of the chosen types that fits, or of all if none of those does."""
+        fitting = [t for t in self.types if accepts(t)] or [t for t in TYPES if accepts(t)]
+        return self.draw(st.sampled_from(fitting))
+
     def leaf(self, shape: ArrayShape) -> str:
         """A parameter, or a constant if it is small."""
         if shape.elements <= _MOST_CONSTANT_ELEMENTS and self.draw(st.booleans()):

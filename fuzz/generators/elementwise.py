@@ -74,8 +74,7 @@ def convert(builder: Builder, shape: ArrayShape) -> str:
 
 
 def is_finite(builder: Builder, shape: ArrayShape) -> str:
-    floats = [t for t in builder.types if t.is_float]
-    operand = ArrayShape(builder.draw(st.sampled_from(floats)), shape.dims)
+    operand = ArrayShape(builder.element_type(lambda t: t.is_float), shape.dims)
     return builder.emit("is-finite", shape, builder.value(operand))
 
 

@@ -30,12 +30,14 @@ def test_generators_are_named_as_their_opcodes() -> None:
 def test_a_choice_of_opcodes_and_types_is_kept() -> None:
     from hlo.types import F64
 
-    chosen = fuzz.modules(opcodes=("add", "negate"), element_types=(F64,), max_instructions=5)
+    chosen = fuzz.modules(
+        opcodes=("add", "negate", "dynamic-slice"), element_types=(F64,), max_instructions=5
+    )
 
     @settings(max_examples=20, deadline=None)
     @given(chosen)
     def check(module: hlo.Module) -> None:
         opcodes = {i.opcode for i in module.entry.instructions}
-        assert opcodes <= {"add", "negate", "parameter", "constant", "tuple"}
+        assert opcodes <= {"add", "negate", "dynamic-slice", "parameter", "constant", "tuple"}
 
     check()
