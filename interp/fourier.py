@@ -40,7 +40,7 @@ def _columns(x: Parts, inverse: bool) -> Parts:
     # Row j of x[m, p * batch] starts with x[j p], then x[j p + 1], ...: all x[r::p] as columns.
     y = _columns(Parts(*(part.reshape(m, p * batch) for part in x)), inverse)
     y = Parts(*(part.reshape(m, p, batch) for part in y))
-    cosines, sines = _roots_of_unity(length)
+    cosines, sines = roots_of_unity(length)
     sines = sines if inverse else -sines
     real = np.repeat(y.real[None, :, 0], p, axis=0)
     imag = np.repeat(y.imag[None, :, 0], p, axis=0)
@@ -74,7 +74,7 @@ def hermitian(half: Parts, length: int) -> Parts:
     )
 
 
-def _roots_of_unity(n: int) -> tuple[Array, Array]:
+def roots_of_unity(n: int) -> tuple[Array, Array]:
     """cos and sin of 2 pi j / n; angles are brought into the first eighth of the circle exactly."""
     j = np.arange(n)
     eighth, rest = 8 * j // n, 8 * j % n  # the angle is (eighth + rest / n) pi / 4

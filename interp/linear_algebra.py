@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def cholesky(operand: Array, *, lower: bool = False) -> Array:
     element_type, size = type_of(operand), operand.shape[-1]
     part = component_type(element_type) if element_type.is_complex else element_type
     source = operand if lower else _adjoint(operand)
-    matrices = source.reshape(-1, size, size)
+    matrices = source.reshape(math.prod(operand.shape[:-2]), size, size)
     factor = np.zeros(matrices.shape, operand.dtype)
     failed = np.zeros(len(matrices), np.bool_)
     for j in range(size):
@@ -78,8 +79,9 @@ def cholesky(operand: Array, *, lower: bool = False) -> Array:
         column[failed] = 0
         factor[:, j:, j] = _componentwise(np.divide, part, column, root[:, None])
         factor[:, j, j] = root.astype(part.numpy)
+    factor = factor if lower else np.triu(_adjoint(factor))
     factor[failed] = np.nan
-    return (factor if lower else _adjoint(factor)).reshape(operand.shape)
+    return factor.reshape(operand.shape)
 
 
 def _adjoint(matrices: Array) -> Array:
@@ -124,9 +126,9 @@ def triangular_solve(
     if not lower:
         matrix, b = matrix[..., ::-1, ::-1], b[..., ::-1, :]
     size, columns = b.shape[-2:]
-    x = _substituted(
-        matrix.reshape(-1, size, size), b.reshape(-1, size, columns), unit_diagonal
-    ).reshape(b.shape)
+    batch = math.prod(b.shape[:-2])
+    matrices, right = matrix.reshape(batch, size, size), b.reshape(batch, size, columns)
+    x = _substituted(matrices, right, unit_diagonal).reshape(b.shape)
     x = x if lower else x[..., ::-1, :]
     return x if left_side else x.swapaxes(-1, -2)
 
