@@ -8,8 +8,10 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import C128, F32
+from interp.accumulator import two_sum
 from interp.exact_dot import dot_exact
 from interp.rounding import rounded_sum
+from interp.sliced_dot import two_product
 
 Array = np.ndarray[Any, Any]
 
@@ -30,18 +32,34 @@ def multiply(lhs: Array, rhs: Array) -> Array:
 
 
 def divide(lhs: Array, rhs: Array) -> Array:
-    """Not defined yet by the numerics contract."""
-    raise Unsupported(f"divide on {lhs.dtype} by {rhs.dtype} is not implemented")
+    """((ac + bd) + (bc - ad)i) / (c**2 + d**2), each component rounded once; where something is
+    not finite or the divisor is zero, as IEEE 754 evaluates this formula."""
+    if lhs.dtype != np.complex64:
+        raise Unsupported("divide of c128 is not implemented")
+    a, b, c, d = (x.astype(np.float64) for x in (lhs.real, lhs.imag, rhs.real, rhs.imag))
+    divisor = two_sum(c * c, d * d)
+    result = np.empty(np.broadcast_shapes(lhs.shape, rhs.shape), np.complex64)
+    result.real = _quotient(two_sum(a * c, b * d), divisor)
+    result.imag = _quotient(two_sum(b * c, -(a * d)), divisor)
+    return result
 
 
 def magnitude(operand: Array) -> Array:
-    """sqrt(a**2 + b**2)."""
-    raise Unsupported(f"abs on {operand.dtype} is not implemented")
+    """sqrt(a**2 + b**2), rounded once; infinite if a component is."""
+    if operand.dtype != np.complex64:
+        raise Unsupported("abs of c128 is not implemented")
+    a, b = operand.real.astype(np.float64), operand.imag.astype(np.float64)
+    high, low = two_sum(a * a, b * b)
+    root = np.sqrt(high)
+    # Only its sign counts, and only where the root is the middle of two f32: there it is exact.
+    square, error = two_product(root, root)
+    result = rounded_sum(root, ((high - square) - error) + low, F32)
+    return np.where(np.isinf(a) | np.isinf(b), np.float32(np.inf), result)
 
 
 def sign(operand: Array) -> Array:
     """operand / abs(operand)."""
-    raise Unsupported(f"sign on {operand.dtype} is not implemented")
+    raise Unsupported(f"sign of {operand.dtype} is not implemented")
 
 
 def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
@@ -51,9 +69,16 @@ def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) 
     return np.where(nothing, a * b + c * d, total)
 
 
+def _quotient(dividend: tuple[Array, Array], divisor: tuple[Array, Array]) -> Array:
+    """The quotient of two exact sums rounded once to float32; its error before that is 2**-100."""
+    (high, low), (divisor_high, divisor_low) = dividend, divisor
+    first = high / divisor_high
+    product, error = two_product(first, divisor_high)
+    other_product, other_error = two_product(first, divisor_low)
+    rest = (((high - product) - error) + (low - other_product)) - other_error
+    return rounded_sum(first, rest / divisor_high, F32)
+
+
 def _sum_of_two(one: Array, other: Array) -> Array:
-    """The exact sum of two float64 rounded once to float32 (Knuth's two-sum)."""
-    high = one + other
-    tail = high - one
-    low = (one - (high - tail)) + (other - tail)
-    return rounded_sum(high, low, F32)
+    """The exact sum of two float64 rounded once to float32."""
+    return rounded_sum(*two_sum(one, other), F32)

@@ -6,12 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from hlo.errors import Unsupported
 from hlo.types import F32, F64, ElementType, element_type_of
 from interp.rounding import rounded, rounded_integer
 
 Array = np.ndarray[Any, Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_MANTISSA_BITS = {
+    "f64": 52,
+    "f32": 23,
+    "f16": 10,
+    "bf16": 7,
+    "f8e5m2": 2,
+    "f8e4m3": 3,
+    "f8e3m4": 4,
+}
 _COMPONENT = {np.dtype(np.complex64): F32, np.dtype(np.complex128): F64}
 
 
@@ -108,8 +118,9 @@ def reduced_precision(operand: Array, exponent_bits: int, mantissa_bits: int) ->
 
 def _format(element_type: ElementType) -> tuple[int, int]:
     """Exponent and mantissa bits of an IEEE-like type."""
-    mantissas = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7, "f8e5m2": 2, "f8e4m3": 3, "f8e3m4": 4}
-    mantissa = mantissas[element_type.name]
+    mantissa = _MANTISSA_BITS.get(element_type.name)
+    if mantissa is None:
+        raise Unsupported(f"no reduced precision of {element_type}: it has no infinity")
     return element_type.bits - 1 - mantissa, mantissa
 
 

@@ -171,9 +171,9 @@ class _Evaluation:
 
     def _run_batch(self, plan: _Plan, arguments: Sequence[Value]) -> Value:
         """Evaluate a computation of scalars on arrays: once for each element in meaning."""
-        dims = np.broadcast_shapes(*(argument.shape for argument in arguments))
-        if not dims:
+        if not any(argument.ndim for argument in arguments):
             return self.run(plan, *arguments)
+        dims = np.broadcast_shapes(*(argument.shape for argument in arguments))
         if not plan.is_elementwise:
             return self._run_each(plan, arguments, dims)
         self._burn()

@@ -1,26 +1,33 @@
-"""The LAPACK routines that XLA:CPU calls, by their custom-call targets."""
+"""The LAPACK routines that XLA:CPU calls, by their custom-call targets.
+
+Cholesky factors and triangular solutions are this project's own, exact; the others are SciPy's where it is installed, as
+good as its LAPACK and with no promise about bits.
+"""
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hlo.errors import Unsupported
-from hlo.types import Shape
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from interp.linear_algebra import cholesky, triangular_solve
 
 Array = np.ndarray[Any, Any]
+Target = Callable[[tuple[Array, ...], Shape, str], Any]
+Wrapper = Callable[..., tuple[Any, ...]]  # (routine, backend_config, *matrices) -> results
 
 
 def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:
     """(factor, info): the triangle not named by ``uplo`` keeps the operand's values; info is the
     order of the first leading minor that is not positive, else 0, and then the factor is NaN."""
-    from interp.linear_algebra import cholesky
-
     del shape
     (operand,) = operands
-    lower = _uplo(config) == "L"
+    lower = _letter(config, "uplo") == "L"
     keep = np.tri(operand.shape[-1], dtype=np.bool_)
     factor = np.where(keep if lower else keep.T, cholesky(operand, lower=lower), operand)
     info = np.zeros(operand.shape[:-2], np.int32)
@@ -30,10 +37,21 @@ def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array
     return factor, info
 
 
+def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
+    """The solution of op(a) x = b, or of x op(a) = b."""
+    del shape
+    forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+    return triangular_solve(
+        *operands,
+        left_side=_letter(config, "side") == "L",
+        lower=_letter(config, "uplo") == "L",
+        unit_diagonal=_letter(config, "diag") == "U",
+        transpose_a=forms[_letter(config, "trans_x")],
+    )
+
+
 def _first_failure(matrix: Array, lower: bool) -> int:
     """The smallest order of a leading minor that has no factor."""
-    from interp.linear_algebra import cholesky
-
     low, high = 1, len(matrix)
     while low < high:
         middle = (low + high) // 2
@@ -44,12 +62,87 @@ def _first_failure(matrix: Array, lower: bool) -> int:
     return low
 
 
-def _uplo(config: str) -> str:
+def _letter(config: str, name: str) -> str:
     """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
-    found = re.search(r'uplo"?\s*[=:]\s*"?(\d++)', config)
+    found = re.search(rf'\b{name}"?\s*[=:]\s*"?(\d++)', config)
     if not found:
-        raise Unsupported(f"no uplo in the backend_config {config[:60]!r}")
+        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
     return chr(int(found[1]))
 
 
-TARGETS = {f"lapack_{kind}potrf_ffi": potrf for kind in "sdcz"}
+def _getrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    factors, pivots, info = routine(a)
+    return factors, pivots + 1, info
+
+
+def _geqrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    factors, tau, _, info = routine(a)
+    return factors, tau, info
+
+
+def _orgqr(routine: Callable[..., Any], config: str, a: Array, tau: Array) -> tuple[Any, ...]:
+    q, _, info = routine(a, tau)
+    return q, info
+
+
+def _syevd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    vectors = int(_letter(config, "mode") == "V")
+    values, result, info = routine(a, compute_v=vectors, lower=int(_letter(config, "uplo") == "L"))
+    return result, values, info
+
+
+def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    mode = _letter(config, "mode")
+    u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
+    if mode == "N":  # not computed, but declared
+        u, vt = (np.zeros((size, size), a.dtype) for size in a.shape)
+    return a, s, u, vt, info
+
+
+_ROUTINES: dict[str, tuple[Wrapper, str]] = {
+    "getrf": (_getrf, "sdcz"),
+    "geqrf": (_geqrf, "sdcz"),
+    "orgqr": (_orgqr, "sd"),
+    "ungqr": (_orgqr, "cz"),
+    "syevd": (_syevd, "sd"),
+    "heevd": (_syevd, "cz"),
+    "gesdd": (_gesdd, "sdcz"),
+}
+
+
+def _reshaped(array: Array, shape: ArrayShape) -> Array:
+    return array.reshape(shape.dims)
+
+
+def _by_scipy(name: str, wrapper: Wrapper) -> Target:
+    """A routine of SciPy for each matrix of a batch; leaves out results nobody declared."""
+
+    def target(operands: tuple[Array, ...], shape: Shape, config: str) -> Any:
+        try:
+            lapack = importlib.import_module("scipy.linalg.lapack")
+        except ImportError:
+            raise Unsupported(f"lapack_{name}_ffi needs SciPy: pip install scipy") from None
+        batch = operands[0].shape[:-2]
+        results = []
+        for index in np.ndindex(*batch):
+            matrices = (np.array(operand[index]) for operand in operands)
+            results.append(wrapper(getattr(lapack, name), config, *matrices))
+        stacked = tuple(
+            np.asarray([result[i] for result in results], leaf.element_type.numpy)
+            for i, leaf in enumerate(leaves(shape))
+        )
+        whole = tuple(map(_reshaped, stacked, leaves(shape)))
+        return whole if isinstance(shape, TupleShape) else whole[0]
+
+    return target
+
+
+TARGETS: dict[str, Target] = {
+    **{f"lapack_{kind}potrf_ffi": potrf for kind in "sdcz"},
+    **{f"lapack_{kind}trsm_ffi": trsm for kind in "sdcz"},
+    **{
+        f"lapack_{kind}{name}_ffi": _by_scipy(f"{kind}{name}", wrapper)
+        for name, (wrapper, kinds) in _ROUTINES.items()
+        for kind in kinds
+    },
+}
