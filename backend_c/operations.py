@@ -275,12 +275,6 @@ def _function(name: str) -> _Render:
     return lambda texts, types, result: (f"{name}({', '.join(texts)})", ATOM)
 
 
-def _dot_decided(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
-    return f"hlo_dot_decided_{types[-1]}({', '.join(texts)})", ATOM
-
-
 def _is_finite(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
@@ -313,7 +307,6 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
 _SPECIAL: dict[str, _Render] = {
     "accumulated": _accumulated,
     "decided": _decided,
-    "dot-decided": _dot_decided,
     "is-finite": _is_finite,
     "negate": _negated,
     "not": _not,

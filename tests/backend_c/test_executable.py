@@ -43,7 +43,7 @@ def _executable(
 ) -> Executable:
     source = {"unit_0.c": _ENTRY.replace("BODY", body)}
     flat = tuple(leaf for shape in parameters for leaf in leaves(shape))
-    program = Program(source, flat, leaves(result), constants, 4096)
+    program = Program(source, flat, leaves(result), constants, 4096, {}, ())
     path = build(source, find_compiler(os.environ), open_cache(directory / "cache"))
     named = [(f"x{number}", shape) for number, shape in enumerate(parameters)]
     return Executable(path, program, named, result, threads)
