@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -63,10 +63,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given(module: Module, path: Path, options: argparse.Namespace) -> tuple[Value, ...]:
-    """The arguments that the options of :func:`add_options` ask for."""
+class Options(Protocol):
+    """What :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def args(self) -> Path | str | None: ...
+    @property
+    def recipe(self) -> str | None: ...
+
+
+def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
+    """The arguments that the options ask for."""
     if options.args is not None:
-        return from_archive(module, options.args)
+        return from_archive(module, Path(options.args))
     recipe = find_recipe(path, options.recipe)
     return from_recipe(module, recipe) if recipe else from_seed(module, options.seed)
 

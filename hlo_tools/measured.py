@@ -6,14 +6,13 @@ JSON on standard output. So a crash is a row, and the peak of memory is that of 
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -24,10 +23,9 @@ import backend_c
 import hlo
 import interp
 from hlo.errors import Error
-from hlo.module import Module
 from hlo_tools import archive, arguments
 from hlo_tools.source import read
-from hlo_tools.verdict import Value, differences, outputs
+from hlo_tools.verdict import differences, outputs
 
 T = TypeVar("T")
 
@@ -95,48 +93,44 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def _checked(job: Job) -> Row:
-    """Parse, verify, print, interpret, compile, run, compare."""
+    """The row of all stages, or of those before the one that failed."""
     row = Row(job.file)
     try:
-        module, seconds = _timed(lambda: read(Path(job.file)))
-        row = replace(row, instructions=module.instruction_count, parse=seconds)
-        if hlo.parse(hlo.format(module)) != module:
-            return replace(row, different=("the printed text parses to another module",))
-        return _evaluated(job, module, row)
+        for stage in _stages(job):
+            row = stage
     except (Error, OSError) as error:
         return replace(row, error=str(error))
-    finally:
-        sys.stdout.flush()
+    return row
 
 
-def _evaluated(job: Job, module: Module, row: Row) -> Row:
-    recipe = arguments.find_recipe(Path(job.file), job.recipe)
-    options = argparse.Namespace(
-        args=Path(job.args) if job.args else None, recipe=job.recipe, seed=job.seed
-    )
-    values = arguments.given(module, Path(job.file), options)
+def _stages(job: Job) -> Iterator[Row]:
+    """Parse, verify and print; interpret; compile and run: the row after each of them."""
+    path = Path(job.file)
+    module, seconds = _timed(lambda: read(path))
+    row = Row(job.file, instructions=module.instruction_count, parse=seconds)
+    if hlo.parse(hlo.format(module)) != module:
+        row = replace(row, different=("the printed text parses to another module",))
+    yield row
+
+    values = arguments.given(module, path, job)
     expected, seconds = _timed(lambda: interp.evaluate(module, *values, seed=job.seed))
     found = dict(outputs(expected))
-    row = replace(
-        row, interp=seconds, outputs=tuple(f"{a.dtype}{list(a.shape)}" for a in found.values())
-    )
-    if recipe is not None:
+    shapes = tuple(f"{array.dtype}{list(array.shape)}" for array in found.values())
+    row = replace(row, interp=seconds, outputs=shapes)
+    if (recipe := arguments.find_recipe(path, job.recipe)) is not None:
         row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
     if job.save is not None:
         archive.write(Path(job.save), found.items())
-    return _compiled(job, module, values, expected, row) if job.with_c else row
+    yield row
 
-
-def _compiled(
-    job: Job, module: Module, values: tuple[Value, ...], expected: Value, row: Row
-) -> Row:
-    executable, seconds = _timed(
-        lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
-    )
-    row = replace(row, compile=seconds)
-    actual, seconds = _timed(lambda: executable(*values, seed=job.seed))
-    different = tuple(map(str, differences(expected, actual)))
-    return replace(row, run=seconds, different=different)
+    if job.with_c:
+        executable, seconds = _timed(
+            lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
+        )
+        row = replace(row, compile=seconds)
+        actual, seconds = _timed(lambda: executable(*values, seed=job.seed))
+        different = (*row.different, *map(str, differences(expected, actual)))
+        yield replace(row, run=seconds, different=different)
 
 
 def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:

@@ -86,8 +86,9 @@ def test_no_compiler_is_bad_input(
     programs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HLO_CC", "/nonexistent")
-    assert main(["check", str(programs / "half.hlo")]) == 2
-    assert "/nonexistent" in capsys.readouterr().out
+    assert main(["check", str(programs / "half.hlo"), "--json"]) == 2
+    row = json.loads(capsys.readouterr().out)
+    assert "/nonexistent" in row["error"] and row["outputs"] == ["float32[4]"]
 
 
 def test_a_missing_file_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
