@@ -34,13 +34,13 @@ def assign(plan: Plan) -> Workspace:
     offsets: dict[Buffer, int] = {}
     for buffer in order:
         first, last = lives[buffer]
+        size = -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
         start = 0
         for begin, end, (other_first, other_last) in placed:
             apart = other_last < first or last < other_first
-            if not apart and begin < start + buffer.bytes and start < end:
+            if not apart and begin < start + size and start < end:
                 start = end
-        end = start + -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
-        insort(placed, (start, end, (first, last)))
+        insort(placed, (start, start + size, (first, last)))
         offsets[buffer] = start
     return Workspace(offsets, max((end for _, end, _ in placed), default=0))
 

@@ -44,6 +44,8 @@ def stored(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Ele
     """The reader of an array in memory."""
 
     def at(*index: Expr) -> Expr:
+        if not array.elements:  # in a loop without turns, but the load might move out of it
+            return Constant(array.element_type, 0)
         return Load(array, ix.linearize(index, shape.dims))
 
     return Element(shape, at, sizes, array)

@@ -123,9 +123,9 @@ def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
 
 
 def divide(expression: Expr, divisor: int) -> Expr:
-    """Division of a non-negative value, rounded down."""
-    if divisor == 1:
-        return expression
+    """Division of a non-negative value, rounded down; by 0, in code that never runs, 0."""
+    if divisor < 2:
+        return expression if divisor else constant(0)
     whole, rest = _split(expression, divisor)
     low, high = bounds(rest)
     if 0 <= low and high < divisor:
@@ -136,8 +136,8 @@ def divide(expression: Expr, divisor: int) -> Expr:
 
 
 def modulo(expression: Expr, divisor: int) -> Expr:
-    """The remainder of a non-negative value."""
-    if divisor == 1:
+    """The remainder of a non-negative value; by 0, in code that never runs, 0."""
+    if divisor < 2:
         return constant(0)
     _, rest = _split(expression, divisor)
     low, high = bounds(rest)

@@ -1,0 +1,69 @@
+"""Real programs: the sums that XLA computed, and the same results after XLA's passes as before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hlo
+from hlo.errors import ArgumentError
+from hlo_tools import arguments
+from interp import evaluate
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+RECIPES = CORPUS / "jax" / "arguments.json"
+SLOW = {"bert2_train", "bert_base2_grad"}
+JAX = sorted(json.loads(RECIPES.read_text())) if RECIPES.exists() else []
+TENSORFLOW = sorted({path.name.split(".")[0] for path in CORPUS.glob("tensorflow/*.txt")})
+STAGES = ("before_optimizations", "cpu_after_optimizations")
+# Gradients of the keys' bias are zero: rounding errors are all of them, and a third of b_qkv's.
+NOISE = {"bert2_train": 2e-4}
+
+
+def marked(names: list[str]) -> list[object]:
+    slow = pytest.mark.slow
+    return [pytest.param(name, marks=slow) if name in SLOW else name for name in names]
+
+
+def flat(value: object) -> list[np.ndarray]:
+    if isinstance(value, tuple):
+        return [leaf for element in value for leaf in flat(element)]
+    return [value]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("name", marked(JAX))
+@pytest.mark.parametrize("stage", STAGES)
+def test_sums_agree_with_xla(name: str, stage: str) -> None:
+    module = hlo.parse((CORPUS / "jax" / f"{name}.{stage}.txt").read_text())
+    recipe = arguments.find_recipe(CORPUS / "jax" / f"{name}.txt", str(RECIPES))
+    assert recipe is not None
+    results = flat(evaluate(module, *arguments.from_recipe(module, recipe)))
+    for result, sums in zip(results, recipe.outputs, strict=True):
+        wide = result.astype(np.float64)
+        bound = NOISE.get(name, 1e-5) * sums.abs_sum + 1e-9
+        assert abs(wide.sum() - sums.sum) <= bound
+        assert abs(np.abs(wide).sum() - sums.abs_sum) <= bound
+
+
+@pytest.mark.parametrize("name", marked(TENSORFLOW))
+def test_before_and_after_optimizations(name: str) -> None:
+    outcomes = []
+    for path in sorted(CORPUS.glob(f"tensorflow/{name}.*.txt")):
+        module = hlo.parse(path.read_text())
+        given = arguments.from_seed(module, 1)
+        if name == "misc":
+            with pytest.raises(ArgumentError, match=r"constant f32\[4,4\].* was left out"):
+                evaluate(module, *given)
+            continue
+        outcomes.append(flat(evaluate(module, *given)))
+    if len(outcomes) < 2 or name == "random_normal":  # XLA expanded rng with a state of its own
+        return
+    for before, after in zip(*outcomes, strict=True):
+        assert before.shape == after.shape and before.dtype == after.dtype
+        one, other = before.astype(np.float64), after.astype(np.float64)
+        size = np.nanmax(np.abs(one), initial=0.0)
+        assert np.array_equal(np.isnan(one), np.isnan(other))
+        assert np.all((np.abs(one - other) <= 1e-5 * size + 1e-7) | np.isnan(one))

@@ -1,0 +1,33 @@
+"""Every bug ever found, as a program: interpreter and C agree on each, and with its comments.
+
+A file of tests/regressions is HLO text. ``// expect: …`` lines, if there are any, hold the
+expected result, as NumPy prints it with repr, one line for each output.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+
+import backend_c
+import hlo
+import interp
+from hlo_tools.arguments import from_seed
+from hlo_tools.verdict import differences, outputs
+
+FILES = sorted((Path(__file__).parent / "regressions").glob("*.hlo"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_regression(path: Path) -> None:
+    text = path.read_text()
+    module = hlo.parse(text)
+    assert hlo.parse(hlo.format(module)) == module
+    arguments = from_seed(module, 0)
+    expected = interp.evaluate(module, *arguments)
+    wanted = [line[10:].strip() for line in text.splitlines() if line.startswith("// expect:")]
+    if wanted:
+        assert [repr(np.asarray(array).tolist()) for _, array in outputs(expected)] == wanted
+    if has_c_compiler():
+        assert not differences(expected, backend_c.compile(module, numerics="exact")(*arguments))
