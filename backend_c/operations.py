@@ -307,6 +307,7 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
 _SPECIAL: dict[str, _Render] = {
     "accumulated": _accumulated,
     "decided": _decided,
+    "dot-decided": _function("hlo_dot_decided_f64"),
     "is-finite": _is_finite,
     "negate": _negated,
     "not": _not,

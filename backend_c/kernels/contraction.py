@@ -75,6 +75,8 @@ def _contract(
     tiled = all(t.is_float and t.bits <= 32 for t in types) and shape.element_type is not F64
     if tiled and factors.k:
         _Tiled(factors, shape.element_type, write, scope).emit()
+    elif shape.element_type is F64 and factors.k and not any(t.is_complex for t in types):
+        _WideLoops(factors, write, scope).emit()
     elif shape.is_float or shape.is_complex:
         _exact_loops(factors, shape.element_type, write, scope)
     else:
@@ -124,15 +126,72 @@ def _as(value: Expr, element_type: ElementType) -> Expr:
 
 
 def _exact_loops(factors: Factors, element_type: ElementType, write: Writer, scope: Scope) -> None:
-    """Every sum in a superaccumulator: for f64, complex and empty sums."""
+    """Every sum in a superaccumulator: for complex and empty sums."""
     dims = (factors.batch, factors.m, factors.n)
     with nest.outer(scope, dims, 64 * max(factors.k, 1)) as (b, m, n):
-        accumulator = Accumulator(scope, element_type, of_products=True)
+        write(factors.place(b, m, n), (_exactly(factors, element_type, (b, m, n), scope),))
+
+
+class _WideLoops:
+    """f64 sums in double-double, the columns of a block in lanes; exact where that is in doubt."""
+
+    def __init__(self, factors: Factors, write: Writer, scope: Scope) -> None:
+        self.factors, self.write, self.scope = factors, write, scope
+        self.width = min(factors.n, 64)
+
+    def emit(self) -> None:
+        factors, scope = self.factors, self.scope
+        panels = -(-factors.n // self.width)
+        work = 8 * factors.k * self.width
+        with nest.outer(scope, (factors.batch, factors.m, panels), work) as (b, m, panel):
+            first = scope.bind(ix.multiply(panel, self.width))
+            columns = ix.clamp(0, ix.subtract(factors.n, first), self.width)
+            sums = self._added(b, m, first, columns)
+            with scope.loop(columns) as lane:
+                n = ix.add(first, lane)
+                result = self._rounded(sums, lane, (b, m, n))
+                self.write(factors.place(b, m, n), (result,))
+
+    def _added(self, b: Expr, m: Expr, first: Expr, columns: Expr) -> tuple[Array, ...]:
+        """High and low parts of the sums, and the sums of magnitudes."""
+        scope, factors = self.scope, self.factors
+        sums = high, low, magnitudes = tuple(scope.local(F64, self.width) for _ in range(3))
+        with scope.loop(columns, "lanes") as lane:
+            for array in sums:
+                scope.store(array, lane, Constant(F64, 0.0))
         with scope.loop(factors.k) as k:
-            left, counts = factors.lhs(b, m, k)
-            right, _ = factors.rhs(b, n, k)
-            accumulator.add_product(left, right, counts)
-        write(factors.place(b, m, n), (accumulator.rounded(),))
+            left = scope.bind(_as(_counted(*factors.lhs(b, m, k)), F64))
+            with scope.loop(columns, "lanes") as lane:
+                n = ix.add(first, lane)
+                right = scope.bind(_as(_counted(*factors.rhs(b, n, k)), F64))
+                pair = Pointer(high, lane), Pointer(low, lane)
+                scope.call("hlo_dd_add_product", *pair, left, right)
+                magnitude = apply("abs", apply("multiply", left, right))
+                scope.store(magnitudes, lane, apply("add", scope.load(magnitudes, lane), magnitude))
+        return sums
+
+    def _rounded(self, sums: tuple[Array, ...], lane: Expr, place: tuple[Expr, ...]) -> Expr:
+        scope, (b, m, n) = self.scope, place
+        result = scope.mutable(F64, Constant(F64, 0.0))
+        loaded = [scope.load(array, lane) for array in sums]
+        count = ix.constant(self.factors.k)
+        known = apply("dot-decided", *loaded, count, Address(result), type=PRED)
+        with scope.when(apply("not", known, type=PRED)):
+            scope.assign(result, _exactly(self.factors, F64, (b, m, n), scope))
+        return result
+
+
+def _exactly(
+    factors: Factors, element_type: ElementType, place: tuple[Expr, ...], scope: Scope
+) -> Expr:
+    """The sum of the products that count, in a superaccumulator, rounded once."""
+    b, m, n = place
+    accumulator = Accumulator(scope, element_type, of_products=True)
+    with scope.loop(factors.k) as k:
+        left, counts = factors.lhs(b, m, k)
+        right, _ = factors.rhs(b, n, k)
+        accumulator.add_product(left, right, counts)
+    return accumulator.rounded()
 
 
 class _Tiled:
@@ -235,8 +294,9 @@ class _Tiled:
             place = scope.bind(ix.add(ix.multiply(i, COLUMNS), j))
             is_finite = apply("is-finite", scope.load(tile, place), type=PRED)
             with scope.when(apply("not", is_finite, type=PRED)):
-                exact = self._exact(b, ix.add(first_row, i), ix.add(first_column, j))
-                scope.store(results, place, exact)
+                at = b, ix.add(first_row, i), ix.add(first_column, j)
+                exact = _exactly(self.factors, self.type, at, scope)
+                scope.store(results, place, _as(exact, F32))
         with scope.loop(row_count) as i, scope.loop(column_count, "lanes") as j:
             result = scope.bind(scope.load(results, ix.add(ix.multiply(i, COLUMNS), j)))
             m, n = ix.add(first_row, i), ix.add(first_column, j)
@@ -260,12 +320,3 @@ class _Tiled:
             Address(finite),
         )
         return results, finite
-
-    def _exact(self, b: Expr, m: Expr, n: Expr) -> Expr:
-        """A sum with infinities or NaN, of the factors that count."""
-        accumulator = Accumulator(self.scope, self.type, of_products=True)
-        with self.scope.loop(self.factors.k) as k:
-            left, counts = self.factors.lhs(b, m, k)
-            right, _ = self.factors.rhs(b, n, k)
-            accumulator.add_product(left, right, counts)
-        return _as(accumulator.rounded(), F32)
