@@ -1,7 +1,7 @@
 """The LAPACK routines that XLA:CPU calls, by their custom-call targets.
 
-Cholesky factors and triangular solutions are this project's own, exact; the others are SciPy's where it is installed, as
-good as its LAPACK and with no promise about bits.
+Cholesky factors and triangular solutions are this project's own. The others are SciPy's, where it
+is installed: as good as its LAPACK, and no promise about bits.
 """
 
 from __future__ import annotations

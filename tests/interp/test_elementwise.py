@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from hlo.errors import Unsupported
 from hlo.types import BF16, ELEMENT_TYPES, F16, F32, F64, S8, U8, ArrayShape, ElementType
 from interp import elementwise
+from interp.rounding import rounded_fraction
 
 INTEGERS = [t for t in ELEMENT_TYPES.values() if t.is_integer]
 FLOATS = [t for t in ELEMENT_TYPES.values() if t.is_float]
@@ -264,6 +266,41 @@ def test_complex_products_round_each_component_once() -> None:
     z = elementwise.complex_(np.float32([1]), np.float32([-0.0]))
     assert z.dtype == np.complex64 and np.signbit(z.imag[0])
     assert elementwise.imag(np.float32([3]))[0] == 0
+
+
+def test_complex_magnitudes_and_quotients_round_once() -> None:
+    rng = np.random.default_rng(3)
+    parts = (rng.standard_normal((4, 500)) * 10.0 ** rng.integers(-20, 18, (4, 500))).astype(
+        F32.numpy
+    )
+    parts[:, :200] = rng.integers(-9, 9, (4, 200))
+    a, b, c, d = (list(map(Fraction, map(float, part))) for part in parts)
+    lhs, rhs = (elementwise.complex_(parts[i], parts[i + 1]) for i in (0, 2))
+    quotient, size = elementwise.divide(lhs, rhs), elementwise.abs_(lhs)
+    for i in range(500):
+        divisor = c[i] ** 2 + d[i] ** 2
+        if divisor:
+            real = (a[i] * c[i] + b[i] * d[i]) / divisor
+            imag = (b[i] * c[i] - a[i] * d[i]) / divisor
+            assert quotient[i].real == rounded_fraction(real, F32)
+            assert quotient[i].imag == rounded_fraction(imag, F32)
+        below, above = (float(np.nextafter(size[i], F32.numpy.type(to))) for to in (0, np.inf))
+        square, r = a[i] ** 2 + b[i] ** 2, Fraction(float(size[i]))
+        assert ((Fraction(below) + r) / 2) ** 2 <= square <= ((Fraction(above) + r) / 2) ** 2
+    assert elementwise.abs_(np.array([complex(np.nan, -np.inf)], np.complex64))[0] == np.inf
+
+
+def test_complex_products_of_f64() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.standard_normal((4, 200)) * 10.0 ** rng.integers(-150, 150, (4, 200))
+    a, b, c, d = (list(map(Fraction, map(float, part))) for part in values)
+    lhs, rhs = (elementwise.complex_(values[i], values[i + 1]) for i in (0, 2))
+    product = elementwise.multiply(lhs, rhs)
+    for i in range(200):
+        assert product[i].real == rounded_fraction(a[i] * c[i] - b[i] * d[i], F64)
+        assert product[i].imag == rounded_fraction(a[i] * d[i] + b[i] * c[i], F64)
+    minus = elementwise.multiply(np.array([complex(-1, 0)]), np.array([complex(0, 0)]))[0]
+    assert np.signbit(minus.real) and not np.signbit(minus.imag)
 
 
 def test_clamp_and_select() -> None:
