@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from operator import itemgetter
@@ -56,9 +57,12 @@ def merge_computations(module: Module) -> Module:
     seen: dict[Hashable, str] = {}
     same: dict[str, str] = {}
     kept: list[Computation] = []
+    lengths = Counter(len(computation.instructions) for computation in module.computations)
     for computation in module.computations:
         renamed = _with_callees(computation, lambda name: same.get(name, name))
-        first = seen.setdefault(_computation_key(renamed), computation.name)
+        first = computation.name
+        if lengths[len(computation.instructions)] > 1:
+            first = seen.setdefault(_computation_key(renamed), computation.name)
         if first == computation.name or computation.name == module.entry_name:
             kept.append(renamed)
         else:
