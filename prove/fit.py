@@ -36,9 +36,51 @@ def _tail(function: Callable[[Any], Any], known: list[Any], step: int = 1) -> Ca
 
 
 _HALF_LN2 = 0.34658
+_LARGEST_S = 0.1716  # (sqrt(2) - 1) / (sqrt(2) + 1)
+_LARGEST_T = 0.2004  # tan(pi / 16) and a little
+
+
+def _quarter_sine(r: Any) -> Any:
+    return mpmath.sin(r * mpmath.pi / 2)
+
+
+def _quarter_cosine(r: Any) -> Any:
+    return mpmath.cos(r * mpmath.pi / 2)
+
+
+def _scaled_erfc(u: Any) -> Any:
+    x = u + mpf("2.375")
+    return mpmath.erfc(x) * mpmath.exp(x * x)
+
+
+def _erf_tail(z: Any) -> Any:
+    x = mpmath.sqrt(max(z, mpf("1e-60")))
+    return (mpmath.erf(x) / x - 2 / mpmath.sqrt(mpmath.pi)) / x**2
+
+
+def _odd_tail(function: Callable[[Any], Any], slope: Callable[[], Any]) -> Callable[[Any], Any]:
+    """(function(x) - slope() * x) / x**3, as a function of x**2."""
+
+    def tail(z: Any) -> Any:
+        x = mpmath.sqrt(max(z, mpf("1e-60")))
+        return (function(x) - slope() * x) / x**3
+
+    return tail
+
+
+def _even_tail(z: Any) -> Any:
+    return (_quarter_cosine(mpmath.sqrt(max(z, mpf("1e-60")))) - 1) / max(z, mpf("1e-60"))
+
 
 FITS: dict[str, Fit] = {
     "exponential": Fit(_tail(mpmath.exp, [1, 1]), -_HALF_LN2, _HALF_LN2, 11),
+    "log": Fit(_odd_tail(lambda s: 2 * mpmath.atanh(s), lambda: 2), 0, _LARGEST_S**2, 8),
+    "sine": Fit(_odd_tail(_quarter_sine, lambda: mpmath.pi / 2), 0, 0.2501, 7),
+    "cosine": Fit(_even_tail, 0, 0.2501, 7),
+    "erf": Fit(_erf_tail, 0, 0.5626, 10),
+    "erfc": Fit(_scaled_erfc, -1.626, 1.626, 24),
+    "atan": Fit(_odd_tail(mpmath.atan, lambda: 1), 0, _LARGEST_T**2, 8),
+    "cbrt": Fit(mpmath.cbrt, 0.707, 1.4143, 6),
 }
 
 

@@ -15,7 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hlo.elementary import error_function as _erf
 from hlo.elementary import exponential as _exponential
+from hlo.elementary import inverse_trigonometric as _inverse
+from hlo.elementary import logarithm as _logarithm
+from hlo.elementary import roots as _roots
+from hlo.elementary import trigonometric as _trigonometric
 from hlo.elementary.machine import Machine, V, with_sign_of
 from hlo.elementary.misrounded import MISROUNDED
 from hlo.errors import Unsupported
@@ -34,13 +39,30 @@ class Function:
     parity: str = ""
 
 
+_ODD, _EVEN = "odd", "even"
+
 FUNCTIONS: Mapping[str, Function] = {
+    "acos": Function(_inverse.acos),
+    "acosh": Function(_logarithm.acosh),
+    "asin": Function(_inverse.asin, parity=_ODD),
+    "asinh": Function(_logarithm.asinh, parity=_ODD),
+    "atan": Function(_inverse.atan, parity=_ODD),
+    "atanh": Function(_logarithm.atanh, parity=_ODD),
+    "cbrt": Function(_roots.cbrt, parity=_ODD),
+    "cosh": Function(_exponential.cosh, parity=_EVEN),
+    "cosine": Function(_trigonometric.cosine, parity=_EVEN),
+    "erf": Function(_erf.erf, parity=_ODD),
     "exponential": Function(_exponential.exponential),
     "exponential_minus_one": Function(_exponential.exponential_minus_one),
+    "log": Function(_logarithm.log),
+    "log_plus_one": Function(_logarithm.log_plus_one),
     "logistic": Function(_exponential.logistic),
-    "tanh": Function(_exponential.tanh, parity="odd"),
-    "sinh": Function(_exponential.sinh, parity="odd"),
-    "cosh": Function(_exponential.cosh, parity="even"),
+    "rsqrt": Function(_roots.rsqrt),
+    "sine": Function(_trigonometric.sine, parity=_ODD),
+    "sinh": Function(_exponential.sinh, parity=_ODD),
+    "sqrt": Function(_roots.sqrt),
+    "tan": Function(_trigonometric.tan, parity=_ODD),
+    "tanh": Function(_exponential.tanh, parity=_ODD),
 }
 
 

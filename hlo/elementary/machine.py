@@ -12,7 +12,7 @@ provides three kinds of things:
   ``<< >>`` by a Python int. ``>>`` is used on words below 2**63 only, so it may be either shift.
 
 Garbage in a lane that a later ``select`` discards, or that meets a NaN, is normal: no operation may
-trap, and NumPy's warnings have to be silenced.
+trap, and NumPy's warnings have to be silenced. A result may go unused.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""sqrt, rsqrt and cbrt, for results of f32 and narrower types."""
+
+from __future__ import annotations
+
+from hlo.elementary.logarithm import INFINITY, exponent_and_significand
+from hlo.elementary.machine import ROUND, Machine, V, horner, power_of_two
+
+_CUBE_ROOT_OF_TWO = 1.2599210498948732
+_CUBE_ROOT_OF_HALF = 0.7937005259840998
+_ROUND_TO_17_BITS = 1.5 * 2.0**36
+
+# cbrt(m) for sqrt(1/2) <= m <= sqrt(2); error 1.5e-6
+_CUBE_ROOT = (
+    0.4233019537513749,
+    1.0479569792210082,
+    -0.8202036379731882,
+    0.4955790095294391,
+    -0.17220378917945903,
+    0.025568865096233927,
+)
+
+
+def sqrt(x: V, machine: Machine[V]) -> V:
+    """The square root."""
+    return machine.sqrt(x)
+
+
+def rsqrt(x: V, machine: Machine[V]) -> V:
+    """1 / sqrt(x): an infinity of the same sign for a zero, NaN below."""
+    return 1.0 / machine.sqrt(x)
+
+
+def cbrt(x: V, machine: Machine[V]) -> V:
+    """The cube root for x >= 0.
+
+    x = 8**k w; y is a first guess of 17 bits, so that its cube is exact; cbrt(w) = y cbrt(1 + t).
+    """
+    exponent, m, _ = exponent_and_significand(x, machine)
+    third = exponent * (1.0 / 3.0) + ROUND
+    left = exponent - 3.0 * (third - ROUND)
+    above, below = left > 0.5, left < -0.5
+    two = machine.select(above, 2.0, machine.select(below, 0.5, m * 0.0 + 1.0))
+    root_of_two = machine.select(
+        above, _CUBE_ROOT_OF_TWO, machine.select(below, _CUBE_ROOT_OF_HALF, m * 0.0 + 1.0)
+    )
+    w = m * two
+    y = horner(m, _CUBE_ROOT) * root_of_two
+    y = (y + _ROUND_TO_17_BITS) - _ROUND_TO_17_BITS
+    cube = y * y * y
+    t = (w - cube) / cube
+    series = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
+    root = (y + y * (t * horner(t, series))) * power_of_two(third, machine)
+    return machine.select((x > 0.0) & (x < INFINITY), root, x)

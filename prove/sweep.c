@@ -1,0 +1,57 @@
+/* Every f32 of [0, SWEEP): those whose result could round either way go to stdout.
+ *
+ * Included before: FUNCTION(x), the sequence without its list of misrounded operands; REFERENCE(x),
+ * the C library's function; BOUND, the relative error claimed of both.
+ * A line: the bits of x, the double that FUNCTION gave.
+ */
+#define BLOCK 4096
+
+static inline uint32_t float_bits(float x) {
+    uint32_t word;
+    memcpy(&word, &x, sizeof word);
+    return word;
+}
+
+static inline int both_far(double a, double b) { /* both round to infinity, or both to zero */
+    const double x = fabs(a), y = fabs(b);
+    return (x > 0x1.001p128 && y > 0x1.001p128 && (a > 0) == (b > 0)) ||
+           (x < 0x1.ffp-151 && y < 0x1.ffp-151);
+}
+
+int main(void) {
+    long count = 0;
+#pragma omp parallel for schedule(dynamic, 64) reduction(+ : count)
+    for (uint64_t first = 0; first < SWEEP; first += BLOCK) {
+        double operands[BLOCK], results[BLOCK];
+        uint32_t undecided[BLOCK];
+        for (int i = 0; i < BLOCK; ++i) {
+            const uint32_t word = (uint32_t)(first + (uint64_t)i);
+            float x;
+            memcpy(&x, &word, sizeof x);
+            operands[i] = (double)x;
+        }
+#pragma omp simd
+        for (int i = 0; i < BLOCK; ++i) {
+            results[i] = FUNCTION(operands[i]);
+        }
+        for (int i = 0; i < BLOCK; ++i) {
+            const double y = results[i];
+            undecided[i] = float_bits((float)(y * (1.0 - BOUND))) ^
+                           float_bits((float)(y * (1.0 + BOUND)));
+        }
+        for (int i = 0; i < BLOCK; ++i) {
+            const double y = results[i], reference = REFERENCE(operands[i]);
+            const int agree = y == reference || (y != y && reference != reference) ||
+                              fabs(y - reference) <= 2.0 * BOUND * fabs(y) ||
+                              both_far(y, reference);
+            if ((undecided[i] && y == y) || !agree) {
+#pragma omp critical
+                printf("%u %a\n", (uint32_t)(first + (uint64_t)i), y);
+                if (++count > 100000) {
+                    exit(2);
+                }
+            }
+        }
+    }
+    return 0;
+}
