@@ -171,7 +171,6 @@ def _floats(element_type: ElementType, tokens: list[str]) -> np.ndarray[Any, Any
         try:
             wide = np.array(tokens, np.float64) if tokens else np.empty(0)
         except ValueError:  # payloads and truth values
-            wide = np.full(len(tokens), np.nan)
             return _each(element_type, tokens)
         if element_type is F64 and not np.isnan(wide).any() and not np.isinf(wide).any():
             return wide
@@ -256,8 +255,9 @@ def _magnitudes(element_type: ElementType) -> np.ndarray[Any, Any]:
     """All finite values that are not negative of a type of at most 16 bits, ascending."""
     width = max(8, element_type.bits)
     codes = np.arange(2**element_type.bits, dtype=f"u{width // 8}")
-    values = codes.view(element_type.numpy).astype(np.float64)
-    return np.unique(values[np.isfinite(values) & (values >= 0)])
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        values = codes.view(element_type.numpy).astype(np.float64)
+    return np.unique(np.abs(values[np.isfinite(values)]))
 
 
 def _nan(element_type: ElementType, token: str) -> Any:
@@ -328,7 +328,8 @@ def _show_float(number: Any, element_type: ElementType) -> str:
         return "inf" if value > 0 else "-inf"
     short, long = _SIGNIFICANT.get(element_type.name, (6, 9))
     text = f"{value:.{short}g}"
-    same = float(element_type.numpy.type(float(text))) == value
+    with np.errstate(over="ignore"):  # the short text may round beyond the largest value
+        same = float(element_type.numpy.type(float(text))) == value
     return text if same else f"{value:.{long}g}"
 
 

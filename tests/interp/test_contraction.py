@@ -116,10 +116,46 @@ def test_structured_data(element_type: ElementType) -> None:
 
 
 def test_rows_that_only_integers_can_add() -> None:
-    """Products from 2**-2100 to 2**2000 in one sum."""
+    """Products from 2**-2074 to 2**2000 in one sum."""
     lhs = np.array([2.0**1000, 3 * 2.0**-1074, -(2.0**1000), 2.0**-1050])[None, None]
     rhs = np.array([2.0**1000, 2.0**-1000, 2.0**1000, 2.0**20])[None, :, None]
     assert multiplied(lhs, rhs, F64)[0, 0, 0] == 2.0**-1030
+    lhs, rhs = (np.array([1.0, 2.0**1000, sign * 2.0**1000]) for sign in (1, -1))
+    assert multiplied(lhs[None, None], rhs[None, :, None], F64)[0, 0, 0] == 1
+
+
+@pytest.mark.parametrize("element_type", [F32, F64, BF16], ids=str)
+def test_middles_of_two_neighbours(element_type: ElementType) -> None:
+    """1 + half a last bit, and so little more or less that no float64 sum sees it."""
+    bits = {"f32": 24, "f64": 53, "bf16": 8}[element_type.name]
+    for tiny, last in ((0.0, 0), (2.0**-126, 1), (-(2.0**-126), 0)):
+        row = np.array([1.0, 2.0**-bits, tiny]).astype(element_type.numpy)
+        result = multiplied(row[None, None], np.ones((1, 3, 1), row.dtype), element_type)
+        assert float(result[0, 0, 0]) == 1 + last * 2.0 ** (1 - bits)
+
+
+def test_a_subnormal_result_is_rounded_once() -> None:
+    """2**-1075 and a little more: rounded to 53 bits first, it would be a tie."""
+    lhs, rhs = np.array([2.0**-537, 2.0**-600]), np.array([2.0**-538, 2.0**-600])
+    assert multiplied(lhs[None, None], rhs[None, :, None], F64)[0, 0, 0] == 2.0**-1074
+
+
+def test_a_bound_beyond_both_ends_of_a_type_without_infinity() -> None:
+    row = np.array([[[1e30, -1e30, 1]]], np.float32)
+    f8 = ELEMENT_TYPES["f8e4m3fn"]
+    assert float(multiplied(row, np.ones((1, 3, 1), np.float32), f8)[0, 0, 0]) == 1
+
+
+def test_padding_times_infinity_does_not_take_part() -> None:
+    window = Window((WindowDimension(2, padding_low=1, padding_high=1, base_dilation=2),))
+    result = convolution(
+        np.array([[[2.0, 0.0]]], np.float32),
+        np.array([[[np.inf, 1.0]]], np.float32),
+        shape=ArrayShape(F32, (1, 1, 4)),
+        dim_labels=ConvolutionDimensions(0, 1, (2,), 0, 1, (2,), 0, 1, (2,)),
+        window=window,
+    )
+    assert same_bits(result, np.array([[[2, np.inf, 0, np.nan]]], np.float32))
 
 
 def test_infinities_and_nan() -> None:
