@@ -24,7 +24,6 @@ Collect = Callable[[Array], Array]
 
 _LOWEST = -1074  # every float64 is a multiple of 2**_LOWEST
 _HUGE = 2.0**900  # above it the constants of the cut would overflow
-_NEAR_OVERFLOW = 2.0**1020
 
 
 def two_sum(one: Array, other: Array) -> tuple[Array, Array]:
@@ -146,7 +145,7 @@ class Accumulator:
         self, result: Array, digits: list[Array], unit: int, element_type: ElementType
     ) -> Array:
         """Sums near the end of float64, where its arithmetic overflows, in integers."""
-        for index in np.argwhere(~(np.abs(result) < _NEAR_OVERFLOW)):
+        for index in np.argwhere(~np.isfinite(result.astype(np.float64))):
             place = tuple(index)
             parts = (int(d[place]) << (i * self._width) for i, d in enumerate(digits))
             result[place] = rounded_fraction(sum(parts) * Fraction(2) ** unit, element_type)

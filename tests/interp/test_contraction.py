@@ -140,10 +140,18 @@ def test_a_subnormal_result_is_rounded_once() -> None:
     assert multiplied(lhs[None, None], rhs[None, :, None], F64)[0, 0, 0] == 2.0**-1074
 
 
-def test_a_bound_beyond_both_ends_of_a_type_without_infinity() -> None:
+@pytest.mark.parametrize("name", ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2fnuz", "f8e5m2"])
+def test_a_bound_beyond_both_ends_of_the_type(name: str) -> None:
+    """Where there is no infinity both ends are NaN, perhaps the same NaN."""
     row = np.array([[[1e30, -1e30, 1]]], np.float32)
-    f8 = ELEMENT_TYPES["f8e4m3fn"]
-    assert float(multiplied(row, np.ones((1, 3, 1), np.float32), f8)[0, 0, 0]) == 1
+    result = multiplied(row, np.ones((1, 3, 1), np.float32), ELEMENT_TYPES[name])
+    assert float(result[0, 0, 0]) == 1
+
+
+def test_what_slices_leave_out() -> None:
+    row = np.array([1, -1, 2.0**-110, 2.0**-130])
+    result = multiplied(row[None, None], np.ones((1, 4, 1)), F64)
+    assert result[0, 0, 0] == 2.0**-110 + 2.0**-130
 
 
 def test_padding_times_infinity_does_not_take_part() -> None:
