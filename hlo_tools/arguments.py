@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """--seed, --args, --recipe: where arguments come from."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--seed", type=int, default=0, help="draw them by their shapes (default: 0)"
+        "--seed", type=_seed, metavar="N", help="draw them by their shapes (default: 0)"
     )
     source.add_argument("--args", type=Path, metavar="FILE.npz", help="arrays by name or in order")
     source.add_argument(
@@ -63,11 +63,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 2**64 - 1")
+    return int(text)
+
+
 class Options(Protocol):
     """What :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
 
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int | None: ...
     @property
     def args(self) -> Path | str | None: ...
     @property
@@ -79,7 +85,7 @@ def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
     if options.args is not None:
         return from_archive(module, Path(options.args))
     recipe = find_recipe(path, options.recipe)
-    return from_recipe(module, recipe) if recipe else from_seed(module, options.seed)
+    return from_recipe(module, recipe) if recipe else from_seed(module, options.seed or 0)
 
 
 def find_recipe(path: Path, named: str | None) -> Recipe | None:

@@ -31,13 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR")
     arguments.add_options(parser)
     parser.add_argument("--no-c", action="store_true", help="the interpreter only")
-    parser.add_argument("--threads", type=int, help="threads of the C program (default: all)")
+    parser.add_argument("--threads", type=_threads, help="of the C program (default: all)")
     parser.add_argument(
         "--same",
         action="store_true",
         help="also compare files of one program (one name up to the first dot) with each other",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1024")
+    return int(text)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -50,11 +56,12 @@ def main(options: argparse.Namespace) -> int:
 def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
     recipe = options.recipe
     beside = file.parent / "arguments.json"
-    if recipe is None and options.args is None and beside.is_file():
+    drawn = options.seed is not None or options.args is not None
+    if recipe is None and not drawn and beside.is_file():
         recipe = str(beside) if _has_recipe(beside, file) else None
     args = str(options.args) if options.args else None
     where = str(save) if options.same else None
-    return Job(str(file), recipe, options.seed, args, not options.no_c, options.threads, where)
+    return Job(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where)
 
 
 def _has_recipe(recipes: Path, file: Path) -> bool:

@@ -32,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
     module = read(options.file)
     values = arguments.given(module, options.file, options)
     with named(options.file):
-        found = list(outputs(_ON[options.on](module, values, options.seed)))
+        found = list(outputs(_ON[options.on](module, values, options.seed or 0)))
     if options.save is not None:
         archive.write(options.save, found)
     if options.json:

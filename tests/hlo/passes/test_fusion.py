@@ -5,7 +5,9 @@ from collections import Counter
 import hlo
 from hlo.module import Module
 from hlo.passes import run
+from hlo.passes.cost import COST
 from hlo.passes.fusion import MOST_OPERATIONS
+from hlo.walk import column, function_name
 
 SUM = """sum { x = f32[] parameter(0)
   y = f32[] parameter(1)
@@ -164,3 +166,10 @@ def test_arrays_of_bounded_size_stay_alone() -> None:
   ROOT r = f32[<=8] add(z, z) }
 """)
     assert opcodes(module)["fusion"] == 0
+
+
+def test_every_elementwise_op_has_a_cost() -> None:
+    known = set(map(function_name, COST))
+    ops = column("hlo.ops")
+    assert {name for name, op in ops.items() if op.home == "hlo.ops.elementwise"} <= known
+    assert known <= set(ops)
