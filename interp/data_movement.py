@@ -54,7 +54,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
     return np.broadcast_to(converted(count, shape.element_type).reshape(along), shape.dims)
 
 
-def broadcast(operand: Array, *, dimensions: tuple[int, ...], shape: ArrayShape) -> Array:
+def broadcast(operand: Array, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Array:
     """Operand dimension i becomes dimension ``dimensions[i]``; the others repeat."""
     dims, along = list(shape.dims), [1] * shape.rank
     for source, target in sorted(enumerate(dimensions), key=lambda pair: pair[1]):
@@ -144,8 +144,11 @@ def get_dimension_size(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
     return np.asarray(operand.shape[dimensions[0]], np.int32)
 
 
-def set_dimension_size(operand: Array, size: Array, *, dimensions: tuple[int, ...]) -> Array:
+def set_dimension_size(
+    operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape
+) -> Array:
     """The first ``size`` of a dimension; zeros where it grows."""
+    del shape
     (dimension,) = dimensions
     missing = int(size) - operand.shape[dimension]
     if missing > 0:
