@@ -15,9 +15,9 @@ from typing import Any
 import cffi
 import numpy as np
 
-from backend_c.program import Program
+from backend_c.program import Program, storage_type
 from hlo.errors import ArgumentError, ToolchainError
-from hlo.types import ArrayShape, ElementType, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -104,12 +104,12 @@ class _Buffer:
 
     @classmethod
     def empty(cls, shape: ArrayShape) -> _Buffer:
-        return cls(shape, np.empty(shape.dims, _storage(shape.element_type)), shape.dims)
+        return cls(shape, np.empty(shape.dims, storage_type(shape.element_type)), shape.dims)
 
     @classmethod
     def holding(cls, shape: ArrayShape, array: _Array) -> _Buffer:
         """Row-major; beyond the actual sizes of a bounded array there are zeros."""
-        dtype = _storage(shape.element_type)
+        dtype = storage_type(shape.element_type)
         if array.shape == shape.dims:
             return cls(shape, np.ascontiguousarray(array, dtype), array.shape)
         data = np.zeros(shape.dims, dtype)
@@ -126,13 +126,6 @@ class _Buffer:
         yield _address(self.data)
         if self.sizes is not None:
             yield _address(self.sizes)
-
-
-def _storage(element_type: ElementType) -> np.dtype[Any]:
-    """How C keeps elements: sub-byte integers extended to a byte, which NumPy's types are not."""
-    if element_type.is_integer and element_type.bits < 8:
-        return np.dtype(np.int8 if element_type.kind == "signed" else np.uint8)
-    return element_type.numpy
 
 
 def _aligned(size: int) -> _Array:

@@ -21,7 +21,7 @@ from backend_c.elementary_functions import definitions
 from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.render import kernel_text
-from hlo.types import PRED, ArrayShape
+from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
 ENTRY = (
     "void hlo_entry(const void *const *arguments, void *const *results,\n"
@@ -91,8 +91,17 @@ def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
 
 
 def stored_bytes(value: np.ndarray) -> bytes:
-    """An array as the generated code keeps it: row-major, sub-byte elements one a byte."""
-    return np.ascontiguousarray(value).tobytes()
+    """An array as the generated code keeps it: row-major, of `storage_type`."""
+    element_type = element_type_of(value.dtype)
+    assert element_type is not None, value.dtype
+    return np.ascontiguousarray(value, storage_type(element_type)).tobytes()
+
+
+def storage_type(element_type: ElementType) -> np.dtype[np.generic]:
+    """Sub-byte integers are sign or zero extended to a byte, which those of ml_dtypes are not."""
+    if element_type.is_integer and element_type.bits < 8:
+        return np.dtype(np.int8 if element_type.kind == "signed" else np.uint8)
+    return element_type.numpy
 
 
 def _places(
@@ -135,7 +144,10 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
         blocks = (_prologue(dialect), definitions(body, dialect), body)
         units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
     if len(groups) > 1:
-        units = {name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_") for name, text in units.items()}
+        units = {
+            name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_")
+            for name, text in units.items()
+        }
     return units
 
 

@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import backend_c
+import hlo
 from backend_c.cache import open_cache
 from backend_c.executable import Executable, load
 from backend_c.program import Program
@@ -66,6 +68,12 @@ def test_sub_byte_integers_are_extended(tmp_path: Path) -> None:
     body = "const int8_t *x = arguments[0]; int32_t *r = results[0]; r[0] = x[0]; r[1] = x[1];"
     widen = _executable(tmp_path, body, [shape], ArrayShape(S32, (2,)))
     assert widen(np.array([-8, 7], ml_dtypes.int4)).tolist() == [-8, 7]
+
+
+def test_sub_byte_constants_are_extended(tmp_path: Path) -> None:
+    text = "HloModule m\nENTRY e { c = s4[3] constant({-1, 2, -8})\n ROOT y = s32[3] convert(c) }"
+    widen = backend_c.compile(hlo.parse(text), cache=tmp_path / "cache")
+    assert widen().tolist() == [-1, 2, -8]
 
 
 def test_tuples_tokens_and_scalars(tmp_path: Path) -> None:
