@@ -46,20 +46,35 @@ def divide(lhs: Array, rhs: Array) -> Array:
 
 def magnitude(operand: Array) -> Array:
     """sqrt(a**2 + b**2), rounded once; infinite if a component is."""
-    if operand.dtype != np.complex64:
-        raise Unsupported("abs of c128 is not implemented")
-    a, b = operand.real.astype(np.float64), operand.imag.astype(np.float64)
-    high, low = two_sum(a * a, b * b)
-    root = np.sqrt(high)
-    # Only its sign counts, and only where the root is the middle of two f32: there it is exact.
-    square, error = two_product(root, root)
-    result = rounded_sum(root, ((high - square) - error) + low, F32)
+    a, b = _components(operand, "abs")
+    # Of the low part only the sign counts, and only where the root is the middle of two f32.
+    result = rounded_sum(*_root(a, b), F32)
     return np.where(np.isinf(a) | np.isinf(b), np.float32(np.inf), result)
 
 
 def sign(operand: Array) -> Array:
-    """operand / abs(operand)."""
-    raise Unsupported(f"sign of {operand.dtype} is not implemented")
+    """operand / abs(operand), each component rounded once; a zero is kept."""
+    a, b = _components(operand, "sign")
+    root = _root(a, b)
+    result = np.empty(operand.shape, np.complex64)
+    for part, component in (("real", a), ("imag", b)):
+        setattr(result, part, _quotient((component, np.zeros_like(component)), root))
+    return np.where(operand == 0, operand, result)
+
+
+def _components(operand: Array, name: str) -> tuple[Array, Array]:
+    if operand.dtype != np.complex64:
+        raise Unsupported(f"{name} of c128 is not implemented")
+    return operand.real.astype(np.float64), operand.imag.astype(np.float64)
+
+
+def _root(a: Array, b: Array) -> tuple[Array, Array]:
+    """sqrt(a**2 + b**2) of values of f32, in two parts: exact where the first part is all."""
+    high, low = two_sum(a * a, b * b)
+    root = np.sqrt(high)
+    square, error = two_product(root, root)
+    rest = ((high - square) - error) + low
+    return root, np.where(root == 0, 0.0, rest / (2 * root))
 
 
 def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:

@@ -277,6 +277,11 @@ def test_complex_magnitudes_and_quotients_round_once() -> None:
     a, b, c, d = (list(map(Fraction, map(float, part))) for part in parts)
     lhs, rhs = (elementwise.complex_(parts[i], parts[i + 1]) for i in (0, 2))
     quotient, size = elementwise.divide(lhs, rhs), elementwise.abs_(lhs)
+    unit = elementwise.sign(lhs)
+    assert np.all((np.abs(np.hypot(unit.real, unit.imag) - 1) < 1e-6) | (lhs == 0))
+    assert np.all(
+        (np.sign(unit.real) == np.sign(lhs.real)) | (abs(lhs.imag) > 1e30 * abs(lhs.real))
+    )
     for i in range(500):
         divisor = c[i] ** 2 + d[i] ** 2
         if divisor:
