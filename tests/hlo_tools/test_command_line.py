@@ -153,3 +153,10 @@ def test_usage_errors_have_status_2() -> None:
         [sys.executable, "-m", "hlo_tools.main", "conjure"], capture_output=True, text=True
     )
     assert done.returncode == 2 and "conjure" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--seed", "-1"], ["--seed", "x"], ["--seed", "1" * 30]])
+def test_seeds_are_numbers(add: Path, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", str(add), *words])
+    assert caught.value.code == 2 and "is not a number" in capsys.readouterr().err
