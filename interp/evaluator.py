@@ -149,6 +149,9 @@ class _Evaluation:
             value = call(step.op, instruction, operands, step.keywords, step.operand_shape)
         except (Unsupported, ArgumentError) as error:
             raise self._located(error, instruction) from error
+        except MemoryError as error:
+            full = Unsupported(f"{instruction.shape} does not fit into memory")
+            raise self._located(full, instruction) from error
         value = _as_arrays(value)
         if not _conforms(value, instruction.shape):
             raise VerifyError(

@@ -274,3 +274,13 @@ ENTRY main { x = f32[4] parameter(0)
 """
     data, again = run(text, f32(1, 2, 3, 4), np.asarray(3, np.int32))  # type: ignore[misc]
     assert data.tolist() == [1, 2, 3, 0] and again.tolist() == [1, 2, 3]
+
+
+def test_an_array_too_large_for_memory_is_named() -> None:
+    text = """HloModule large
+ENTRY main { x = f32[] parameter(0)
+  b = f32[4000000,4000000] broadcast(x), dimensions={}
+  ROOT n = f32[4000000,4000000] negate(b) }
+"""
+    with pytest.raises(Unsupported, match="4: %n = negate: .* does not fit into memory"):
+        run(text, np.float32(1))
