@@ -12,6 +12,7 @@ from hlo.errors import (
 from hlo.module import Computation, Instruction, Module
 from hlo.parser import parse
 from hlo.printer import format
+from hlo.verify import verify
 
 __all__ = [
     "ArgumentError",
@@ -26,4 +27,5 @@ __all__ = [
     "VerifyError",
     "format",
     "parse",
+    "verify",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlo.elementary.double_double import fast_two_sum, to_odd
 from hlo.elementary.exponential import LN2_HIGH, LN2_LOW
 from hlo.elementary.machine import BIAS, MANTISSA_BITS, Machine, V, horner
 
@@ -37,17 +38,21 @@ def exponent_and_significand(x: V, machine: Machine[V]) -> tuple[V, V, V]:
     return k, m, machine.from_bits((zero + 2 * _ONE_BITS) - shift)
 
 
-def _log_of_product(k: V, f: V) -> V:
-    """k ln(2) + log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2). Relative precision where k is 0: f is
-    kept apart, as in fdlibm's e_log.c."""
+def log_of_product(k: V, f: V, machine: Machine[V]) -> V:
+    """k ln(2) + log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2), rounded to odd.
+
+    f, the exact part, is kept apart as in fdlibm's e_log.c: so the error is relative if k is 0.
+    """
     half_square = f * f * 0.5
     s = f / (f + 2.0)
     z = s * s
     tail = s * (half_square + z * horner(z, _TAIL))
-    return k * LN2_HIGH + (f - (half_square - (tail + k * LN2_LOW)))
+    total = fast_two_sum(k * LN2_HIGH, f)
+    rest = total.low - (half_square - (tail + k * LN2_LOW))
+    return to_odd(fast_two_sum(total.high, rest), machine)
 
 
-def _outside(x: V, result: V, machine: Machine[V]) -> V:
+def outside(x: V, result: V, machine: Machine[V]) -> V:
     """``result``, log(x), where x is positive and finite."""
     result = machine.select(x < INFINITY, result, x)
     return machine.select(x > 0.0, result, machine.select(machine.equal(x, 0.0), -INFINITY, NAN))
@@ -56,7 +61,7 @@ def _outside(x: V, result: V, machine: Machine[V]) -> V:
 def log(x: V, machine: Machine[V]) -> V:
     """The natural logarithm: -infinity for zeros, NaN below."""
     k, m, _ = exponent_and_significand(x, machine)
-    return _outside(x, _log_of_product(k, m - 1.0), machine)
+    return outside(x, log_of_product(k, m - 1.0, machine), machine)
 
 
 def log_plus_one(x: V, machine: Machine[V]) -> V:
@@ -65,7 +70,7 @@ def log_plus_one(x: V, machine: Machine[V]) -> V:
     t = u - 1.0
     lost = (1.0 - (u - t)) + (x - t)
     k, m, scale = exponent_and_significand(u, machine)
-    result = _outside(u, _log_of_product(k, (m - 1.0) + lost * scale), machine)
+    result = outside(u, log_of_product(k, (m - 1.0) + lost * scale, machine), machine)
     return machine.select(machine.equal(x, 0.0), x, result)
 
 

@@ -7,6 +7,7 @@ from hlo.elementary.machine import ROUND, Machine, V, horner, power_of_two
 
 _CUBE_ROOT_OF_TWO = 1.2599210498948732
 _CUBE_ROOT_OF_HALF = 0.7937005259840998
+_CUBE_ROOT_OF_ONE_PLUS = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
 _ROUND_TO_17_BITS = 1.5 * 2.0**36
 
 # cbrt(m) for sqrt(1/2) <= m <= sqrt(2); error 1.5e-6
@@ -30,24 +31,26 @@ def rsqrt(x: V, machine: Machine[V]) -> V:
     return 1.0 / machine.sqrt(x)
 
 
-def cbrt(x: V, machine: Machine[V]) -> V:
-    """The cube root for x >= 0.
+def reduced_cube_root(exponent: V, m: V, machine: Machine[V]) -> tuple[V, V, V]:
+    """w, its cube root and k + ROUND with 2**exponent m = 8**k w.
 
-    x = 8**k w; y is a first guess of 17 bits, so that its cube is exact; cbrt(w) = y cbrt(1 + t).
+    y is a first guess of 17 bits, so that its cube is exact; cbrt(w) = y cbrt(1 + t).
     """
-    exponent, m, _ = exponent_and_significand(x, machine)
     third = exponent * (1.0 / 3.0) + ROUND
     left = exponent - 3.0 * (third - ROUND)
     above, below = left > 0.5, left < -0.5
-    two = machine.select(above, 2.0, machine.select(below, 0.5, m * 0.0 + 1.0))
-    root_of_two = machine.select(
-        above, _CUBE_ROOT_OF_TWO, machine.select(below, _CUBE_ROOT_OF_HALF, m * 0.0 + 1.0)
-    )
-    w = m * two
-    y = horner(m, _CUBE_ROOT) * root_of_two
+    one = m * 0.0 + 1.0
+    w = m * machine.select(above, 2.0, machine.select(below, 0.5, one))
+    root = machine.select(above, _CUBE_ROOT_OF_TWO, machine.select(below, _CUBE_ROOT_OF_HALF, one))
+    y = horner(m, _CUBE_ROOT) * root
     y = (y + _ROUND_TO_17_BITS) - _ROUND_TO_17_BITS
     cube = y * y * y
     t = (w - cube) / cube
-    series = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
-    root = (y + y * (t * horner(t, series))) * power_of_two(third, machine)
-    return machine.select((x > 0.0) & (x < INFINITY), root, x)
+    return w, y + y * (t * horner(t, _CUBE_ROOT_OF_ONE_PLUS)), third
+
+
+def cbrt(x: V, machine: Machine[V]) -> V:
+    """The cube root for x >= 0."""
+    exponent, m, _ = exponent_and_significand(x, machine)
+    _, root, third = reduced_cube_root(exponent, m, machine)
+    return machine.select((x > 0.0) & (x < INFINITY), root * power_of_two(third, machine), x)

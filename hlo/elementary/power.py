@@ -1,0 +1,99 @@
+"""power(x, y) on every float type, in double-double: x**y = e**(y log(x)).
+
+Powers can be exact, or lie exactly half way between two results (13.5**2 in a type of few bits):
+there the error of the sequence must not decide. What is closer to such a point than any other
+power can be expected to come counts as exact.
+"""
+
+from __future__ import annotations
+
+from hlo.elementary.double_double import (
+    Pair,
+    add_value,
+    fast_two_sum,
+    multiply_value,
+    rounded_sum,
+    to_odd,
+)
+from hlo.elementary.exponential_f64 import clamped, reduced, times_power_of_two
+from hlo.elementary.logarithm import INFINITY, NAN
+from hlo.elementary.logarithm_f64 import log_pair
+from hlo.elementary.machine import (
+    ROUND,
+    Condition,
+    Machine,
+    V,
+    power_of_two,
+    with_sign_of,
+)
+
+# Of the 2**64 pairs of f32, none but the exact cases is expected nearer to a middle of two f32.
+_EXACT = 2.0**-91
+_EXACT_F64 = 2.0**-35  # relative to half a last bit of an f64
+
+
+def _is_integer(y: V, machine: Machine[V]) -> Condition:
+    """Whether |y| >= 0 is an integer; infinity is one."""
+    return (y >= 2.0**52) | machine.equal((y + 2.0**52) - 2.0**52, y)
+
+
+def _special(x: V, y: V, result: V, machine: Machine[V]) -> V:
+    """``result``, |x|**y for finite x but 0, with the cases of C's pow."""
+    size, exponent = machine.absolute(x), machine.absolute(y)
+    zero, infinite = machine.equal(size, 0.0), machine.equal(size, INFINITY)
+    grows = (zero & (y < 0.0)) | (infinite & (y > 0.0))
+    limit = machine.select(grows, INFINITY, size * 0.0)
+    result = machine.select(zero | infinite, machine.select(grows, limit, 0.0), result)
+    whole = _is_integer(exponent, machine)
+    odd = whole & (exponent < 2.0**53) & ~_is_integer(exponent * 0.5, machine)
+    result = machine.select(odd, with_sign_of(result, x, machine), result)
+    result = machine.select((x < 0.0) & ~whole & ~infinite, NAN, result)
+    unordered = ~(machine.equal(x, x) & machine.equal(y, y))
+    result = machine.select(unordered, NAN, result)
+    return machine.select(machine.equal(y, 0.0) | machine.equal(x, 1.0), 1.0, result)
+
+
+def _exponent(x: V, y: V, limit: float, machine: Machine[V]) -> Pair[V]:
+    """y log(|x|) within +-limit, which gives 0 or infinity."""
+    size = machine.absolute(x)
+    ordinary = (size > 0.0) & (size < INFINITY)
+    logarithm = log_pair(machine.select(ordinary, size, 1.0), machine)
+    product = multiply_value(logarithm, clamped(y, -(2.0**80), 2.0**80, machine))
+    outside = machine.absolute(product.high) > limit
+    return Pair(
+        clamped(product.high, -limit, limit, machine),
+        machine.select(outside, 0.0, product.low),
+    )
+
+
+def power(x: V, y: V, machine: Machine[V]) -> V:
+    """x**y for f32 and narrower types: rounded to odd, unless it counts as exact."""
+    fraction, biased = reduced(_exponent(x, y, 130.0, machine))
+    value = add_value(fraction, 1.0)
+    exact = machine.absolute(value.low) < machine.absolute(value.high) * _EXACT
+    result = machine.select(exact, value.high, to_odd(value, machine))
+    return _special(x, y, result * power_of_two(biased, machine), machine)
+
+
+def power_f64(x: V, y: V, machine: Machine[V]) -> V:
+    """x**y for f64. Next to 1 only few powers of few bits are exact, and no middle is hit."""
+    exponent = _exponent(x, y, 750.0, machine)
+    fraction, biased = reduced(exponent)
+    near_one = rounded_sum(x * 0.0 + 1.0, fraction, machine)
+    value = _without_doubt(add_value(fraction, 1.0), machine)
+    far = times_power_of_two(value, biased - ROUND, machine)
+    small = machine.absolute(exponent.high) < 2.0**-28
+    return _special(x, y, machine.select(small, near_one, far), machine)
+
+
+def _without_doubt(value: Pair[V], machine: Machine[V]) -> Pair[V]:
+    """``value``, or the exact middle of two f64, or the exact f64, that it can only mean."""
+    lesser = fast_two_sum(value.high, value.low * (1.0 - _EXACT_F64)).high
+    larger = fast_two_sum(value.high, value.low * (1.0 + _EXACT_F64))
+    is_even = machine.from_bits((machine.bits(lesser) & 1) << 62) < 1.0
+    even = machine.select(is_even, lesser, larger.high)
+    middle = ~machine.equal(lesser, larger.high)
+    high = machine.select(middle, even, value.high)
+    tiny = machine.absolute(value.low) < machine.absolute(value.high) * _EXACT
+    low = machine.select(middle | tiny, 0.0, value.low)
+    return Pair(high, low)

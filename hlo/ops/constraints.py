@@ -1,0 +1,91 @@
+"""How an op says what it requires: a label, and what is wrong when it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hlo.types import ArrayShape, ElementType, Shape, TupleShape, compatible
+from hlo.walk import Callee
+
+Types = Callable[[ElementType], bool]
+
+
+class Violation(Exception):
+    """A constraint does not hold; the verifier adds the instruction and its place."""
+
+    def __init__(self, label: str, message: str) -> None:
+        super().__init__(message)
+        self.label, self.message = label, message
+
+
+def require(label: str, condition: bool, message: str) -> None:
+    if not condition:
+        raise Violation(label, message)
+
+
+def array(label: str, shape: Shape, what: str = "operand") -> ArrayShape:
+    """The shape, if it is one of an array of data."""
+    is_array = isinstance(shape, ArrayShape) and shape.element_type.is_array
+    require(label, is_array, f"{what} {shape} is not an array")
+    assert isinstance(shape, ArrayShape)
+    return shape
+
+
+def arrays(label: str, shapes: Sequence[Shape], what: str = "operand") -> list[ArrayShape]:
+    return [array(label, shape, f"{what} {n}") for n, shape in enumerate(shapes)]
+
+
+def of_types(label: str, shape: ArrayShape, types: Types, wanted: str) -> None:
+    require(label, types(shape.element_type), f"{shape} is not of {wanted} type")
+
+
+def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
+    """All have the same dims; a dimension is bounded where any of them is."""
+    first = shapes[0]
+    for shape in shapes[1:]:
+        require(label, shape.dims == first.dims, f"{shape} and {first} differ in their dimensions")
+    return tuple(
+        any(shape.dynamic[d] for shape in shapes if shape.dynamic) for d in range(first.rank)
+    )
+
+
+def distinct_dimensions(
+    label: str, dimensions: Sequence[int], rank: int, what: str = "dimensions"
+) -> None:
+    """Each is a dimension of that rank, none twice."""
+    for dimension in dimensions:
+        require(label, 0 <= dimension < rank, f"{what}: {dimension} is no dimension of rank {rank}")
+    twice = len(set(dimensions)) != len(dimensions)
+    require(label, not twice, f"{what}={{{','.join(map(str, dimensions))}}} has one twice")
+
+
+def called_on(
+    label: str, callee: Callee[Shape], arguments: Sequence[Shape], results: Sequence[Shape]
+) -> None:
+    """The computation takes exactly these arguments and gives these results (a tuple of several,
+    or the one)."""
+    name, parameters = callee.computation.name, callee.computation.parameters
+    require(
+        label,
+        len(parameters) == len(arguments),
+        f"{name} has {len(parameters)} parameters, {len(arguments)} are passed",
+    )
+    for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
+        require(
+            label,
+            compatible(parameter.shape, argument),
+            f"parameter {number} of {name} is {parameter.shape}, {argument} is passed",
+        )
+    given = callee.computation.root_instruction.shape
+    wanted = results[0] if len(results) == 1 else TupleShape(tuple(results))
+    fits = compatible(given, wanted) or compatible(given, TupleShape(tuple(results)))
+    require(label, fits, f"{name} gives {given}, {wanted} is needed")
+
+
+def scalars(shapes: Sequence[ArrayShape]) -> list[Shape]:
+    """The shapes of single elements."""
+    return [ArrayShape(shape.element_type) for shape in shapes]
+
+
+def one_or_tuple(shapes: Sequence[Shape]) -> Shape:
+    return shapes[0] if len(shapes) == 1 else TupleShape(tuple(shapes))

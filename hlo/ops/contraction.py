@@ -1,0 +1,140 @@
+"""dot and convolution: shapes from shapes.
+
+Sources: ``InferDotOpShape`` and ``InferConvolveShape`` of XLA's ``shape_inference.cc``.
+"""
+
+from __future__ import annotations
+
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.ops.constraints import array, arrays, distinct_dimensions, require
+from hlo.types import ArrayShape, ElementType, bounded
+
+__all__ = ["convolution", "dot"]
+
+
+def dot(
+    lhs: ArrayShape,
+    rhs: ArrayShape,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> ArrayShape:
+    """C1: arrays; C2: distinct dimensions of each operand; C3: as many on both sides; C4: of the
+    same sizes. Result dimensions: batch, lhs free, rhs free, of the declared type."""
+    left, right = arrays("C1", (lhs, rhs))
+    distinct_dimensions("C2", (*lhs_batch_dims, *lhs_contracting_dims), left.rank, "lhs dimensions")
+    distinct_dimensions("C2", (*rhs_batch_dims, *rhs_contracting_dims), right.rank, "rhs dimensions")
+    for what, ours, theirs in (
+        ("batch", lhs_batch_dims, rhs_batch_dims),
+        ("contracting", lhs_contracting_dims, rhs_contracting_dims),
+    ):
+        require("C3", len(ours) == len(theirs), f"{len(ours)} lhs and {len(theirs)} rhs {what} dims")
+        for one, other in zip(ours, theirs, strict=True):
+            same = left.dims[one] == right.dims[other]
+            message = f"{what} dimension {one} of {left} and {other} of {right} differ in size"
+            require("C4", same, message)
+    sides = (
+        (left, lhs_batch_dims),
+        (left, _free(left, lhs_batch_dims, lhs_contracting_dims)),
+        (right, _free(right, rhs_batch_dims, rhs_contracting_dims)),
+    )
+    dims = tuple(side.dims[d] for side, dimensions in sides for d in dimensions)
+    dynamic = tuple(
+        bool(side.dynamic) and side.dynamic[d] for side, dimensions in sides for d in dimensions
+    )
+    return bounded(_result_type(left, right, shape), dims, dynamic)
+
+
+def _free(
+    side: ArrayShape, batch: tuple[int, ...], contracting: tuple[int, ...]
+) -> tuple[int, ...]:
+    return tuple(d for d in range(side.rank) if d not in (*batch, *contracting))
+
+
+def _result_type(left: ArrayShape, right: ArrayShape, shape: ArrayShape) -> ElementType:
+    """C5: the declared type holds products of the operands' types."""
+    result = array("C5", shape, "result")
+    kinds = {left.element_type.kind, right.element_type.kind}
+    wanted = result.element_type.kind
+    integers = {"signed", "unsigned", "pred"}
+    fits = kinds == {wanted} or (kinds <= integers and wanted in integers)
+    fits = fits or (kinds <= {"float", "complex"} and wanted == "complex")
+    fits = fits or (kinds <= integers | {"float"} and wanted == "float")
+    require("C5", fits, f"{left} and {right} do not multiply to {result}")
+    return result.element_type
+
+
+def convolution(
+    lhs: ArrayShape,
+    rhs: ArrayShape,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),  # noqa: B008  # frozen
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> ArrayShape:
+    """C1: arrays of the rank of dim_labels; C2: a window dimension for each spatial one, of the
+    kernel's size; C3: positive strides, dilations and group counts, not both counts > 1; C4: the
+    features divide into groups."""
+    left, right = arrays("C1", (lhs, rhs))
+    labels = dim_labels
+    rank = len(labels.input_spatial) + 2
+    message = f"dim_labels are of rank {rank}, operands are {left} and {right}"
+    require("C1", left.rank == rank == right.rank, message)
+    count = len(window.dimensions) == rank - 2
+    require("C2", count, f"{len(window.dimensions)} window dimensions, {rank - 2} spatial ones")
+    for d, dimension in zip(labels.kernel_spatial, window.dimensions, strict=True):
+        same = dimension.size == right.dims[d]
+        require("C2", same, f"window size {dimension.size}, dimension {d} of {right}")
+    batch, features = _groups(left, right, labels, feature_group_count, batch_group_count)
+    dims = {labels.output_batch: batch, labels.output_feature: features}
+    for output, d, dimension in zip(
+        labels.output_spatial, labels.input_spatial, window.dimensions, strict=True
+    ):
+        dims[output] = window_positions("C3", left.dims[d], dimension)
+    element_type = _result_type(left, right, shape)
+    return ArrayShape(element_type, tuple(dims[d] for d in range(rank)))
+
+
+def _groups(
+    left: ArrayShape,
+    right: ArrayShape,
+    labels: ConvolutionDimensions,
+    feature_groups: int,
+    batch_groups: int,
+) -> tuple[int, int]:
+    """The batch and the features of the result."""
+    counts = f"feature_group_count={feature_groups}, batch_group_count={batch_groups}"
+    require("C3", feature_groups > 0 and batch_groups > 0, f"{counts}: not positive")
+    require("C3", 1 in (feature_groups, batch_groups), f"{counts}: both greater than 1")
+    batch, features = left.dims[labels.input_batch], left.dims[labels.input_feature]
+    inner, outer = (
+        right.dims[labels.kernel_input_feature],
+        right.dims[labels.kernel_output_feature],
+    )
+    fits = features == inner * feature_groups
+    require("C4", fits, f"{features} features are not {feature_groups} groups of {inner}")
+    divides = outer % feature_groups == 0 and outer % batch_groups == 0
+    require("C4", divides, f"{outer} output features do not divide into groups: {counts}")
+    require("C4", batch % batch_groups == 0, f"batch {batch} does not divide: {counts}")
+    return batch // batch_groups, outer
+
+
+def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
+    """How many places a window has along a dimension."""
+    positive = min(
+        dimension.stride, dimension.base_dilation, dimension.window_dilation
+    ) > 0 and dimension.size >= 0
+    require(label, positive, f"{dimension}: strides and dilations must be positive")
+    base = (extent - 1) * dimension.base_dilation + 1 if extent else 0
+    padded = base + dimension.padding_low + dimension.padding_high
+    reach = (dimension.size - 1) * dimension.window_dilation + 1 if dimension.size else 0
+    return (padded - reach) // dimension.stride + 1 if padded >= reach and padded >= 0 else 0

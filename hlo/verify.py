@@ -1,0 +1,157 @@
+"""Whether a module means anything: every op's constraints, and how computations fit together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import cache
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.errors import VerifyError
+from hlo.module import Computation, Instruction, Module
+from hlo.ops.constraints import Violation
+from hlo.types import Shape, compatible, leaves
+from hlo.walk import Callee, Op, call, called, column, function_name
+
+# Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
+_MAXIMUM_DEPTH = 100
+_DRIVER = ("shape", "operand_shape", "backend_config")
+
+
+def verify(module: Module) -> None:
+    """Raise VerifyError for the first instruction that breaks a constraint, in text order."""
+    checker = _Checker(module)
+    for computation in module.computations:
+        checker.computation(computation)
+    if not any(c.name == module.entry_name for c in module.computations):
+        raise VerifyError(f"the entry computation {module.entry_name!r} is not in the module")
+
+
+@cache
+def _ops() -> Mapping[str, Op]:
+    return column("hlo.ops")
+
+
+@cache
+def _schema(name: str) -> tuple[frozenset[str], frozenset[str], int, int | None]:
+    """An op's attributes, those of them that are required, and how many operands it takes."""
+    parameters = inspect.signature(_ops()[name].function).parameters.values()
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _DRIVER]
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return (
+        frozenset(p.name for p in keywords),
+        frozenset(p.name for p in keywords if p.default is p.empty),
+        len(positional),
+        None if variadic else len(positional),
+    )
+
+
+class _Checker:
+    """Checks computations in order; those called must have been checked before."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._depths: dict[str, int] = {}
+        self._computations = {c.name: c for c in module.computations}
+
+    def computation(self, computation: Computation) -> None:
+        shapes: dict[str, Shape] = {}
+        depth = 0
+        self._parameters(computation)
+        for instruction in computation.instructions:
+            for name in called(instruction):
+                depth = max(depth, self._depth(name, instruction))
+            try:
+                self._instruction(instruction, shapes)
+            except Violation as violation:
+                raise self._error(instruction, violation.label, violation.message) from None
+            shapes[instruction.name] = instruction.shape
+        if computation.root not in shapes:
+            raise VerifyError(f"computation {computation.name}: no instruction is its root")
+        self._depths[computation.name] = depth + 1
+
+    def _depth(self, name: str, instruction: Instruction) -> int:
+        """How deep a called computation calls others; it must stand before its caller."""
+        if name not in self._computations:
+            raise self._error(instruction, "calls", f"there is no computation {name!r}")
+        if name not in self._depths:
+            message = f"computation {name!r} must be defined before it is called, and never by itself"
+            raise self._error(instruction, "calls", message)
+        if self._depths[name] >= _MAXIMUM_DEPTH:
+            raise self._error(instruction, "calls", f"calls nest deeper than {_MAXIMUM_DEPTH}")
+        return self._depths[name]
+
+    def _parameters(self, computation: Computation) -> None:
+        found = [i for i in computation.instructions if i.opcode == "parameter"]
+        numbers = [i.attributes["parameter_number"] for i in found]
+        for instruction, number in zip(found, numbers, strict=True):
+            if numbers.count(number) > 1:
+                raise self._error(instruction, "parameter", f"parameter({number}) twice")
+            if not 0 <= number < len(found):  # type: ignore[operator]
+                message = f"parameter({number}) of {len(found)} parameters: numbers start at 0"
+                raise self._error(instruction, "parameter", message)
+
+    def _instruction(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> None:
+        _layouts(instruction.shape)
+        if instruction.opcode == "parameter":
+            return
+        name = function_name(instruction.opcode)
+        op = _ops().get(name)
+        if op is None:
+            raise Violation("opcode", f"{instruction.opcode} is not supported yet")
+        operands = [shapes[operand] for operand in instruction.operands]
+        _arity(name, instruction)
+        given = {
+            attribute: self._value(attribute, value)
+            for attribute, value in instruction.attributes.items()
+        }
+        operand_shape = operands[0] if operands else None
+        inferred = call(op, instruction, operands, given, operand_shape)
+        if not compatible(inferred, instruction.shape):
+            raise Violation("shape", f"the result is {inferred}, declared {instruction.shape}")
+
+    def _value(self, attribute: str, value: object) -> object:
+        if attribute not in COMPUTATION_ATTRIBUTES:
+            return value
+        if isinstance(value, str):
+            return self._callee(value)
+        assert isinstance(value, tuple)
+        return tuple(map(self._callee, value))
+
+    def _callee(self, name: str) -> Callee[Shape]:
+        computation = self._computations[name]
+        return Callee(computation, lambda *arguments: computation.root_instruction.shape)
+
+    def _error(self, instruction: Instruction, label: str, message: str) -> VerifyError:
+        line = ""
+        if instruction.offset >= 0 and self._module.text:
+            line = f"{self._module.text.count(chr(10), 0, instruction.offset) + 1}: "
+        return VerifyError(f"{line}%{instruction.name} = {instruction.opcode}, {label}: {message}")
+
+
+def _arity(name: str, instruction: Instruction) -> None:
+    """The attributes and the number of operands that the op's signature names."""
+    attributes, required, least, most = _schema(name)
+    count = len(instruction.operands)
+    if count < least or (most is not None and count > most):
+        wanted = str(least) if most is not None else f"at least {least}"
+        raise Violation("operands", f"{count} operands, {wanted} are needed")
+    for attribute in instruction.attributes:
+        if attribute not in attributes:
+            allowed = ", ".join(sorted(attributes)) or "none"
+            raise Violation("attributes", f"unexpected {attribute}; allowed: {allowed}")
+    missing = sorted(required - instruction.attributes.keys())
+    if missing:
+        raise Violation("attributes", f"{', '.join(missing)} missing")
+
+
+def _layouts(shape: Shape) -> None:
+    """A layout orders the dimensions of its array."""
+    for leaf in leaves(shape):
+        if leaf.layout is not None:
+            order = leaf.layout.minor_to_major
+            if sorted(order) != list(range(leaf.rank)):
+                raise Violation("layout", f"{leaf}: the layout does not permute the dimensions")
+
+
