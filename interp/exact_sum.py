@@ -48,10 +48,12 @@ def component_type(element_type: ElementType) -> ElementType:
 
 
 def is_minus_zero(values: Array) -> Array:
+    """Where the values are -0."""
     return np.asarray((values == 0) & np.signbit(values))
 
 
 def same_bits(one: Array, other: Array) -> Array:
+    """Where two arrays of one type (not complex) have the same bits."""
     bits = _BITS[one.dtype.itemsize]
     return np.asarray(one.view(bits) == other.view(bits))
 

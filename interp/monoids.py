@@ -28,6 +28,7 @@ _UFUNCS: dict[str, np.ufunc] = {
 }
 _ON_PRED = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 _EXTREMES = ("maximum", "minimum")
+_CHUNK = 1 << 20  # elements at a time in products
 
 
 def has_order(monoid: str, element_type: ElementType) -> bool:
@@ -47,6 +48,16 @@ def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> 
     wide = widened(values)
     folded = ufunc.reduce(wide, axis=tuple(axes), dtype=wide.dtype)
     return _narrowed(np.asarray(ufunc(folded, widened(np.asarray(init)))), element_type)
+
+
+@np.errstate(all="ignore")
+def product_in_order(values: Array, init: Array) -> Array:
+    """((init * values[0]) * values[1]) ..., each product rounded to f32 or f64."""
+    product, length = init, max(1, _CHUNK // max(1, init.size))
+    for first in range(0, len(values), length):
+        factors = np.concatenate((product[None], values[first : first + length]))
+        product = np.multiply.accumulate(factors, axis=0)[-1]
+    return product
 
 
 def _ufunc(monoid: str, element_type: ElementType) -> np.ufunc:

@@ -13,16 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo.attributes import Window
-from hlo.types import ElementType
+from hlo.types import F32, F64, ElementType
 from hlo.walk import Callee
 from interp.conversion import type_of
-from interp.exact_sum import segment_sum, sum_along, window_sum
-from interp.monoids import fold_along, fold_windows, has_order
+from interp.exact_sum import same_bits, segment_sum, sum_along, window_sum
+from interp.monoids import fold_along, fold_windows, has_order, product_in_order
 from interp.windows import elements_at, places
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
 Array = np.ndarray[Any, Any]
+
+_STEPS_PER_RESULT = 64  # from here on it is worth while to look for steps that change nothing
+_LONGEST_RUN = 1 << 16
 Value = Any  # an array, or a tuple of them
 
 
@@ -57,9 +60,39 @@ def _reduced_in_order(
         return _one_or_all([np.empty(dims, x.dtype) for x in inputs])
     elements = [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in inputs]
     state = [np.broadcast_to(init, dims) for init in inits]
-    for step in range(steps):
-        state = _applied(to_apply, state, [x[step, ...] for x in elements])
+    if to_apply.monoid == "multiply" and type_of(inputs[0]) in (F32, F64):
+        state = [product_in_order(elements[0], state[0])]
+    elif steps > _STEPS_PER_RESULT * math.prod(dims) and not any(
+        x.dtype.kind == "c" for x in state
+    ):
+        state = _folded_in_runs(to_apply, state, elements)
+    else:
+        for step in range(steps):
+            state = _applied(to_apply, state, [x[step, ...] for x in elements])
     return _one_or_all([np.array(x) for x in state])
+
+
+def _folded_in_runs(
+    to_apply: Callee[Value], state: list[Array], elements: Sequence[Array]
+) -> list[Array]:
+    """The same for few results and many steps: as long as the elements of a run leave the state as
+    it is, each of them may be applied to that state at once. A greatest element and its index
+    change a dozen times in a million."""
+    step, length = 0, 1
+    while step < len(elements[0]):
+        run = [x[step : step + length] for x in elements]
+        before = [np.broadcast_to(x, part.shape) for x, part in zip(state, run)]
+        after = _applied(to_apply, before, run)
+        same = [same_bits(x, y).reshape(len(run[0]), -1).all(axis=1) for x, y in zip(before, after)]
+        changes = np.flatnonzero(~np.logical_and.reduce(same))
+        if len(changes):
+            length = int(changes[0]) + 1
+            state = [x[length - 1, ...] for x in after]
+            step += length
+        else:
+            step += length
+            length = min(2 * length, _LONGEST_RUN)
+    return state
 
 
 def _applied(

@@ -142,6 +142,16 @@ def test_row_major_order_starting_at_init() -> None:
     assert result.tolist() == expected
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_are_rounded_in_row_major_order(dtype: type[np.generic]) -> None:
+    values = (1 + np.random.default_rng(3).standard_normal((40, 3, 50)) / 9).astype(dtype)
+    init = np.array(0.3, dtype)
+    for axes in ((0,), (2, 0), (0, 1, 2)):
+        known, hidden = Computation(np.multiply, "multiply"), Computation(np.multiply)
+        result = reduce(values, init, dimensions=axes, to_apply=known)
+        assert same_bits(result, reduce(values, init, dimensions=axes, to_apply=hidden))
+
+
 def test_several_operands() -> None:
     """The first greatest element and its index."""
     values = np.array([[3, 7, 7, 1], [2, 2, 0, 2]], np.float32)
@@ -157,6 +167,28 @@ def test_several_operands() -> None:
     window = Window((WindowDimension(1), WindowDimension(2, 2, 1, 1)))
     best, at = reduce_window(values, index, *inits, window=window, to_apply=found)
     assert (best.tolist(), at.tolist()) == ([[3, 7, 1], [2, 2, 2]], [[0, 1, 3], [0, 1, 3]])
+
+
+@pytest.mark.parametrize("longest", [1, 4, 1 << 16])
+def test_long_runs_that_change_nothing(monkeypatch: pytest.MonkeyPatch, longest: int) -> None:
+    monkeypatch.setattr("interp.reduction._LONGEST_RUN", longest)
+    random = np.random.default_rng(1)
+    values = random.standard_normal((700, 2)).astype(np.float32)
+    values[random.integers(0, 700, 9)] = [np.nan, -0.0]
+    index = np.broadcast_to(np.arange(700, dtype=np.int32)[:, None], values.shape)
+
+    def latest(best: Array, at: Array, x: Array, i: Array) -> tuple[Array, Array]:
+        takes = (x >= best) | (x != x)
+        return np.where(takes, x, best), np.where(takes & (i % 3 != 0), i, at)
+
+    inits = np.array(-1, np.float32), np.array(-1, np.int32)
+    best, at = np.full(2, inits[0]), np.full(2, inits[1])
+    for x, i in zip(values, index, strict=True):
+        best, at = latest(best, at, x, i)
+    result = reduce(values, index, *inits, dimensions=(0,), to_apply=Computation(latest))
+    assert same_bits(result[0], best) and same_bits(result[1], at)
+    products = reduce(values[:, 1], inits[0], dimensions=(0,), to_apply=Computation(np.multiply))
+    assert same_bits(products, np.multiply.accumulate(values[:, 1])[-1] * inits[0])
 
 
 def test_padding_is_not_combined_with_the_init() -> None:
