@@ -2,6 +2,7 @@
 #ifndef HLO_KERNELS_H
 #define HLO_KERNELS_H
 
+#include "hlo_complex.h"
 #include "hlo_exact_sum.h"
 #include "hlo_float.h"
 #include "hlo_integer.h"

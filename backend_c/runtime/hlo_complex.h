@@ -1,0 +1,174 @@
+/* Complex arithmetic: each component of a result is its exact value rounded once.
+ *
+ *   hlo_OP_c64, hlo_OP_c128    add subtract negate multiply compare_eq compare_ne real imag
+ *   hlo_divide_c64, hlo_abs_c64, hlo_sign_c64: errors below 2^-100 before the rounding
+ *   hlo_complex_f32(re, im), hlo_complex_f64; hlo_convert_S_c64, hlo_convert_S_c128 from any type S
+ */
+#ifndef HLO_COMPLEX_H
+#define HLO_COMPLEX_H
+
+#include "hlo_exact_sum.h"
+#include "hlo_float.h"
+
+#define HLO_COMPLEX(c, f, T)                                                                      \
+    HLO_FUNCTION hlo_##c hlo_complex_##f(T re, T im) { return hlo_make_##c(re, im); }             \
+    HLO_FUNCTION T hlo_real_##c(hlo_##c x) { return x.re; }                                       \
+    HLO_FUNCTION T hlo_imag_##c(hlo_##c x) { return x.im; }                                       \
+    HLO_FUNCTION hlo_##c hlo_negate_##c(hlo_##c x) { return hlo_make_##c(-x.re, -x.im); }         \
+    HLO_FUNCTION hlo_##c hlo_add_##c(hlo_##c lhs, hlo_##c rhs) {                                  \
+        return hlo_make_##c(lhs.re + rhs.re, lhs.im + rhs.im);                                    \
+    }                                                                                             \
+    HLO_FUNCTION hlo_##c hlo_subtract_##c(hlo_##c lhs, hlo_##c rhs) {                             \
+        return hlo_make_##c(lhs.re - rhs.re, lhs.im - rhs.im);                                    \
+    }                                                                                             \
+    HLO_FUNCTION int hlo_compare_eq_##c(hlo_##c lhs, hlo_##c rhs) {                               \
+        return (lhs.re == rhs.re) & (lhs.im == rhs.im);                                           \
+    }                                                                                             \
+    HLO_FUNCTION int hlo_compare_ne_##c(hlo_##c lhs, hlo_##c rhs) {                               \
+        return (lhs.re != rhs.re) | (lhs.im != rhs.im);                                           \
+    }                                                                                             \
+    HLO_FUNCTION hlo_##c hlo_convert_c64_##c(hlo_c64 x) {                                         \
+        return hlo_make_##c((T)x.re, (T)x.im);                                                    \
+    }                                                                                             \
+    HLO_FUNCTION hlo_##c hlo_convert_c128_##c(hlo_c128 x) {                                       \
+        return hlo_make_##c((T)x.re, (T)x.im);                                                    \
+    }
+
+#define HLO_COMPLEX_FROM(source, S)                                                      \
+    HLO_FUNCTION hlo_c64 hlo_convert_##source##_c64(S x) {                               \
+        return hlo_make_c64((float)x, 0.0f);                                             \
+    }                                                                                    \
+    HLO_FUNCTION hlo_c128 hlo_convert_##source##_c128(S x) {                             \
+        return hlo_make_c128((double)x, 0.0);                                            \
+    }
+
+HLO_COMPLEX(c64, f32, float)
+HLO_COMPLEX(c128, f64, double)
+HLO_COMPLEX_FROM(pred, int)
+HLO_COMPLEX_FROM(s1, int8_t)
+HLO_COMPLEX_FROM(s2, int8_t)
+HLO_COMPLEX_FROM(s4, int8_t)
+HLO_COMPLEX_FROM(s8, int8_t)
+HLO_COMPLEX_FROM(s16, int16_t)
+HLO_COMPLEX_FROM(s32, int32_t)
+HLO_COMPLEX_FROM(s64, int64_t)
+HLO_COMPLEX_FROM(u1, uint8_t)
+HLO_COMPLEX_FROM(u2, uint8_t)
+HLO_COMPLEX_FROM(u4, uint8_t)
+HLO_COMPLEX_FROM(u8, uint8_t)
+HLO_COMPLEX_FROM(u16, uint16_t)
+HLO_COMPLEX_FROM(u32, uint32_t)
+HLO_COMPLEX_FROM(u64, uint64_t)
+HLO_COMPLEX_FROM(f4e2m1fn, float)
+HLO_COMPLEX_FROM(f6e2m3fn, float)
+HLO_COMPLEX_FROM(f6e3m2fn, float)
+HLO_COMPLEX_FROM(f8e3m4, float)
+HLO_COMPLEX_FROM(f8e4m3, float)
+HLO_COMPLEX_FROM(f8e4m3b11fnuz, float)
+HLO_COMPLEX_FROM(f8e4m3fn, float)
+HLO_COMPLEX_FROM(f8e4m3fnuz, float)
+HLO_COMPLEX_FROM(f8e5m2, float)
+HLO_COMPLEX_FROM(f8e5m2fnuz, float)
+HLO_COMPLEX_FROM(f8e8m0fnu, float)
+HLO_COMPLEX_FROM(f16, float)
+HLO_COMPLEX_FROM(bf16, float)
+HLO_COMPLEX_FROM(f32, float)
+HLO_COMPLEX_FROM(f64, double)
+
+/* high + low to f32, |low| at most half a last place of high: by way of the odd one of the two f64
+ * around the sum. */
+HLO_FUNCTION float hlo_f32_from_pair(double high, double low) {
+    const uint64_t word = hlo_bits_f64(high);
+    const uint64_t towards = (low > 0.0) == (high > 0.0) ? word + 1u : word - 1u;
+    const int moves = (low != 0.0) & (low - low == 0.0) & (high - high == 0.0);
+    return (float)hlo_f64_from_bits(moves && (word & 1u) == 0 ? towards : word);
+}
+
+HLO_FUNCTION float hlo_f32_from_sum(double one, double other) {
+    double low;
+    const double high = hlo_two_sum(one, other, &low);
+    return hlo_f32_from_pair(high, low);
+}
+
+/* Products of two f32 are exact in f64. */
+HLO_FUNCTION hlo_c64 hlo_multiply_c64(hlo_c64 lhs, hlo_c64 rhs) {
+    const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
+    return hlo_make_c64(hlo_f32_from_sum(a * c, -(b * d)), hlo_f32_from_sum(a * d, b * c));
+}
+
+/* a * b + c * d rounded once. If both products have a factor zero, the sign of the sum is IEEE's. */
+HLO_PROCEDURE double hlo_sum_of_products_f64(double a, double b, double c, double d) {
+    double high = 0.0, low = 0.0, result;
+    const double plain = a * b + c * d;
+    if (((a == 0.0) | (b == 0.0)) & ((c == 0.0) | (d == 0.0))) {
+        return plain;
+    }
+    hlo_dd_add_product(&high, &low, a, b);
+    hlo_dd_add_product(&high, &low, c, d);
+    if (!hlo_dot_decided_f64(high, low, hlo_abs_f64(a * b) + hlo_abs_f64(c * d), 2, &result)) {
+        hlo_accumulator_f64 sum;
+        hlo_accumulator_f64_clear(&sum);
+        hlo_accumulator_f64_add(&sum, 0.0);
+        hlo_accumulator_f64_add_product(&sum, a, b);
+        hlo_accumulator_f64_add_product(&sum, c, d);
+        result = hlo_accumulator_f64_to_f64(&sum);
+    }
+    return result;
+}
+
+HLO_PROCEDURE hlo_c128 hlo_multiply_c128(hlo_c128 lhs, hlo_c128 rhs) {
+    return hlo_make_c128(hlo_sum_of_products_f64(lhs.re, rhs.re, -lhs.im, rhs.im),
+                         hlo_sum_of_products_f64(lhs.re, rhs.im, lhs.im, rhs.re));
+}
+
+/* A quotient of two sums in two parts each, to f32. */
+HLO_FUNCTION float hlo_pair_quotient(double high, double low, double by_high, double by_low) {
+    const double first = high / by_high;
+    double error, other_error;
+    const double product = hlo_two_product(first, by_high, &error);
+    const double other = hlo_two_product(first, by_low, &other_error);
+    const double rest = (((high - product) - error) + (low - other)) - other_error;
+    return hlo_f32_from_pair(first, rest / by_high);
+}
+
+/* ((ac + bd) + (bc - ad) i) / (c^2 + d^2). */
+HLO_FUNCTION hlo_c64 hlo_divide_c64(hlo_c64 lhs, hlo_c64 rhs) {
+    const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
+    double by_low, re_low, im_low;
+    const double by = hlo_two_sum(c * c, d * d, &by_low);
+    const double re = hlo_two_sum(a * c, b * d, &re_low);
+    const double im = hlo_two_sum(b * c, -(a * d), &im_low);
+    return hlo_make_c64(hlo_pair_quotient(re, re_low, by, by_low),
+                        hlo_pair_quotient(im, im_low, by, by_low));
+}
+
+/* sqrt(re^2 + im^2) in two parts. */
+HLO_FUNCTION double hlo_root_c64(hlo_c64 x, double *low) {
+    const double a = (double)x.re, b = (double)x.im;
+    double rest, error;
+    const double high = hlo_two_sum(a * a, b * b, &rest), root = hlo_sqrt_f64(high);
+    const double square = hlo_two_product(root, root, &error);
+    *low = root == 0.0 ? 0.0 : (((high - square) - error) + rest) / (2.0 * root);
+    return root;
+}
+
+HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
+    const float re = hlo_abs_f32(x.re), im = hlo_abs_f32(x.im);
+    const float infinity = hlo_f32_from_bits(0x7f800000u);
+    double low;
+    const double root = hlo_root_c64(x, &low);
+    const float finite = hlo_f32_from_pair(root, low);
+    return (re == infinity) | (im == infinity) ? infinity : finite;
+}
+
+/* x / abs(x); a zero is kept. */
+HLO_FUNCTION hlo_c64 hlo_sign_c64(hlo_c64 x) {
+    double low;
+    const double root = hlo_root_c64(x, &low);
+    const int zero = (x.re == 0.0f) & (x.im == 0.0f);
+    const float re = hlo_pair_quotient((double)x.re, 0.0, root, low);
+    const float im = hlo_pair_quotient((double)x.im, 0.0, root, low);
+    return hlo_make_c64(zero ? x.re : re, zero ? x.im : im);
+}
+
+#endif
