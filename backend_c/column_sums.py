@@ -100,4 +100,5 @@ class ColumnSums:
             with scope.over(self._reduced) as row:
                 add(self._at(kept, row))
 
-        return decided_sum(scope, self._init, (high, size, self._rows + 8), addends)
+        sums = high, size, ix.constant(self._rows + 8)
+        return decided_sum(scope, self._init, sums, addends)

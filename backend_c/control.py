@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend_c.plan import Branch, Buffer, Repeat, Step, Value
 from hlo.errors import Unsupported
-from hlo.types import S32, ArrayShape
 from hlo.walk import Callee
 
 if TYPE_CHECKING:
@@ -44,9 +43,7 @@ def call(*operands: V, to_apply: Callee[V], is_composite: bool = False) -> V:
     return to_apply(*operands)
 
 
-def fusion(
-    *operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: str = ""
-) -> V:
+def fusion(*operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: str = "") -> V:
     return calls(*operands)
 
 
@@ -67,9 +64,7 @@ def domain(operand: V, *, domain: str) -> V:
     return operand
 
 
-def while_(
-    init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering
-) -> Value:
+def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering) -> Value:
     """The state lives in buffers of its own, which each turn overwrites."""
     state = block.fresh_copy(init)
     with block.steps_apart() as tests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +11,29 @@ from typing import Any
 
 _DOUBLE, _WORD, _PRED = "double", "uint64_t", "hlo_pred"
 _INDENT = "    "
+_NAME = re.compile(r"\b[duh]\d+\b")
 
 
-def function_text(
-    name: str, qualifier: str, arity: int, sequence: Callable[..., Value]
-) -> str:
+def function_text(name: str, qualifier: str, arity: int, sequence: Callable[..., Value]) -> str:
     """``qualifier double name(double x, …)`` with the operations of ``sequence(*values)``."""
     printer = _Printer()
     parameters = ["x", "y"][:arity]
     result = sequence(*(Value(printer, parameter, _DOUBLE) for parameter in parameters))
     head = f"{qualifier} double {name}({', '.join(f'double {p}' for p in parameters)}) {{"
-    lines = [f"{_INDENT}{line}" for line in (*printer.lines, f"return {result.text};")]
+    lines = [f"{_INDENT}{line}" for line in _needed(printer.lines, f"return {result.text};")]
     return "\n".join([head, *lines, "}", ""])
+
+
+def _needed(lines: list[str], last: str) -> list[str]:
+    """The lines that the last one depends on, and it."""
+    wanted = set(_NAME.findall(last))
+    kept = [last]
+    for line in reversed(lines):
+        _, _, name, _, expression = line.split(" ", 4)  # const type name = expression;
+        if name in wanted:
+            wanted.update(_NAME.findall(expression))
+            kept.append(line)
+    return kept[::-1]
 
 
 class _Printer:
@@ -102,7 +114,9 @@ class Value:
         return self._infix("^", other, self.kind)
 
     def __invert__(self) -> Value:
-        return self.printer.bind(self.kind, f"!{self.text}" if self.kind == _PRED else f"~{self.text}")
+        return self.printer.bind(
+            self.kind, f"!{self.text}" if self.kind == _PRED else f"~{self.text}"
+        )
 
     def __lshift__(self, other: int) -> Value:
         return self._infix("<<", other, self.kind)
@@ -114,12 +128,14 @@ class Value:
 class CMachine:
     """The operations of hlo.elementary's Machine on C variables."""
 
-    def select(self, condition: Value, on_true: Value | float, on_false: Value | float) -> Value:
+    def select(self, condition: Any, on_true: Value | float, on_false: Value | float) -> Value:
         texts = [
             value.text if isinstance(value, Value) else _number(value, _DOUBLE)
             for value in (on_true, on_false)
         ]
-        return condition.printer.bind(_DOUBLE, f"{condition.text} ? {texts[0]} : {texts[1]}")
+        text = f"{condition.text} ? {texts[0]} : {texts[1]}"
+        bound: Value = condition.printer.bind(_DOUBLE, text)
+        return bound
 
     def equal(self, lhs: Value, rhs: Value | float) -> Value:
         return lhs._infix("==", rhs, _PRED)
@@ -133,8 +149,9 @@ class CMachine:
     def bits(self, x: Value) -> Value:
         return x.printer.bind(_WORD, f"hlo_bits_f64({x.text})")
 
-    def from_bits(self, word: Value) -> Value:
-        return word.printer.bind(_DOUBLE, f"hlo_f64_from_bits({word.text})")
+    def from_bits(self, word: Any) -> Value:
+        bound: Value = word.printer.bind(_DOUBLE, f"hlo_f64_from_bits({word.text})")
+        return bound
 
 
 def _number(value: float | int, kind: str) -> str:

@@ -98,13 +98,9 @@ def _public_type(buffer: Buffer) -> str:
 
 def _parameters(plan: Plan) -> list[str]:
     names = [
-        f"const {_public_type(b)} *argument{n}"
-        for n, b in enumerate(with_sizes(plan.arguments))
+        f"const {_public_type(b)} *argument{n}" for n, b in enumerate(with_sizes(plan.arguments))
     ]
-    names += [
-        f"{_public_type(b)} *result{n}"
-        for n, b in enumerate(with_sizes(plan.results))
-    ]
+    names += [f"{_public_type(b)} *result{n}" for n, b in enumerate(with_sizes(plan.results))]
     return [*names, "unsigned char *workspace", "uint64_t seed"]
 
 

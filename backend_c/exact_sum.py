@@ -89,9 +89,10 @@ class Accumulator:
 
 # The loops over a result's addends: called with the float variables that each adds to, it calls
 # back with every addend.
-Addends = Callable[[Sequence[Variable], Callable[[Expr], None]], None]
+Addend = Callable[[Expr], None]
+Addends = Callable[[Sequence[Variable], Addend], None]
 # The same in blocks: (block, sums, add).
-BlockAddends = Callable[[Expr, Sequence[Variable], Callable[[Expr], None]], None]
+BlockAddends = Callable[[Expr, Sequence[Variable], Addend], None]
 
 
 def exact_sum(
@@ -103,7 +104,8 @@ def exact_sum(
     start = scope.bind(apply("widen", init, type=F64))
     total, magnitude = _running(scope, start)
     addends((total, magnitude), _adder(scope, total, magnitude))
-    return _decided(scope, element_type, init, (total, magnitude, count + 1), addends)
+    sums = total, magnitude, ix.constant(count + 1)
+    return _decided(scope, element_type, init, sums, addends)
 
 
 def exact_sum_in_blocks(
@@ -143,7 +145,8 @@ def exact_sum_in_blocks(
         scope.assign(magnitude, apply("add", magnitude, scope.load(magnitudes, block)))
     scope.assign(high, apply("add", high, low))
     # 8 more roundings: of the magnitudes, and of the pair into one double
-    return _decided(scope, element_type, init, (high, magnitude, length + 8), all_addends)
+    sums = high, magnitude, ix.constant(length + 8)
+    return _decided(scope, element_type, init, sums, all_addends)
 
 
 def _running(scope: Scope, start: Expr) -> tuple[Variable, Variable]:
@@ -164,15 +167,13 @@ def _decided(
     scope: Scope,
     element_type: ElementType,
     init: Expr,
-    sums: tuple[Variable, Variable, int],
+    sums: tuple[Variable, Variable, Expr],
     addends: Addends,
 ) -> Expr:
     """The total rounded once, or the sum again in an accumulator if its rounding is in doubt."""
     total, magnitude, count = sums
     result = scope.mutable(element_type, Constant(element_type, 0.0))
-    decided: Expr = apply(
-        "decided", total, magnitude, ix.constant(count), Address(result), type=PRED
-    )
+    decided: Expr = apply("decided", total, magnitude, count, Address(result), type=PRED)
     if not _starts_positive(init):
         # Adding up in lanes loses the sign of a sum of negative zeros.
         nonzero = apply("compare-NE", magnitude, Constant(F64, 0.0), type=PRED)
@@ -183,7 +184,7 @@ def _decided(
 
 
 def decided_sum(
-    scope: Scope, init: Element, sums: tuple[Variable, Variable, int], addends: Addends
+    scope: Scope, init: Element, sums: tuple[Variable, Variable, Expr], addends: Addends
 ) -> Expr:
     """The sum of ``init`` and ``addends``, given its f64 total, the sum of magnitudes, and the
     number of roundings that an addend went through on the way into the total."""
@@ -194,9 +195,7 @@ def _starts_positive(init: Expr) -> bool:
     return isinstance(init, Constant) and math.copysign(1.0, float(init.value)) > 0  # type: ignore[arg-type]
 
 
-def _accumulated(
-    scope: Scope, element_type: ElementType, init: Expr, addends: Addends
-) -> Expr:
+def _accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
     accumulator = Accumulator(scope, element_type, of_products=False)
     accumulator.add(init)
     addends((), accumulator.add)

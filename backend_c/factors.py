@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from backend_c import index as ix
 from backend_c.element import Element
 from backend_c.loop_ir import Expr
-from hlo.types import ArrayShape
 
 # A factor at (batch, row or column, k): the expression, and the conditions under which it counts
 # (a convolution's window may reach into the padding, where there is nothing to multiply).

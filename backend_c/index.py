@@ -128,7 +128,7 @@ def divide(expression: Expr, divisor: int) -> Expr:
         return expression if divisor else constant(0)
     whole, rest = _split(expression, divisor)
     low, high = bounds(rest)
-    if 0 <= low and high < divisor:
+    if low >= 0 and high < divisor:
         return whole
     if low < 0:
         return Apply("divide", (expression, constant(divisor)), INDEX)
@@ -141,7 +141,7 @@ def modulo(expression: Expr, divisor: int) -> Expr:
         return constant(0)
     _, rest = _split(expression, divisor)
     low, high = bounds(rest)
-    if 0 <= low and high < divisor:
+    if low >= 0 and high < divisor:
         return rest
     if low < 0:
         return Apply("modulo", (expression, constant(divisor)), INDEX)

@@ -13,7 +13,9 @@ from backend_c import index as ix
 from backend_c import nest
 from backend_c.element import Element, Value, Writer, bound, stored
 from backend_c.loop_ir import (
+    INDEX,
     Array,
+    Expr,
     If,
     Kernel,
     Let,
@@ -22,13 +24,12 @@ from backend_c.loop_ir import (
     Statement,
     Store,
 )
-from backend_c.loop_ir import INDEX
 from backend_c.plan import Buffer
 from backend_c.plan import Value as BufferValue
 from backend_c.scope import Scope, apply
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
-from hlo.types import ArrayShape, Shape, leaves
+from hlo.types import ArrayShape, leaves
 from hlo.walk import Op, call, column, function_name, keywords, live, op_of, walk
 
 
@@ -83,7 +84,8 @@ class KernelBuilder:
         writer = _writer(scope, outputs, targets)
         arguments = [_named(_reader(operand, arrays, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
-        if result is not None:
+        root = function_name(self._computation.root_instruction.opcode)
+        if root not in self._columns.kernels:
             self._write_map(scope, result, writer, loops)
         return Kernel(
             tuple(arrays.values()),
@@ -114,16 +116,16 @@ class KernelBuilder:
         computation: Computation,
         arguments: Sequence[Value],
         writer: Writer | None,
-    ) -> Value | None:
-        """The value of the root as readers, or None if the root was a hero and wrote itself."""
+    ) -> Value:
+        """The value of the root as readers; nothing of note if it is a hero, which writes itself."""
         needed = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}
 
-        def enter(inner: Computation) -> Callable[..., Value | None]:
+        def enter(inner: Computation) -> Callable[..., Value]:
             return lambda *values: self._expand(scope, inner, values, None)
 
-        def run(instruction: Instruction, operands: list[Value | None]) -> Value | None:
+        def run(instruction: Instruction, operands: list[Value]) -> Value:
             given = keywords(self._module, instruction, enter)
             name = function_name(instruction.opcode)
             operand_shape = shapes[instruction.operands[0]] if instruction.operands else None
@@ -136,7 +138,7 @@ class KernelBuilder:
                     )
                 given |= {"write": writer, "block": scope}
                 call(hero, instruction, operands, given, operand_shape)
-                return None
+                return ()
             op = self._columns.elemental.get(name) or op_of(
                 self._columns.plumbing, instruction, "the C backend"
             )
@@ -162,12 +164,12 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
         return tuple(_reader(element, arrays, scope) for element in value)
     if value.sizes is None:
         return stored(arrays[value], value.shape)
-    sizes: list = []
+    sizes: list[Expr] = []
     for dimension, (bound_, dynamic) in enumerate(
         zip(value.shape.dims, value.shape.dynamic, strict=True)
     ):
         load = Load(arrays[value.sizes], ix.constant(dimension))
-        size = ix.constant(bound_)
+        size: Expr = ix.constant(bound_)
         if dynamic:
             size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound_))
         sizes.append(size)

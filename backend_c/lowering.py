@@ -12,7 +12,7 @@ from backend_c.plan import Buffer, Copy, Launch, Plan, Step, Value
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.types import S32, ArrayShape, Shape, leaves
+from hlo.types import S32, ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 
 

@@ -113,22 +113,31 @@ def applied(
     if operand is INDEX and operation in _INFIX:
         symbol = _INFIX[operation]
         return f"{texts[0]} {symbol} {texts[1]}", _BINDS.get(symbol, OTHER)
-    if operand.is_float and operation in _FLOAT_INFIX:
+    if operand.is_float:
+        return _on_floats(operation, texts, operand)
+    if operand.is_integer and operation in _INTEGER_INFIX:
+        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        return (f"({_integer(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
+    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+
+
+def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
+    """Infix, an elementary function in f64, or a function of the runtime; narrow results are
+    rounded to their type."""
+    if operation in _FLOAT_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         if is_narrow(operand):
             return f"hlo_round_{operand}({text})", ATOM
         return text, _BINDS[_INFIX[operation]]
-    if operand.is_integer and operation in _INTEGER_INFIX:
-        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
-        return (f"({_integer(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
-    if operand.is_float and operation in ELEMENTARY:
+    if operation in ELEMENTARY:
         _require_sequence(operation, operand)
-    if operand.is_float and operand is not F64 and operation in ELEMENTARY:
-        return rounded_from_f64(f"hlo_{_c(operation)}({_doubles(texts)})", operand), ATOM
-    if is_narrow(operand):
-        text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
-        return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
-    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+        if operand is not F64:
+            text = f"hlo_{_c(operation)}({_doubles(texts)})"
+            return rounded_from_f64(text, operand), ATOM
+    if not is_narrow(operand):
+        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
+    return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
 
 
 def operand_binding(operation: str, position: int, operand: ElementType) -> int:
@@ -244,9 +253,7 @@ def _bitcast(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
     return f"({_integer(result)}){bits}", ATOM
 
 
-def _as_double(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
+def _as_double(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     return f"(double){texts[0]}", ATOM
 
 
@@ -275,9 +282,7 @@ def _function(name: str) -> _Render:
     return lambda texts, types, result: (f"{name}({', '.join(texts)})", ATOM)
 
 
-def _is_finite(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
+def _is_finite(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     held = "f32" if is_narrow(types[0]) else types[0]
     return f"hlo_is_finite_{held}({texts[0]})", ATOM
 
@@ -300,7 +305,11 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
     operand = types[0]
     if not operand.is_float:
         return f"hlo_negate_{operand}({texts[0]})", ATOM
-    return (f"hlo_round_{operand}(-{texts[0]})", ATOM) if is_narrow(operand) else (f"-{texts[0]}", OTHER)
+    return (
+        (f"hlo_round_{operand}(-{texts[0]})", ATOM)
+        if is_narrow(operand)
+        else (f"-{texts[0]}", OTHER)
+    )
 
 
 # Operations whose text depends on more than the first operand's type.
@@ -324,6 +333,27 @@ _SPECIAL: dict[str, _Render] = {
 
 # Elementary functions: computed in f64 by the sequences of hlo.elementary, then rounded once.
 ELEMENTARY = frozenset(
-    "acos acosh asin asinh atan2 atanh cbrt cosine cosh erf exponential exponential-minus-one log"
-    " log-plus-one logistic power rsqrt sine sinh tan tanh".split()
+    [
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "cosine",
+        "cosh",
+        "erf",
+        "exponential",
+        "exponential-minus-one",
+        "log",
+        "log-plus-one",
+        "logistic",
+        "power",
+        "rsqrt",
+        "sine",
+        "sinh",
+        "tan",
+        "tanh",
+    ]
 )

@@ -82,9 +82,7 @@ class Plan:
         return made
 
 
-def mapped(
-    steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]
-) -> tuple[Step, ...]:
+def mapped(steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]) -> tuple[Step, ...]:
     """Steps with each one replaced, those inside loops and branches first."""
     result: list[Step] = []
     for step in steps:

@@ -43,7 +43,7 @@ from backend_c.operations import (
     register_type,
     to_store,
 )
-from hlo.types import F64, PRED, ElementType
+from hlo.types import F64, ElementType
 
 _INDENT = "    "
 _WORD = re.compile(r"\b[ars]\d+\b")  # names of a kernel's arrays

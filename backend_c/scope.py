@@ -68,7 +68,9 @@ class Scope:
         """The innermost block that an expression needs."""
         own = 0
         if isinstance(expression, Variable):
-            own = len(self._blocks) - 1 if expression.mutable else self._depth.get(expression.name, 0)
+            own = (
+                len(self._blocks) - 1 if expression.mutable else self._depth.get(expression.name, 0)
+            )
         elif isinstance(expression, Address) or (
             isinstance(expression, Load) and expression.array.mutable
         ):

@@ -65,12 +65,32 @@ Attribute = Union[
 
 # Attributes whose values name computations: one name, or a tuple of names.
 COMPUTATION_ATTRIBUTES = frozenset(
-    "to_apply calls condition body true_computation false_computation branch_computations"
-    " select scatter called_computations".split()
+    [
+        "to_apply",
+        "calls",
+        "condition",
+        "body",
+        "true_computation",
+        "false_computation",
+        "branch_computations",
+        "select",
+        "scatter",
+        "called_computations",
+    ]
 )
 
 # What may follow any instruction without changing its result; kept as text.
 ANNOTATIONS = frozenset(
-    "metadata sharding frontend_attributes backend_config statistics parameter_replication"
-    " control-predecessors origin result_accuracy debug_attributes".split()
+    [
+        "metadata",
+        "sharding",
+        "frontend_attributes",
+        "backend_config",
+        "statistics",
+        "parameter_replication",
+        "control-predecessors",
+        "origin",
+        "result_accuracy",
+        "debug_attributes",
+    ]
 )

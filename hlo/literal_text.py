@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from hlo.literal import Literal
@@ -203,9 +204,7 @@ def _float(element_type: ElementType, token: str) -> Any:
         exact = Fraction(token)
     value = None if exact is None else _nearest(element_type, abs(exact))
     if value is None:
-        largest = float(_magnitudes(element_type)[-1]) if element_type.bits < 32 else float(
-            np.finfo(element_type.numpy).max  # type: ignore[arg-type]
-        )
+        largest = float(ml_dtypes.finfo(element_type.numpy).max)  # type: ignore[no-untyped-call]
         raise LiteralError(
             f"value {token[:40]} is out of range for {element_type},"
             f" namely [{-largest:g}, {largest:g}]"

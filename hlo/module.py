@@ -31,12 +31,19 @@ class Instruction(NamedTuple):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    __hash__ = None  # type: ignore[assignment]  # attributes are a mapping
+    def __hash__(self) -> int:
+        return hash(self[:4])  # attributes are a mapping
+
+
+def _number(parameter: Instruction) -> int:
+    number = parameter.attributes["parameter_number"]
+    assert isinstance(number, int)
+    return number
 
 
 @dataclass(frozen=True, slots=True)
 class Computation:
-    """A list of instructions in an order in which they can be evaluated; one of them is ``root``."""
+    """Instructions in an order in which they can be evaluated; one of them is ``root``."""
 
     name: str
     instructions: tuple[Instruction, ...]
@@ -47,7 +54,7 @@ class Computation:
     def parameters(self) -> tuple[Instruction, ...]:
         """The parameters by number."""
         found = [i for i in self.instructions if i.opcode == "parameter"]
-        return tuple(sorted(found, key=lambda i: i.attributes["parameter_number"]))  # type: ignore[arg-type, return-value]
+        return tuple(sorted(found, key=_number))
 
     @property
     def root_instruction(self) -> Instruction:

@@ -254,9 +254,7 @@ class _Parser:
         except LiteralError as error:
             self.fail(str(error), start + error.position)
 
-    def _operands(
-        self, start: int, end: int, known: Mapping[str, Instruction]
-    ) -> tuple[str, ...]:
+    def _operands(self, start: int, end: int, known: Mapping[str, Instruction]) -> tuple[str, ...]:
         names: list[str] = []
         for first, last in parts(self.text, start, end):
             text = _COMMENT.sub("", self.text[first:last]).strip()

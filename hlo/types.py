@@ -153,7 +153,9 @@ class ArrayShape:
     layout: Layout | None = None
 
     def __str__(self) -> str:
-        return str(self.element_type) + self.dims_text + ("" if not self.layout else str(self.layout))
+        return (
+            str(self.element_type) + self.dims_text + ("" if not self.layout else str(self.layout))
+        )
 
     @property
     def dims_text(self) -> str:
@@ -203,7 +205,9 @@ class TupleShape:
 Shape = ArrayShape | TupleShape
 
 
-def bounded(element_type: ElementType, dims: tuple[int, ...], dynamic: tuple[bool, ...]) -> ArrayShape:
+def bounded(
+    element_type: ElementType, dims: tuple[int, ...], dynamic: tuple[bool, ...]
+) -> ArrayShape:
     """An array shape without a layout; ``dynamic`` without a true entry means static."""
     return ArrayShape(element_type, dims, dynamic if any(dynamic) else ())
 
@@ -212,7 +216,9 @@ def without_layout(shape: Shape) -> Shape:
     """The shape as values see it."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(without_layout, shape.elements)))
-    return shape if shape.layout is None else ArrayShape(shape.element_type, shape.dims, shape.dynamic)
+    return (
+        shape if shape.layout is None else ArrayShape(shape.element_type, shape.dims, shape.dynamic)
+    )
 
 
 def compatible(one: Shape, other: Shape) -> bool:

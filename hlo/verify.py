@@ -76,7 +76,9 @@ class _Checker:
         if name not in self._computations:
             raise self._error(instruction, "calls", f"there is no computation {name!r}")
         if name not in self._depths:
-            message = f"computation {name!r} must be defined before it is called, and never by itself"
+            message = (
+                f"computation {name!r} must be defined before it is called, and never by itself"
+            )
             raise self._error(instruction, "calls", message)
         if self._depths[name] >= _MAXIMUM_DEPTH:
             raise self._error(instruction, "calls", f"calls nest deeper than {_MAXIMUM_DEPTH}")
@@ -153,5 +155,3 @@ def _layouts(shape: Shape) -> None:
             order = leaf.layout.minor_to_major
             if sorted(order) != list(range(leaf.rank)):
                 raise Violation("layout", f"{leaf}: the layout does not permute the dimensions")
-
-

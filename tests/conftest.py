@@ -26,7 +26,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         assert path.exists(), f"{path} is missing: run pytest --update-golden and read the diff"
-        assert text == path.read_text(), f"{path} differs: run pytest --update-golden, read the diff"
+        assert text == path.read_text(), (
+            f"{path} differs: run pytest --update-golden, read the diff"
+        )
 
     return check
 

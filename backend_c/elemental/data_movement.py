@@ -6,10 +6,7 @@ replaced by a select, so that every loop can be vectorised.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
-from operator import itemgetter
 
 import numpy as np
 
@@ -19,7 +16,7 @@ from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
-from hlo.types import PRED, S32, ArrayShape, ElementType, Shape
+from hlo.types import PRED, S32, ArrayShape
 
 __all__ = [
     "bitcast_convert",
@@ -58,9 +55,9 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Element:
 def broadcast(operand: Element, *, dimensions: tuple[int, ...], shape: ArrayShape) -> Element:
     sizes: tuple[Expr, ...] = ()
     if operand.sizes:
-        whole = [ix.constant(dim) for dim in shape.dims]
+        whole: list[Expr] = [ix.constant(dim) for dim in shape.dims]
         for source, target in enumerate(dimensions):
-            whole[target] = operand.sizes[source]  # type: ignore[call-overload]
+            whole[target] = operand.sizes[source]
         sizes = tuple(whole)
     return Element(_plain(shape), lambda *index: operand.at(*(index[d] for d in dimensions)), sizes)
 
@@ -79,9 +76,7 @@ def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1
     return Element(_plain(shape), at, (), array)
 
 
-def _reshaped(
-    index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]
-) -> tuple[Expr, ...]:
+def _reshaped(index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]) -> tuple[Expr, ...]:
     """An index of a shape as the index of another with as many elements.
 
     Dimensions are matched in the smallest groups of equal size, so that few need divisions.
@@ -260,9 +255,7 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
     if not any(part.sizes for part in parts):
         return Element(ArrayShape(first.element_type, dims), at)
     dynamic = tuple(any(p.shape.dynamic[d] for p in parts if p.sizes) for d in range(first.rank))
-    sizes = tuple(
-        starts[-1] if d == dimension else _any_size(parts, d) for d in range(first.rank)
-    )
+    sizes = tuple(starts[-1] if d == dimension else _any_size(parts, d) for d in range(first.rank))
     return Element(ArrayShape(first.element_type, dims, dynamic), at, sizes)
 
 
@@ -305,9 +298,7 @@ def get_dimension_size(operand: Element, *, dimensions: tuple[int, ...]) -> Elem
     return Element(ArrayShape(S32), lambda: size)
 
 
-def set_dimension_size(
-    operand: Element, size: Element, *, dimensions: tuple[int, ...]
-) -> Element:
+def set_dimension_size(operand: Element, size: Element, *, dimensions: tuple[int, ...]) -> Element:
     (dimension,) = dimensions
     extent = operand.shape.dims[dimension]
     given = ix.clamp(0, apply("convert", size.at(), type=INDEX), extent)

@@ -13,15 +13,56 @@ from backend_c.loop_ir import Constant, Expr
 from backend_c.scope import apply
 from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
 
-_UNARY = (
-    "abs acos acosh asin asinh atanh cbrt ceil count-leading-zeros cosine cosh erf exponential"
-    " exponential-minus-one floor log log-plus-one logistic negate not popcnt round-nearest-afz"
-    " round-nearest-even rsqrt sign sine sinh sqrt tan tanh"
-).split()
-_BINARY = (
-    "add and atan2 divide maximum minimum mulhi multiply or power remainder shift-left"
-    " shift-right-arithmetic shift-right-logical subtract xor"
-).split()
+_UNARY = [
+    "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "count-leading-zeros",
+    "cosine",
+    "cosh",
+    "erf",
+    "exponential",
+    "exponential-minus-one",
+    "floor",
+    "log",
+    "log-plus-one",
+    "logistic",
+    "negate",
+    "not",
+    "popcnt",
+    "round-nearest-afz",
+    "round-nearest-even",
+    "rsqrt",
+    "sign",
+    "sine",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+_BINARY = [
+    "add",
+    "and",
+    "atan2",
+    "divide",
+    "maximum",
+    "minimum",
+    "mulhi",
+    "multiply",
+    "or",
+    "power",
+    "remainder",
+    "shift-left",
+    "shift-right-arithmetic",
+    "shift-right-logical",
+    "subtract",
+    "xor",
+]
 
 __all__ = [
     "abs_",

@@ -31,9 +31,7 @@ def dynamic_slice(
     return Element(shape, lambda *index: operand.at(*map(ix.add, firsts, index)))
 
 
-def dynamic_update_slice(
-    operand: Element, update: Element, *start_indices: Element
-) -> Element:
+def dynamic_update_slice(operand: Element, update: Element, *start_indices: Element) -> Element:
     dims, sizes = operand.shape.dims, update.shape.dims
     if 0 in sizes:
         return operand

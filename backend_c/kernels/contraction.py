@@ -50,7 +50,7 @@ def convolution(
     *,
     shape: ArrayShape,
     dim_labels: ConvolutionDimensions,
-    window: Window = Window(),
+    window: Window = Window(),  # noqa: B008  # frozen
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     operand_precision: tuple[str, ...] = (),
@@ -255,14 +255,14 @@ class _Tiled:
         batch, work = self.factors.batch, ROWS * _BLOCK * self.factors.k
         if batch * blocks >= 8 or blocks >= self.column_tiles:
             cost = work * self.column_tiles * COLUMNS
-            with nest.outer(self.scope, (batch, blocks), cost) as (b, row_block):
-                with self.scope.loop(self.column_tiles) as column_tile:
-                    self._tiles(b, row_block, column_tile)
+            threads = nest.outer(self.scope, (batch, blocks), cost)
+            with threads as (b, row_block), self.scope.loop(self.column_tiles) as column_tile:
+                self._tiles(b, row_block, column_tile)
         else:
             cost = work * blocks * COLUMNS
-            with nest.outer(self.scope, (batch, self.column_tiles), cost) as (b, column_tile):
-                with self.scope.loop(blocks) as row_block:
-                    self._tiles(b, row_block, column_tile)
+            threads = nest.outer(self.scope, (batch, self.column_tiles), cost)
+            with threads as (b, column_tile), self.scope.loop(blocks) as row_block:
+                self._tiles(b, row_block, column_tile)
 
     def _tiles(self, b: Expr, row_block: Expr, column_tile: Expr) -> None:
         first = ix.multiply(row_block, _BLOCK)

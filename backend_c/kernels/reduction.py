@@ -80,9 +80,7 @@ class _Reduction:
     def in_order(self, dims: tuple[int, ...], write: Writer) -> None:
         """Row-major order, the init first: what the language says for any computation."""
         with nest.outer(self.scope, dims, self.trip) as kept:
-            state = [
-                self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits
-            ]
+            state = [self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits]
             with self.scope.over(self.extents) as reduced:
                 index = self.index(kept, reduced)
                 elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
@@ -90,9 +88,7 @@ class _Reduction:
             write(kept, tuple(state))
 
     def _step(self, state: Sequence[Variable], elements: Sequence[Expr]) -> None:
-        arguments = [
-            scalar(ArrayShape(value.type), value) for value in (*state, *elements)
-        ]
+        arguments = [scalar(ArrayShape(value.type), value) for value in (*state, *elements)]
         result = self.to_apply(*arguments)
         parts = result if isinstance(result, tuple) else (result,)
         values = [self.scope.bind(part.at()) for part in parts]
@@ -135,9 +131,7 @@ class _Reduction:
             with self.scope.over(self.extents, sums, outermost) as reduced:
                 add(operand.at(*self.index(kept, reduced)))
 
-        return exact_sum(
-            self.scope, operand.shape.element_type, init.at(), self.trip, addends
-        )
+        return exact_sum(self.scope, operand.shape.element_type, init.at(), self.trip, addends)
 
     def _exact_blocks(self, dims: tuple[int, ...], write: Writer, kind: str) -> None:
         """Long sums in blocks of the innermost reduced elements."""
@@ -149,9 +143,7 @@ class _Reduction:
 
         with nest.outer(scope, dims, self.trip) as kept:
 
-            def addends(
-                block: Expr, sums: Sequence[Variable], add: Callable[[Expr], None]
-            ) -> None:
+            def addends(block: Expr, sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
                 row, part = ix.delinearize(block, (outer, per_row))
                 above = [scope.bind(i) for i in ix.delinearize(row, extents[:-1])]
                 start = scope.bind(ix.multiply(part, length))

@@ -5,6 +5,7 @@
 #include "hlo_complex.h"
 #include "hlo_exact_sum.h"
 #include "hlo_float.h"
+#include "hlo_group.h"
 #include "hlo_integer.h"
 #include "hlo_tile.h"
 #include "hlo_types.h"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 from hlo.elementary.double_double import (
     Pair,
@@ -25,6 +26,7 @@ from hlo.elementary.machine import ROUND, Machine, V, horner, power_of_two, with
 
 LN2_MIDDLE = 5.49792301870721e-14  # 42 bits again: k * LN2_MIDDLE is exact too
 LN2_LOW = 1.1612227229362532e-26
+LN2: Pair[Any] = Pair(0.6931471805599453, 2.3190468138462996e-17)
 
 # (e**r - 1) / r by Taylor: for |r| <= 0.347 what is left out is below 2**-108, and the terms that
 # are evaluated in one float64 below 2**-53

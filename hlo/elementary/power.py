@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from hlo.elementary.double_double import (
     Pair,
+    add,
     add_value,
     fast_two_sum,
+    multiply,
     multiply_value,
     rounded_sum,
+    select,
     to_odd,
+    two_product,
 )
-from hlo.elementary.exponential_f64 import clamped, reduced, times_power_of_two
+from hlo.elementary.exponential_f64 import LN2, clamped, reduced, times_power_of_two
 from hlo.elementary.logarithm import INFINITY, NAN
-from hlo.elementary.logarithm_f64 import log_pair
-from hlo.elementary.machine import (
-    ROUND,
-    Condition,
-    Machine,
-    V,
-    power_of_two,
-    with_sign_of,
-)
+from hlo.elementary.logarithm_f64 import log_near_one, normalised
+from hlo.elementary.machine import ROUND, Condition, Machine, V, power_of_two, with_sign_of
 
 # Of the 2**64 pairs of f32, none but the exact cases is expected nearer to a middle of two f32.
 _EXACT = 2.0**-91
@@ -53,37 +50,55 @@ def _special(x: V, y: V, result: V, machine: Machine[V]) -> V:
     return machine.select(machine.equal(y, 0.0) | machine.equal(x, 1.0), 1.0, result)
 
 
-def _exponent(x: V, y: V, limit: float, machine: Machine[V]) -> Pair[V]:
-    """y log(|x|) within +-limit, which gives 0 or infinity."""
+def _parts(x: V, y: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
+    """n + ROUND and r with |x|**y = 2**n e**r, |n| <= 2200, |r| <= 1500; x = 1 for 0 and infinity.
+
+    With x = 2**k m: k y = n + fraction exactly, so r = fraction ln(2) + y log(m) is relatively
+    precise if k y is an integer. Limited to what gives 0 or infinity anyway.
+    """
     size = machine.absolute(x)
     ordinary = (size > 0.0) & (size < INFINITY)
-    logarithm = log_pair(machine.select(ordinary, size, 1.0), machine)
-    product = multiply_value(logarithm, clamped(y, -(2.0**80), 2.0**80, machine))
-    outside = machine.absolute(product.high) > limit
-    return Pair(
-        clamped(product.high, -limit, limit, machine),
-        machine.select(outside, 0.0, product.low),
-    )
+    k, m, _ = normalised(machine.select(ordinary, size, 1.0), machine)
+    beyond_one = m - 1.0
+    zero = beyond_one * 0.0
+    y = clamped(y, -(2.0**80), 2.0**80, machine)
+    product = two_product(k, y)
+    extreme = machine.absolute(product.high) > 2200.0
+    biased = clamped(product.high, -2200.0, 2200.0, machine) + ROUND
+    fraction = fast_two_sum(product.high - (biased - ROUND), product.low)
+    logarithm = log_near_one(Pair(beyond_one, zero), machine)
+    r = add(multiply(fraction, LN2), multiply_value(logarithm, y))
+    r = select(extreme, Pair(zero, zero), r, machine)
+    outside = machine.absolute(r.high) > 1500.0
+    low = machine.select(outside, 0.0, r.low)
+    return biased, Pair(clamped(r.high, -1500.0, 1500.0, machine), low)
 
 
 def power(x: V, y: V, machine: Machine[V]) -> V:
     """x**y for f32 and narrower types: rounded to odd, unless it counts as exact."""
-    fraction, biased = reduced(_exponent(x, y, 130.0, machine))
+    biased, r = _parts(x, y, machine)
+    fraction, biased_too = reduced(r)
     value = add_value(fraction, 1.0)
     exact = machine.absolute(value.low) < machine.absolute(value.high) * _EXACT
     result = machine.select(exact, value.high, to_odd(value, machine))
-    return _special(x, y, result * power_of_two(biased, machine), machine)
+    k = clamped((biased - ROUND) + (biased_too - ROUND), -200.0, 200.0, machine)
+    return _special(x, y, result * power_of_two(k + ROUND, machine), machine)
 
 
 def power_f64(x: V, y: V, machine: Machine[V]) -> V:
     """x**y for f64. Next to 1 only few powers of few bits are exact, and no middle is hit."""
-    exponent = _exponent(x, y, 750.0, machine)
-    fraction, biased = reduced(exponent)
-    near_one = rounded_sum(x * 0.0 + 1.0, fraction, machine)
+    biased, r = _parts(x, y, machine)
+    fraction, biased_too = reduced(r)
+    k = clamped((biased - ROUND) + (biased_too - ROUND), -1100.0, 1100.0, machine)
     value = _without_doubt(add_value(fraction, 1.0), machine)
-    far = times_power_of_two(value, biased - ROUND, machine)
-    small = machine.absolute(exponent.high) < 2.0**-28
-    return _special(x, y, machine.select(small, near_one, far), machine)
+    near_one = rounded_sum(x * 0.0 + 1.0, fraction, machine)
+    small = (machine.absolute(r.high) < 2.0**-28) & (k > -1000.0)
+    zero = near_one * 0.0
+    value = select(small, Pair(near_one, zero), value, machine)
+    result = times_power_of_two(value, k, machine)
+    for exponent, simple in ((2.0, x * x), (-1.0, 1.0 / x), (0.5, machine.sqrt(x))):
+        result = machine.select(machine.equal(y, exponent), machine.absolute(simple), result)
+    return _special(x, y, result, machine)
 
 
 def _without_doubt(value: Pair[V], machine: Machine[V]) -> Pair[V]:

@@ -28,12 +28,16 @@ def dot(
     same sizes. Result dimensions: batch, lhs free, rhs free, of the declared type."""
     left, right = arrays("C1", (lhs, rhs))
     distinct_dimensions("C2", (*lhs_batch_dims, *lhs_contracting_dims), left.rank, "lhs dimensions")
-    distinct_dimensions("C2", (*rhs_batch_dims, *rhs_contracting_dims), right.rank, "rhs dimensions")
+    distinct_dimensions(
+        "C2", (*rhs_batch_dims, *rhs_contracting_dims), right.rank, "rhs dimensions"
+    )
     for what, ours, theirs in (
         ("batch", lhs_batch_dims, rhs_batch_dims),
         ("contracting", lhs_contracting_dims, rhs_contracting_dims),
     ):
-        require("C3", len(ours) == len(theirs), f"{len(ours)} lhs and {len(theirs)} rhs {what} dims")
+        require(
+            "C3", len(ours) == len(theirs), f"{len(ours)} lhs and {len(theirs)} rhs {what} dims"
+        )
         for one, other in zip(ours, theirs, strict=True):
             same = left.dims[one] == right.dims[other]
             message = f"{what} dimension {one} of {left} and {other} of {right} differ in size"
@@ -130,9 +134,10 @@ def _groups(
 
 def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
     """How many places a window has along a dimension."""
-    positive = min(
-        dimension.stride, dimension.base_dilation, dimension.window_dilation
-    ) > 0 and dimension.size >= 0
+    positive = (
+        min(dimension.stride, dimension.base_dilation, dimension.window_dilation) > 0
+        and dimension.size >= 0
+    )
     require(label, positive, f"{dimension}: strides and dilations must be positive")
     base = (extent - 1) * dimension.base_dilation + 1 if extent else 0
     padded = base + dimension.padding_low + dimension.padding_high

@@ -55,9 +55,7 @@ def broadcast(
     return _plain(result)
 
 
-def reshape(
-    operand: ArrayShape, *, shape: ArrayShape, inferred_dimension: int = -1
-) -> ArrayShape:
+def reshape(operand: ArrayShape, *, shape: ArrayShape, inferred_dimension: int = -1) -> ArrayShape:
     """C1: the same number of elements (of bounds); C2: of the same type."""
     source, result = array("C1", operand), array("C1", shape, "result")
     same = source.elements == result.elements

@@ -157,9 +157,7 @@ def convert(operand: ArrayShape, *, shape: ArrayShape) -> ArrayShape:
     return _plain(source, target.element_type)
 
 
-def stochastic_convert(
-    operand: ArrayShape, random: ArrayShape, *, shape: ArrayShape
-) -> ArrayShape:
+def stochastic_convert(operand: ArrayShape, random: ArrayShape, *, shape: ArrayShape) -> ArrayShape:
     """C1: same dims; C2: a float, and unsigned random bits of its width; C3: to an integer."""
     shapes = arrays("C1", (operand, random, shape))
     dynamic = same_dims("C1", shapes[:2])
@@ -171,9 +169,7 @@ def stochastic_convert(
     return bounded(shape.element_type, operand.dims, dynamic)
 
 
-def reduce_precision(
-    operand: ArrayShape, *, exponent_bits: int, mantissa_bits: int
-) -> ArrayShape:
+def reduce_precision(operand: ArrayShape, *, exponent_bits: int, mantissa_bits: int) -> ArrayShape:
     """C1: an array of floats; C2: 1 <= exponent_bits; C3: 0 <= mantissa_bits."""
     shape = array("C1", operand)
     of_types("C1", shape, _floating, _WANTED[_floating])
@@ -182,9 +178,7 @@ def reduce_precision(
     return _plain(shape)
 
 
-def compare(
-    lhs: ArrayShape, rhs: ArrayShape, *, direction: str, type: str = ""
-) -> ArrayShape:
+def compare(lhs: ArrayShape, rhs: ArrayShape, *, direction: str, type: str = "") -> ArrayShape:
     """C1: arrays of the same type and dims; C2: a known direction; C3: a type that fits; C4: no
     order on complex numbers."""
     shapes = arrays("C1", (lhs, rhs))

@@ -97,7 +97,9 @@ def gather(
         limit = min(extent, 1) if d in apart else extent
         require("C3", 0 <= size <= limit, f"slice size {size} of dimension {d} of {source}")
     kept = [d for d in range(source.rank) if d not in apart]
-    require("C4", len(kept) == len(offset_dims), f"{len(offset_dims)} offset_dims, {len(kept)} kept")
+    require(
+        "C4", len(kept) == len(offset_dims), f"{len(offset_dims)} offset_dims, {len(kept)} kept"
+    )
     rank = len(kept) + len(batch)
     distinct_dimensions("C4", offset_dims, rank, "offset_dims")
     _batching(source, indices, operand_batching_dims, start_indices_batching_dims)

@@ -1,7 +1,7 @@
 """Reductions: shapes from shapes, and what their computations must take and give.
 
-Sources: ``InferReduceShape``, ``InferReduceWindowShape`` and ``InferSelectAndScatterShape`` of XLA's
-``shape_inference.cc``.
+Sources: ``InferReduceShape``, ``InferReduceWindowShape`` and ``InferSelectAndScatterShape`` of
+XLA's ``shape_inference.cc``.
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def _accumulating(label: str, to_apply: Callee[Shape], inits: Sequence[ArrayShap
     called_on(label, to_apply, (*elements, *elements), elements)
 
 
-def reduce(
-    *operands: ArrayShape, dimensions: tuple[int, ...], to_apply: Callee[Shape]
-) -> Shape:
+def reduce(*operands: ArrayShape, dimensions: tuple[int, ...], to_apply: Callee[Shape]) -> Shape:
     """C1: N inputs of the same dims, N scalar inits; C2: distinct dimensions; C3: to_apply takes 2N
     scalars and gives N."""
     inputs, inits = _halves(operands)

@@ -59,7 +59,9 @@ def test_embedded_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_a_wrong_bit_is_found(tmp_path: Path) -> None:
-    module = hlo.parse("HloModule m\nENTRY e { x = f32[3] parameter(0)\n ROOT y = f32[3] add(x, x) }")
+    module = hlo.parse(
+        "HloModule m\nENTRY e { x = f32[3] parameter(0)\n ROOT y = f32[3] add(x, x) }"
+    )
     (x,) = from_seed(module, 0)
     wrong = np.nextafter(interp.evaluate(module, x), np.float32(9))
     write(backend_c.emit(module, "embedded", recorded=((x,), wrong)), tmp_path)

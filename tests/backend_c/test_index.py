@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backend_c import index as ix
 from backend_c.loop_ir import INDEX, Apply, Constant, Expr, Variable
 
-I, J = Variable(INDEX, "i", 0, 63), Variable(INDEX, "j", 0, 7)
+ROW, COLUMN = Variable(INDEX, "i", 0, 63), Variable(INDEX, "j", 0, 7)
 
 
 def value(expression: Expr, at: dict[str, int]) -> int:
@@ -31,10 +31,10 @@ def value(expression: Expr, at: dict[str, int]) -> int:
 
 
 def test_a_reshaped_index_needs_no_division() -> None:
-    offset = ix.add(ix.multiply(I, 8), J)
-    assert ix.divide(offset, 8) == I
-    assert ix.modulo(offset, 8) == J
-    assert ix.divide(ix.add(offset, 3), 8) != I  # j + 3 may carry
+    offset = ix.add(ix.multiply(ROW, 8), COLUMN)
+    assert ix.divide(offset, 8) == ROW
+    assert ix.modulo(offset, 8) == COLUMN
+    assert ix.divide(ix.add(offset, 3), 8) != ROW  # j + 3 may carry
 
 
 def test_a_quotient_and_its_remainder_meet_again() -> None:
@@ -63,12 +63,12 @@ def test_delinearize_is_the_index(dims: list[int], data: st.DataObject) -> None:
 @st.composite
 def expressions(draw: st.DrawFn) -> tuple[Expr, dict[str, int]]:
     """A non-negative expression of the constructors, and a place to evaluate it at."""
-    expression: Expr = draw(st.sampled_from([I, J, ix.constant(draw(st.integers(0, 9)))]))
+    expression: Expr = draw(st.sampled_from([ROW, COLUMN, ix.constant(draw(st.integers(0, 9)))]))
     for _ in range(draw(st.integers(0, 6))):
         step = draw(st.sampled_from(["add", "multiply", "divide", "modulo", "clamp", "shift"]))
         number = draw(st.integers(1, 12))
         if step == "add":
-            expression = ix.add(expression, draw(st.sampled_from([I, J])), number)
+            expression = ix.add(expression, draw(st.sampled_from([ROW, COLUMN])), number)
         elif step == "shift":
             low, _ = ix.bounds(expression)
             expression = ix.add(expression, -min(max(low, 0), number))
