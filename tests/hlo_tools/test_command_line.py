@@ -160,3 +160,16 @@ def test_seeds_are_numbers(add: Path, words: list[str], capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as caught:
         main(["run", str(add), *words])
     assert caught.value.code == 2 and "is not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["openmp", "cuda", "embedded"])
+def test_emit_writes_the_files_it_names(
+    add: Path, target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["emit", str(add), "--target", target, "-o", str(add.parent / target)]) == 0
+    named = sorted(Path(line) for line in capsys.readouterr().out.splitlines())
+    assert named and named == sorted((add.parent / target).iterdir())
+
+
+def test_emit_into_a_file(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert str(add) in message(capsys, "emit", add, "-o", add)
