@@ -117,7 +117,7 @@ class KernelBuilder:
         arguments: Sequence[Value],
         writer: Writer | None,
     ) -> Value:
-        """The value of the root as readers; nothing of note if it is a hero, which writes itself."""
+        """The value of the root as readers; nothing if it is a hero, which writes itself."""
         needed = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}

@@ -5,7 +5,6 @@ Sources: XLA's operation semantics; ``shape_inference.cc``; ``hlo_verifier.cc``.
 
 from __future__ import annotations
 
-
 from hlo.literal import Literal
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
 from hlo.types import PRED, S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible

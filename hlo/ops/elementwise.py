@@ -55,7 +55,7 @@ def _signed(element_type: ElementType) -> bool:
     return element_type.kind != "unsigned" and element_type is not PRED
 
 
-_WANTED = {
+_WANTED: dict[Types, str] = {
     _any: "an array",
     _number: "a number",
     _integer: "an integer",
