@@ -1,0 +1,19 @@
+"""A module as text through both: the interpreter's bits are those of the generated C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import backend_c
+import hlo
+import interp
+from hlo_tools.verdict import differences
+
+
+def assert_same_bits(text: str, *arrays: Any, seed: int = 0) -> None:
+    """At one thread and at two."""
+    module = hlo.parse(text)
+    expected = interp.evaluate(module, *arrays, seed=seed)
+    for threads in (1, 2):
+        executable = backend_c.compile(module, numerics="exact", threads=threads)
+        assert not differences(expected, executable(*arrays, seed=seed))
