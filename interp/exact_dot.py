@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import F64, ElementType
-from interp.accumulator import Accumulator
+from interp.accumulator import Accumulator, two_sum
 from interp.exact_sum import component_type, decided
 from interp.rounding import rounded_fraction
 from interp.sliced_dot import dot_sliced, two_product
@@ -31,10 +31,12 @@ _OUTPUTS = 1 << 24  # results at a time, in float64
 _SLICED_OUTPUTS = 1 << 21  # the same for step 2, which keeps a dozen arrays of them
 _CHECKED = 1 << 17  # results that are rounded and compared at a time, in the second level cache
 _GATHERED = 1 << 21  # products at a time in step 3
+_GATHERED_DEPTH = 1 << 12  # of one result
 _SAFE = 2.0**400  # products of numbers of this magnitude, and their errors, are float64
-# Nanoseconds of a product in step 3, one in the multiplications of step 2, a result in step 2;
-# measured for 1024x768x3072 on two cores.
-_COST_GATHERED, _COST_SLICED, _COST_RESULT = 15.0, 0.3, 200.0
+_DEPTH = 1 << 10  # products that are added in float64 alone
+# Nanoseconds of a product in step 3; of one in the multiplications of step 2, of a result there,
+# and of cutting an element of an operand; measured for 1024x768x3072 on two cores.
+_COST_GATHERED, _COST_SLICED, _COST_RESULT, _COST_CUT = 15.0, 0.3, 200.0, 60.0
 _COST_WORTH_A_LOOK = 1e6
 
 
@@ -54,6 +56,7 @@ def dot_exact(
         return result
     bounded = _has_exact_products(lhs, rhs) and element_type is not F64
     limit = _OUTPUTS if bounded else _SLICED_OUTPUTS
+    limit = limit // 4 if lhs.shape[2] > _DEPTH else limit
     for batch, rows in pieces(lhs.shape, rhs.shape[2], limit):
         left, right = lhs[batch, rows].astype(np.float64), rhs[batch].astype(np.float64)
         shown = None if present is None else present[batch, rows]
@@ -127,9 +130,9 @@ class _Product:
 
     def _by_bound(self) -> Array:
         """Step 1; returns the places (n, 3) that it does not decide."""
-        total = self._lhs @ self._rhs
+        total = self._total()
         total += 0.0  # a sum of -0 only is +0: it starts at +0
-        factor = (self._lhs.shape[2] + 6) * _UNIT
+        factor = (min(self._lhs.shape[2], _DEPTH) + 8) * _UNIT
         rows = np.sqrt(np.einsum("bmk,bmk->bm", self._lhs, self._lhs))[:, :, None] * factor
         columns = np.sqrt(np.einsum("bkn,bkn->bn", self._rhs, self._rhs))[:, None, :]
         undecided = []
@@ -142,6 +145,20 @@ class _Product:
                 undecided.append(places)
         return np.concatenate(undecided) if undecided else np.empty((0, 3), np.int64)
 
+    def _total(self) -> Array:
+        """The product in float64; long sums in blocks that are added in pairs of float64, so that
+        the error is that of a sum of _DEPTH addends."""
+        depth = self._lhs.shape[2]
+        total: Array = self._lhs[:, :, :_DEPTH] @ self._rhs[:, :_DEPTH]
+        if depth <= _DEPTH:
+            return total
+        low = np.zeros_like(total)
+        for first in range(_DEPTH, depth, _DEPTH):
+            block = slice(first, first + _DEPTH)
+            total, error = two_sum(total, self._lhs[:, :, block] @ self._rhs[:, block])
+            low += error
+        return total + low
+
     def _dense_by_slices(self, undecided: Array) -> Array:
         """Step 2 for the matrices where that is cheaper than step 3; returns what it leaves."""
         batch, _, columns = self.result.shape
@@ -152,6 +169,7 @@ class _Product:
             places = undecided[undecided[:, 0] == b]
             rows, across = np.unique(places[:, 1]), np.unique(places[:, 2])
             cost = len(rows) * len(across) * (depth * _COST_SLICED + _COST_RESULT)
+            cost += (len(rows) + len(across)) * depth * _COST_CUT
             if costs[b] > cost:
                 left.append(self._grid_by_slices(b, rows, across, places))
             else:
@@ -172,19 +190,20 @@ class _Product:
 
     def _by_accumulation(self, undecided: Array, exact_products: bool) -> None:
         """Step 3."""
-        depth = self._lhs.shape[2]
-        step = max(1, _GATHERED // depth)
-        columns = self._rhs.transpose(0, 2, 1)
-        if len(undecided) * 4 > columns.shape[0] * columns.shape[1]:
-            columns = np.ascontiguousarray(columns)
+        batch, height, depth = self._lhs.shape
+        rows = self._lhs.reshape(batch * height, depth)
+        columns = self._rhs.transpose(1, 0, 2).reshape(depth, -1)
+        length = min(depth, _GATHERED_DEPTH)
+        step = max(1, _GATHERED // length)
         for first in range(0, len(undecided), step):
             b, i, j = undecided[first : first + step].T
+            row, column = b * height + i, b * self._rhs.shape[2] + j
             sums = Accumulator(b.shape, 2 * depth)
             is_safe = True
-            for left in range(0, depth, _GATHERED):
-                part = slice(left, left + _GATHERED)
-                one, other = self._lhs[b, i, part], columns[b, j, part]
-                is_safe = is_safe and (exact_products or _is_safe(one) and _is_safe(other))
+            for left in range(0, depth, length):
+                part = slice(left, left + length)
+                one, other = rows[row, part], _columns(columns, column, part)
+                is_safe = is_safe and (exact_products or (_is_safe(one) and _is_safe(other)))
                 if exact_products:
                     sums.add(one * other, _row_sums)
                 elif is_safe:
@@ -200,6 +219,13 @@ class _Product:
         pairs = zip(self._lhs[b, i].tolist(), self._rhs[b, :, j].tolist())
         total = sum((Fraction(x) * Fraction(y) for x, y in pairs), Fraction(0))
         return np.asarray(rounded_fraction(total, self._type))
+
+
+def _columns(matrix: Array, chosen: Array, part: slice) -> Array:
+    """matrix[part, chosen] transposed, read in the order that it has in memory."""
+    if matrix.strides[0] < matrix.strides[1]:
+        return np.asarray(matrix.T[chosen, part])
+    return matrix[part].take(chosen, axis=1).T
 
 
 def _row_sums(values: Array) -> Array:

@@ -20,6 +20,7 @@ from interp.rounding import rounded_sum
 Array = np.ndarray[Any, Any]
 
 _SLICES = 5
+_ELEMENTS = 1 << 22  # of an operand at a time: its slices take six times the memory
 _SPLIT = 2.0**27 + 1
 
 
@@ -68,7 +69,16 @@ def _sliced(matrix: Array, width: int) -> _Sliced:
 
 def dot_sliced(lhs: Array, rhs: Array, element_type: ElementType) -> tuple[Array, Array]:
     """Finite lhs[b, m, k] times rhs[b, k, n] rounded once, and where that is proved right."""
-    depth = lhs.shape[2]
+    _, rows, depth = lhs.shape
+    columns = rhs.shape[2]
+    if rhs.size > _ELEMENTS and columns > 1:
+        half = columns // 2
+        parts = [dot_sliced(lhs, x, element_type) for x in (rhs[:, :, :half], rhs[:, :, half:])]
+        return _joined(parts, axis=2)
+    if lhs.size > _ELEMENTS and rows > 1:
+        half = rows // 2
+        parts = [dot_sliced(x, rhs, element_type) for x in (lhs[:, :half], lhs[:, half:])]
+        return _joined(parts, axis=1)
     width = (52 - (depth * _SLICES).bit_length()) // 2
     left, right = _sliced(lhs, width), _sliced(rhs.transpose(0, 2, 1), width)
     zero = np.zeros((*lhs.shape[:2], rhs.shape[2]))
@@ -91,6 +101,11 @@ def dot_sliced(lhs: Array, rhs: Array, element_type: ElementType) -> tuple[Array
     if element_type is F64:  # scaling to a subnormal would round twice
         certain &= (np.abs(most) >= np.finfo(np.float64).tiny) | (high == 0) & is_all
     return most, certain
+
+
+def _joined(parts: list[tuple[Array, Array]], axis: int) -> tuple[Array, Array]:
+    results, certain = zip(*parts)
+    return np.concatenate(results, axis=axis), np.concatenate(certain, axis=axis)
 
 
 def _scaled(high: Array, low: Array, exponents: Array, element_type: ElementType) -> Array:

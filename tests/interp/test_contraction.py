@@ -349,8 +349,10 @@ def test_products_in_several_pieces(monkeypatch: pytest.MonkeyPatch, limit: int)
         rhs = random.integers(-(2**20), 2**20, (3, 9, 15)).astype(dtype)
         whole = multiplied(lhs, rhs, element_type)
         with monkeypatch.context() as patch:
-            for name in ("_OUTPUTS", "_SLICED_OUTPUTS", "_CHECKED", "_GATHERED"):
+            for name in ("_OUTPUTS", "_SLICED_OUTPUTS", "_CHECKED", "_GATHERED", "_GATHERED_DEPTH"):
                 patch.setattr(f"interp.exact_dot.{name}", limit)
+            patch.setattr("interp.exact_dot._DEPTH", max(1, limit // 16))
+            patch.setattr("interp.sliced_dot._ELEMENTS", limit)
             patch.setattr("interp.integer_dot._RESULTS", limit)
             patch.setattr("interp.integer_dot._DEPTH", 4)
             assert same_bits(multiplied(lhs, rhs, element_type), whole)
