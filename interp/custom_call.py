@@ -32,7 +32,7 @@ def custom_call(
     dim_labels: ConvolutionDimensions | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    operand_layout_constraints: tuple[Shape, ...] = (),
+    operand_layout_constraints: str = "",
     custom_call_has_side_effect: bool = False,
     to_apply: Callee[Value] | None = None,
     called_computations: tuple[Callee[Value], ...] = (),
