@@ -15,17 +15,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hlo.elementary import error_function as _erf
-from hlo.elementary import exponential as _exponential
-from hlo.elementary import inverse_trigonometric as _inverse
-from hlo.elementary import logarithm as _logarithm
-from hlo.elementary import roots as _roots
-from hlo.elementary import trigonometric as _trigonometric
+from hlo.elementary import (
+    error_function,
+    error_function_f64,
+    exponential,
+    exponential_f64,
+    inverse_trigonometric,
+    inverse_trigonometric_f64,
+    logarithm,
+    logarithm_f64,
+    power,
+    roots,
+    roots_f64,
+    trigonometric,
+    trigonometric_f64,
+)
+from hlo.elementary.fourier import roots_of_unity
 from hlo.elementary.machine import Machine, V, with_sign_of
 from hlo.elementary.misrounded import MISROUNDED
 from hlo.errors import Unsupported
 
-__all__ = ["FUNCTIONS", "Function", "Machine", "evaluate"]
+__all__ = ["FUNCTIONS", "Function", "Machine", "evaluate", "roots_of_unity"]
 
 Sequence = Callable[..., Any]  # (*operands: V, machine: Machine[V]) -> V, for every V
 
@@ -41,28 +51,39 @@ class Function:
 
 _ODD, _EVEN = "odd", "even"
 
+# Per function: parity (in the first operand), number of operands, narrow sequence, f64 sequence.
+_ROWS: tuple[tuple[str, str, int, Sequence, Sequence], ...] = (
+    ("acos", "", 1, inverse_trigonometric.acos, inverse_trigonometric_f64.acos),
+    ("acosh", "", 1, logarithm.acosh, logarithm_f64.acosh),
+    ("asin", _ODD, 1, inverse_trigonometric.asin, inverse_trigonometric_f64.asin),
+    ("asinh", _ODD, 1, logarithm.asinh, logarithm_f64.asinh),
+    ("atan", _ODD, 1, inverse_trigonometric.atan, inverse_trigonometric_f64.atan),
+    ("atan2", _ODD, 2, inverse_trigonometric_f64.atan2, inverse_trigonometric_f64.atan2_f64),
+    ("atanh", _ODD, 1, logarithm.atanh, logarithm_f64.atanh),
+    ("cbrt", _ODD, 1, roots.cbrt, roots_f64.cbrt),
+    ("cosh", _EVEN, 1, exponential.cosh, exponential_f64.cosh),
+    ("cosine", _EVEN, 1, trigonometric.cosine, trigonometric_f64.cosine),
+    ("erf", _ODD, 1, error_function.erf, error_function_f64.erf),
+    ("exponential", "", 1, exponential.exponential, exponential_f64.exponential),
+    (
+        *("exponential_minus_one", "", 1),
+        *(exponential.exponential_minus_one, exponential_f64.exponential_minus_one),
+    ),
+    ("log", "", 1, logarithm.log, logarithm_f64.log),
+    ("log_plus_one", "", 1, logarithm.log_plus_one, logarithm_f64.log_plus_one),
+    ("logistic", "", 1, exponential.logistic, exponential_f64.logistic),
+    ("power", "", 2, power.power, power.power_f64),
+    ("rsqrt", "", 1, roots.rsqrt, roots_f64.rsqrt),
+    ("sine", _ODD, 1, trigonometric.sine, trigonometric_f64.sine),
+    ("sinh", _ODD, 1, exponential.sinh, exponential_f64.sinh),
+    ("sqrt", "", 1, roots.sqrt, roots.sqrt),
+    ("tan", _ODD, 1, trigonometric.tan, trigonometric_f64.tan),
+    ("tanh", _ODD, 1, exponential.tanh, exponential_f64.tanh),
+)
+
 FUNCTIONS: Mapping[str, Function] = {
-    "acos": Function(_inverse.acos),
-    "acosh": Function(_logarithm.acosh),
-    "asin": Function(_inverse.asin, parity=_ODD),
-    "asinh": Function(_logarithm.asinh, parity=_ODD),
-    "atan": Function(_inverse.atan, parity=_ODD),
-    "atanh": Function(_logarithm.atanh, parity=_ODD),
-    "cbrt": Function(_roots.cbrt, parity=_ODD),
-    "cosh": Function(_exponential.cosh, parity=_EVEN),
-    "cosine": Function(_trigonometric.cosine, parity=_EVEN),
-    "erf": Function(_erf.erf, parity=_ODD),
-    "exponential": Function(_exponential.exponential),
-    "exponential_minus_one": Function(_exponential.exponential_minus_one),
-    "log": Function(_logarithm.log),
-    "log_plus_one": Function(_logarithm.log_plus_one),
-    "logistic": Function(_exponential.logistic),
-    "rsqrt": Function(_roots.rsqrt),
-    "sine": Function(_trigonometric.sine, parity=_ODD),
-    "sinh": Function(_exponential.sinh, parity=_ODD),
-    "sqrt": Function(_roots.sqrt),
-    "tan": Function(_trigonometric.tan, parity=_ODD),
-    "tanh": Function(_exponential.tanh, parity=_ODD),
+    **{name: Function(narrow, arity, parity) for name, parity, arity, narrow, _ in _ROWS},
+    **{f"{name}_f64": Function(wide, arity, parity) for name, parity, arity, _, wide in _ROWS},
 }
 
 

@@ -41,7 +41,8 @@ def fast_two_sum(a: V, b: V) -> Pair[V]:
     return Pair(high, b - (high - a))
 
 
-def _halves(a: V) -> tuple[V, V]:
+def halves(a: V) -> tuple[V, V]:
+    """Two numbers of 26 bits whose sum is a (Veltkamp)."""
     scaled = a * _SPLITTER
     high = scaled - (scaled - a)
     return high, a - high
@@ -50,7 +51,7 @@ def _halves(a: V) -> tuple[V, V]:
 def two_product(a: V, b: V) -> Pair[V]:
     """a * b, exactly."""
     high = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
     low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
     return Pair(high, low)
 
@@ -64,7 +65,7 @@ def add(a: Pair[V], b: Pair[V]) -> Pair[V]:
 
 def add_value(a: Pair[V], b: V | float) -> Pair[V]:
     """a + b."""
-    high: Pair[Any] = two_sum(a.high, b)  # type: ignore[type-var]  # a float serves as a value
+    high: Pair[Any] = two_sum(a.high, b)
     return fast_two_sum(high.high, high.low + a.low)
 
 

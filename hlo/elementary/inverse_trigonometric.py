@@ -32,7 +32,7 @@ _TAIL = (
 )
 
 
-def _angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
+def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
     """atan(opposite / adjacent) for numbers >= 0 and finite, not both zero.
 
     tan(a - c) = (tan a - tan c) / (1 + tan a tan c) brings the ratio below tan(pi/16).
@@ -59,16 +59,16 @@ def _angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
 def atan(x: V, machine: Machine[V]) -> V:
     """The arc tangent for x >= 0."""
     clamped = machine.select(x > 2.0**60, 2.0**60, x)
-    return _angle(clamped, clamped * 0.0 + 1.0, machine)
+    return angle(clamped, clamped * 0.0 + 1.0, machine)
 
 
 def asin(x: V, machine: Machine[V]) -> V:
     """The arc sine for x >= 0, NaN above 1."""
-    return _angle(x, machine.sqrt(1.0 - x * x), machine)
+    return angle(x, machine.sqrt(1.0 - x * x), machine)
 
 
 def acos(x: V, machine: Machine[V]) -> V:
     """The arc cosine, NaN beyond -1 and 1."""
     magnitude = machine.absolute(x)
-    angle = _angle(machine.sqrt(1.0 - magnitude * magnitude), magnitude, machine)
-    return machine.select(x < 0.0, _PI - (angle - _PI_LOW), angle)
+    result = angle(machine.sqrt(1.0 - magnitude * magnitude), magnitude, machine)
+    return machine.select(x < 0.0, _PI - (result - _PI_LOW), result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlo.elementary.double_double import two_sum
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, Machine, V, horner
 
 # 2/pi in pieces of 27 bits: their products with an f32 are exact. Each row serves the x below its
@@ -64,12 +65,6 @@ def _window(x: V, machine: Machine[V]) -> list[V]:
     return numbers
 
 
-def _two_sum(a: V, b: V) -> tuple[V, V]:
-    total = a + b
-    tail = total - a
-    return total, (a - (total - tail)) + (b - tail)
-
-
 def _quadrant(x: V, machine: Machine[V]) -> tuple[V, V, V]:
     """k + ROUND, r_high and r_low with x = pi/2 (k + r), k modulo 4, |r| <= 1/2, r_high of 26 bits.
 
@@ -78,8 +73,8 @@ def _quadrant(x: V, machine: Machine[V]) -> tuple[V, V, V]:
     first, second, third, fourth, rest = _window(x, machine)
     first = first - ((first + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
     second = second - ((second + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
-    total, error = _two_sum(first, second)
-    total, another = _two_sum(total, third)
+    total, error = two_sum(first, second)
+    total, another = two_sum(total, third)
     biased = total + ROUND
     fraction = total - (biased - ROUND)
     low = ((error + another) + fourth) + rest
@@ -96,7 +91,7 @@ def _sine_and_cosine(high: V, low: V) -> tuple[V, V]:
     return sine, z * horner(z, _COSINE) + 1.0
 
 
-def _of_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
+def of_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
     """``even`` in quadrants 0 and 2, ``odd`` in 1 and 3, negated in 2 and 3."""
     word = machine.bits(biased)
     is_odd = machine.from_bits((word & 1) << MANTISSA_BITS) > 0.0
@@ -108,14 +103,14 @@ def sine(x: V, machine: Machine[V]) -> V:
     """sin(x) for x >= 0; NaN for infinity."""
     biased, high, low = _quadrant(x, machine)
     sine_, cosine_ = _sine_and_cosine(high, low)
-    return _of_quadrant(biased, sine_, cosine_, machine)
+    return of_quadrant(biased, sine_, cosine_, machine)
 
 
 def cosine(x: V, machine: Machine[V]) -> V:
     """cos(x) for x >= 0: the sine one quadrant further."""
     biased, high, low = _quadrant(x, machine)
     sine_, cosine_ = _sine_and_cosine(high, low)
-    return _of_quadrant(biased + 1.0, sine_, cosine_, machine)
+    return of_quadrant(biased + 1.0, sine_, cosine_, machine)
 
 
 def tan(x: V, machine: Machine[V]) -> V:
