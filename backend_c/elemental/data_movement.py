@@ -52,7 +52,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Element:
     return Element(_plain(shape), at)
 
 
-def broadcast(operand: Element, *, dimensions: tuple[int, ...], shape: ArrayShape) -> Element:
+def broadcast(operand: Element, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Element:
     sizes: tuple[Expr, ...] = ()
     if operand.sizes:
         whole: list[Expr] = [ix.constant(dim) for dim in shape.dims]

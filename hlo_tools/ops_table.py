@@ -1,0 +1,48 @@
+"""The table of opcodes and what there is of each: ``python -m hlo_tools.ops_table`` writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hlo.opcodes import OPCODES
+from hlo.walk import column, function_name
+
+# The walker evaluates parameters itself; fusions, calls and tuples need no code of their own in C.
+_BY_THE_WALKER = "walker"
+_FILE = Path(__file__).parents[1] / "docs" / "ops.md"
+
+
+def table() -> str:
+    """docs/ops.md: a row for each opcode, a column for each interpretation."""
+    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
+    columns = {
+        "hlo/ops": column("hlo.ops"),
+        "interp": column("interp"),
+        "backend_c": {**column("backend_c.elemental"), **column("backend_c.kernels"), **control},
+    }
+    rows = []
+    for opcode in sorted(OPCODES):
+        name = function_name(opcode)
+        homes = [ops[name].home if name in ops else "" for ops in columns.values()]
+        if opcode == "parameter":
+            homes = [_BY_THE_WALKER] * len(columns)
+        cells = [home.split(".", 1)[-1] if "." in home else home for home in homes]
+        rows.append(f"| {opcode} | {' | '.join(cells)} |")
+    done = [sum(name in ops for name in map(function_name, OPCODES)) for ops in columns.values()]
+    return "\n".join(
+        [
+            "# Opcodes",
+            "",
+            "Where each opcode lives in each column; an empty cell is not there yet.",
+            "",
+            f"| opcode | {' | '.join(columns)} |",
+            "|---|---|---|---|",
+            *rows,
+            f"| **{len(OPCODES)}** | {' | '.join(f'**{count + 1}**' for count in done)} |",
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    _FILE.write_text(table())

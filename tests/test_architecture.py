@@ -1,0 +1,125 @@
+"""The house rules that a machine can hold: arrows, columns, sizes, names."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hlo.opcodes import OPCODES
+from hlo.walk import Op, column, function_name
+from hlo_tools import ops_table
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("hlo", "interp", "backend_c", "fuzz", "hlo_tools")
+# Who may import whom, besides itself.
+ARROWS = {
+    "hlo": set(),
+    "interp": {"hlo"},
+    "backend_c": {"hlo"},
+    "fuzz": {"hlo", "interp", "backend_c"},
+    "hlo_tools": {"hlo", "interp", "backend_c", "fuzz"},
+}
+# What may be imported from outside, besides Python's own library.
+OUTSIDE = {
+    "hlo": {"numpy", "ml_dtypes"},
+    "interp": {"numpy", "ml_dtypes", "scipy"},
+    "backend_c": {"numpy", "ml_dtypes", "cffi"},
+    "fuzz": {"numpy", "ml_dtypes", "hypothesis"},
+    "hlo_tools": {"numpy", "ml_dtypes", "rich"},
+}
+FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "manager"}
+FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "prove").rglob("*.py"))
+# Keywords that drivers add: a column names them where it needs them.
+DRIVER = {"shape", "operand_shape", "backend_config", "write", "block"}
+
+
+def identity(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The top-level packages that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{identity(path)}: relative import"
+            yield (node.module or "").split(".")[0]
+
+
+@pytest.mark.parametrize("path", FILES, ids=identity)
+def test_arrows(path: Path) -> None:
+    package = path.relative_to(ROOT).parts[0]
+    ours = set(imported(path)) & {*PACKAGES, "tests", "prove", "bench"}
+    assert ours <= {package, *ARROWS[package]}
+    known = {*PACKAGES, *__import__("sys").stdlib_module_names, *OUTSIDE[package]}
+    assert set(imported(path)) <= known
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=identity)
+def test_sizes(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= 400, "more than 400 lines: two things"
+    assert path.stem not in FORBIDDEN
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) - 1
+        assert statements <= 40, f"{node.name} has {statements} statements"
+        positional = [a.arg for a in node.args.posonlyargs + node.args.args]
+        positional = [name for name in positional if name not in ("self", "cls")]
+        assert len(positional) <= 6, f"{node.name} has {len(positional)} positional parameters"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "backend_c/runtime").glob("*.h")), ids=identity)
+def test_header_sizes(path: Path) -> None:
+    assert path.read_text().count("\n") <= 400
+
+
+def columns() -> dict[str, dict[str, Op]]:
+    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
+    homes = (column("backend_c.elemental"), column("backend_c.kernels"), control)
+    twice = [name for name in homes[0] if name in homes[1] or name in homes[2]]
+    assert not twice, f"{twice} have two homes in backend_c"
+    return {
+        "hlo/ops": dict(column("hlo.ops")),
+        "interp": dict(column("interp")),
+        "backend_c": {name: op for home in homes for name, op in home.items()},
+    }
+
+
+def signature(op: Op) -> list[tuple[str, str, str]]:
+    """Names, kinds and defaults, without what drivers add and without annotations."""
+    return [
+        (p.name, p.kind.name, repr(p.default))
+        for p in inspect.signature(op.function).parameters.values()
+        if p.name not in DRIVER
+    ]
+
+
+def test_signatures_are_equal_in_all_columns() -> None:
+    table = columns()
+    master = table["hlo/ops"]
+    wrong = [
+        f"{where}: {name}{inspect.signature(op.function)} differs from hlo/ops"
+        for where, ops in table.items()
+        for name, op in ops.items()
+        if name in master and signature(op) != signature(master[name])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_columns_hold_nothing_but_ops() -> None:
+    known = {function_name(opcode) for opcode in OPCODES}
+    for where, ops in columns().items():
+        assert set(ops) <= known, where
+
+
+def test_the_table_of_ops_is_current() -> None:
+    """docs/ops.md is generated: python -m hlo_tools.ops_table writes it."""
+    assert (ROOT / "docs" / "ops.md").read_text() == ops_table.table()
