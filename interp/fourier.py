@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hlo.elementary import roots_of_unity
+
 Array = np.ndarray[Any, Any]
 
 
@@ -72,18 +74,3 @@ def hermitian(half: Parts, length: int) -> Parts:
         np.concatenate((half.real, half.real[..., mirrored]), axis=-1),
         np.concatenate((imag, -imag[..., mirrored]), axis=-1),
     )
-
-
-def roots_of_unity(n: int) -> tuple[Array, Array]:
-    """cos and sin of 2 pi j / n; angles are brought into the first eighth of the circle exactly."""
-    j = np.arange(n)
-    eighth, rest = 8 * j // n, 8 * j % n  # the angle is (eighth + rest / n) pi / 4
-    odd = eighth % 2 == 1
-    angle = np.where(odd, n - rest, rest).astype(np.longdouble) / n
-    angle *= np.arctan(np.longdouble(1))
-    cosine, sine = np.cos(angle), np.sin(angle)
-    quarter = (eighth + 1) // 2 % 4  # the nearest axis
-    sine = np.where(odd, -sine, sine)
-    real = np.choose(quarter, (cosine, -sine, -cosine, sine)).astype(np.float64)
-    imag = np.choose(quarter, (sine, cosine, -sine, -cosine)).astype(np.float64)
-    return real + 0.0, imag + 0.0

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from fraction_sums import exact_sum, same_bits
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hlo.elementary import roots_of_unity
 from hlo.types import F32, F64
-from interp.fourier import roots_of_unity
 from interp.linear_algebra import cholesky, fft, triangular_solve
 
 Array = np.ndarray[Any, Any]
@@ -90,15 +90,14 @@ def test_transforms_of_nothing() -> None:
     assert fft(np.zeros((2, 0), np.float32), fft_type="RFFT", fft_length=(0,)).shape == (2, 1)
 
 
-def test_roots_are_exact_on_the_axes_and_symmetric() -> None:
-    for n in (1, 2, 4, 12, 360):
-        cosines, sines = roots_of_unity(n)
-        assert np.array_equal(cosines[1:], cosines[:0:-1])
-        assert np.array_equal(sines[1:], -sines[:0:-1])
-        on_axis = {0: (1, 0), 1: (0, 1), 2: (-1, 0), 3: (0, -1)}
-        for j in range(n):
-            assert (4 * j % n != 0) or (cosines[j], sines[j]) == on_axis[4 * j // n]
-            assert math.isclose(cosines[j], math.cos(2 * math.pi * j / n), abs_tol=1e-14)
+@pytest.mark.parametrize("n", [*range(1, 40), 97, 360, 1000, 1024])
+def test_roots_of_unity_are_rounded_once(n: int) -> None:
+    cosines, sines = roots_of_unity(n)
+    with mpmath.workprec(200):
+        angles = [mpmath.mpf(2 * j) / n for j in range(n)]
+        expected = [[float(f(x)) + 0.0 for x in angles] for f in (mpmath.cospi, mpmath.sinpi)]
+    assert same_bits(cosines, np.array(expected[0]))
+    assert same_bits(sines, np.array(expected[1]))
 
 
 def positive_definite(size: int, dtype: Any, batch: int = 3) -> Array:
