@@ -13,9 +13,9 @@ from backend_c import index as ix
 from backend_c.element import Element
 from backend_c.factors import Factors
 from backend_c.loop_ir import Expr
-from backend_c.scope import apply
-from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.types import PRED, ArrayShape
+from backend_c.windows import position
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.types import ArrayShape
 
 
 def convolution_factors(
@@ -81,7 +81,7 @@ class _Convolution:
         for d, output, tap, dimension in zip(
             labels.input_spatial, outputs, taps, self.window.dimensions, strict=True
         ):
-            index[d] = _position(output, tap, dimension, extents[d], conditions)
+            index[d] = position(output, tap, dimension, extents[d], conditions)
         return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
 
     def _right(self, group: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
@@ -95,25 +95,3 @@ class _Convolution:
         for d, tap, dimension in zip(labels.kernel_spatial, taps, self.window.dimensions):
             index[d] = ix.subtract(dimension.size - 1, tap) if dimension.reversal else tap
         return self.rhs.at(*(index[d] for d in range(self.rhs.shape.rank))), ()
-
-
-def _position(
-    output: Expr, tap: Expr, dimension: WindowDimension, extent: int, conditions: list[Expr]
-) -> Expr:
-    """Where a window reads along one dimension; adds the conditions under which that counts."""
-    padded = ix.add(
-        ix.multiply(output, dimension.stride),
-        ix.multiply(tap, dimension.window_dilation),
-        -dimension.padding_low,
-    )
-    end = (extent - 1) * dimension.base_dilation
-    low, high = ix.bounds(padded)
-    if low < 0 or high > end:
-        conditions.append(
-            apply("within", padded, ix.constant(0), ix.constant(max(end, -1)), type=PRED)
-        )
-    inside = ix.clamp(0, padded, max(end, 0))
-    if dimension.base_dilation > 1:
-        hole = ix.modulo(inside, dimension.base_dilation)
-        conditions.append(apply("compare-EQ", hole, ix.constant(0), type=PRED))
-    return ix.divide(inside, dimension.base_dilation)

@@ -78,8 +78,15 @@ class Accumulator:
 
     def rounded(self) -> Expr:
         """The sum, rounded once; the accumulator is used up."""
+        return self._rounded("accumulated")
+
+    def so_far(self) -> Expr:
+        """The sum, rounded once; more may be added to it."""
+        return self._rounded("accumulated-so-far")
+
+    def _rounded(self, operation: str) -> Expr:
         parts = [
-            self._scope.bind(apply("accumulated", Address(part), type=self._part))
+            self._scope.bind(apply(operation, Address(part), type=self._part))
             for part in self._sums
         ]
         if not self._type.is_complex:

@@ -1,8 +1,8 @@
 """Exact sums of neighbouring results, whose addends come in vectors.
 
-All lanes are added up in f64 beside their magnitudes; then, lane by lane, the rounding is decided or
-the lane's addends are added again exactly. Sums of f64 and of complex numbers are added exactly at
-once. See runtime/hlo_exact_sum.h.
+All lanes are added up in f64 beside their magnitudes; then, lane by lane, the rounding is decided
+or the addends of the lane are added again exactly. Sums of f64 and of complex numbers are added
+exactly at once. See runtime/hlo_exact_sum.h.
 """
 
 from __future__ import annotations

@@ -272,6 +272,14 @@ def _accumulated(
     return rounded_from_f64(f"hlo_{types[0]}_{ending}({texts[0]})", result), ATOM
 
 
+def _accumulated_so_far(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """The same of an accumulator that goes on."""
+    ending = "to_f64" if result is F64 else "to_odd"
+    return rounded_from_f64(f"hlo_{types[0]}_so_far_{ending}({texts[0]})", result), ATOM
+
+
 def _decided(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     """``hlo_sum_decided_T(…, &result)``: the type is that of the result it sets."""
     return f"hlo_sum_decided_{types[-1]}({', '.join(texts)})", ATOM
@@ -315,6 +323,7 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
 # Operations whose text depends on more than the first operand's type.
 _SPECIAL: dict[str, _Render] = {
     "accumulated": _accumulated,
+    "accumulated-so-far": _accumulated_so_far,
     "decided": _decided,
     "dot-decided": _function("hlo_dot_decided_f64"),
     "is-finite": _is_finite,

@@ -319,6 +319,15 @@ HLO_PROCEDURE double hlo_accumulated(int64_t *limbs, int count, int lowest, int3
     }                                                                              \
     HLO_PROCEDURE double type##_to_odd(type *sum) {                                \
         return hlo_accumulated(sum->limbs, count, lowest, sum->seen, 1);           \
+    }                                                                              \
+    /* The same of a sum that goes on. */                                          \
+    HLO_PROCEDURE double type##_so_far_to_f64(const type *sum) {                   \
+        type copy = *sum;                                                          \
+        return type##_to_f64(&copy);                                               \
+    }                                                                              \
+    HLO_PROCEDURE double type##_so_far_to_odd(const type *sum) {                   \
+        type copy = *sum;                                                          \
+        return type##_to_odd(&copy);                                               \
     }
 
 HLO_ACCUMULATOR(hlo_accumulator, HLO_LIMBS, HLO_LOWEST)

@@ -1,0 +1,301 @@
+"""reduce-window and select-and-scatter: windows that slide over arrays.
+
+Padding and the holes of base dilation are skipped: reads are clamped, and what they give counts
+only under a condition. Neighbouring results along the last dimension are the lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.combiner import Combiner, combined
+from backend_c.element import Element, Writer
+from backend_c.elemental.data_movement import all_of
+from backend_c.exact_sum import Accumulator
+from backend_c.grouped_updates import GroupedUpdates, Rows
+from backend_c.lane_sums import Add, Lanes, LaneSums
+from backend_c.loop_ir import INDEX, Constant, Expr
+from backend_c.running_window import Growth, growth
+from backend_c.scope import Scope, apply
+from backend_c.windows import position
+from hlo.attributes import Window, WindowDimension
+from hlo.errors import Unsupported
+from hlo.types import PRED, ArrayShape
+
+__all__ = ["reduce_window", "select_and_scatter"]
+
+_WIDTH = 64  # lanes whose totals stay in the first cache
+# From so many elements on, a window that grows is added up as one running sum: rounding that at
+# each place costs as much as so many additions in lanes.
+_LONG = 64
+_ORDERED = frozenset(("add", "multiply"))  # monoids whose order matters to floats
+_Index = tuple[Expr, ...]
+
+
+def reduce_window(
+    *operands: Element,
+    to_apply: Combiner,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    write: Writer,
+    block: Scope,
+) -> None:
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    windows = _Windows(block, inputs[0], window.dimensions, write.shapes[0].dims)
+    for number in range(arity):
+        write.sizes(number, windows.sizes())
+    if 0 in windows.places:
+        return
+    element_type = inputs[0].shape.element_type
+    monoid = to_apply.monoid if arity == 1 else None
+    of_floats = element_type.is_float or element_type.is_complex
+    is_ordered = monoid is None or (of_floats and monoid in _ORDERED)
+    is_sum = of_floats and monoid == "add"
+    growing = None
+    if not inputs[0].sizes:
+        backwards = is_sum or not is_ordered
+        growing = growth(window.dimensions, inputs[0].shape.dims, windows.places, backwards)
+    if is_sum and windows.elements < _LONG:
+        growing = None
+    fold = _Fold(windows, inputs, inits, to_apply, write)
+    if growing is not None:
+        fold.running(growing, is_sum)
+    elif is_sum:
+        fold.sums()
+    else:
+        fold.in_order()
+
+
+class _Windows:
+    """Windows over an operand: loops over the places, and over what is in them."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        operand: Element,
+        dimensions: Sequence[WindowDimension],
+        places: tuple[int, ...],
+    ) -> None:
+        self.scope, self.operand, self.dimensions = scope, operand, dimensions
+        self.places = places
+        self.elements = math.prod(d.size for d in dimensions)
+
+    def sizes(self) -> _Index:
+        """How many places there actually are, if the operand is bounded."""
+        if not self.operand.sizes:
+            return ()
+        found: list[Expr] = []
+        for d, window in enumerate(self.dimensions):
+            spread = ix.add(ix.multiply(self.operand.size(d), window.base_dilation), 1)
+            dilated = ix.clamp(0, ix.subtract(spread, window.base_dilation), 1 << 62)
+            reach = (window.size - 1) * window.window_dilation + 1
+            padding = window.padding_low + window.padding_high
+            room = ix.add(dilated, padding - reach + window.stride)
+            found.append(ix.divide(ix.clamp(0, room, 1 << 62), window.stride))
+        return tuple(found)
+
+    def at(
+        self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
+    ) -> tuple[_Index, list[Expr]]:
+        """The operand's index in the dimensions from ``first`` on, and when it counts."""
+        conditions: list[Expr] = []
+        index: list[Expr] = []
+        for d, (output, tap) in enumerate(zip(place, taps, strict=True), first):
+            extent = self.operand.shape.dims[d]
+            found = position(output, tap, self.dimensions[d], extent, conditions)
+            if self.operand.sizes:
+                size = self.operand.size(d)
+                conditions.append(apply("compare-LT", found, size, type=PRED))
+            index.append(found)
+        return tuple(index), conditions
+
+    def taps(self) -> AbstractContextManager[_Index]:
+        """A loop over a window, row-major."""
+        return self.scope.over([d.size for d in self.dimensions])
+
+    def where(self, conditions: Sequence[Expr]) -> AbstractContextManager[None]:
+        return self.scope.when(all_of(conditions)) if conditions else nullcontext()
+
+
+class _Fold:
+    """One reduce-window while it is written."""
+
+    def __init__(
+        self,
+        windows: _Windows,
+        inputs: Sequence[Element],
+        inits: Sequence[Element],
+        to_apply: Combiner,
+        write: Writer,
+    ) -> None:
+        self._windows, self._inputs, self._inits = windows, inputs, inits
+        self._to_apply, self._write, self._scope = to_apply, write, windows.scope
+        *outer, self._last = windows.places or (1,)
+        self._width = min(self._last, _WIDTH)
+        self._dims = (*outer, -(-self._last // self._width))
+
+    @contextmanager
+    def _lanes(self) -> Iterator[tuple[_Index, Expr, Callable[[Expr], _Index]]]:
+        """A loop over the places but for the last dimension, of which each turn has some lanes:
+        the outer places, the number of lanes, and the place of a lane."""
+        work = self._windows.elements * self._width
+        with nest.outer(self._scope, self._dims, work) as (*outer, part):
+            first = ix.multiply(part, self._width)
+            count = ix.clamp(0, ix.subtract(self._last, first), self._width)
+
+            def place(lane: Expr) -> _Index:
+                return (*outer, ix.add(first, lane)) if self._windows.places else ()
+
+            yield tuple(outer), self._scope.bind(count), place
+
+    @contextmanager
+    def _taps(self, outer: _Index) -> Iterator[Callable[[_Index], tuple[_Index, Expr | None]]]:
+        """A loop over the elements of the windows of all lanes: gives, for the place of a lane,
+        the operand's index and the condition under which it counts."""
+        windows = self._windows
+        with windows.taps() as taps:
+            above, conditions = windows.at(outer, taps[:-1])
+
+            def element(place: _Index) -> tuple[_Index, Expr | None]:
+                if not place:
+                    return (), None
+                last, inside = windows.at(place[-1:], taps[-1:], len(above))
+                return (*above, *last), all_of(inside) if inside else None
+
+            with windows.where(conditions):
+                yield element
+
+    def in_order(self) -> None:
+        """Row-major order, the init first."""
+        scope = self._scope
+        with self._lanes() as (outer, lanes, place):
+            states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
+            with scope.loop(lanes, "lanes") as lane:
+                for state, init in zip(states, self._inits, strict=True):
+                    scope.store(state, lane, init.at())
+            with self._taps(outer) as element, scope.loop(lanes, "lanes") as lane:
+                index, condition = element(place(lane))
+                before = [scope.bind(scope.load(state, lane)) for state in states]
+                values = self._combined(before, index)
+                for state, value, old in zip(states, values, before, strict=True):
+                    if condition is not None:
+                        value = apply("select", condition, value, old, type=value.type)
+                    scope.store(state, lane, value)
+            with scope.loop(lanes, "lanes") as lane:
+                self._write(place(lane), tuple(scope.load(state, lane) for state in states))
+
+    def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
+        values = [self._scope.bind(operand.at(*index)) for operand in self._inputs]
+        return combined(self._scope, self._to_apply, (*before, *values))
+
+    def sums(self) -> None:
+        """The exact sum of each window and the init."""
+        (operand,), (init,) = self._inputs, self._inits
+        with self._lanes() as (outer, lanes, place):
+
+            def addends(over_lanes: Lanes, add: Add) -> None:
+                with self._taps(outer) as element, over_lanes() as lane:
+                    index, condition = element(place(lane))
+                    add(lane, operand.at(*index), condition)
+
+            count = ix.constant(self._windows.elements + 1)
+            sums = LaneSums(self._scope, lambda lane: init.at(), lanes, self._width, count, addends)
+            sums.emit(
+                operand.shape.element_type,
+                lambda lane, value: self._write(place(lane), (value,)),
+            )
+
+    def running(self, growing: Growth, is_sum: bool) -> None:
+        """One pass along the dimension in which the windows grow."""
+        scope, d = self._scope, growing.dimension
+        dims = (*self._windows.places[:d], *self._windows.places[d + 1 :])
+        with nest.outer(scope, dims, 16 * growing.places) as other:
+
+            def at(position: Expr) -> _Index:
+                return (*other[:d], position, *other[d:])
+
+            add, value = self._running_sum() if is_sum else self._running_state()
+            with scope.loop(growing.before) as number:
+                add(at(growing.element_before(number)))
+            with scope.loop(growing.places) as step:
+                position, conditions = growing.element(step)
+                with self._windows.where(conditions):
+                    add(at(position))
+                self._write(at(growing.place(step)), value())
+
+    def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
+        (operand,), (init,) = self._inputs, self._inits
+        accumulator = Accumulator(self._scope, operand.shape.element_type, of_products=False)
+        accumulator.add(init.at())
+        return lambda index: accumulator.add(operand.at(*index)), lambda: (accumulator.so_far(),)
+
+    def _running_state(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
+        scope = self._scope
+        state = [scope.mutable(init.shape.element_type, init.at()) for init in self._inits]
+
+        def add(index: _Index) -> None:
+            for variable, value in zip(state, self._combined(state, index), strict=True):
+                scope.assign(variable, value)
+
+        return add, lambda: tuple(state)
+
+
+def select_and_scatter(
+    operand: Element,
+    source: Element,
+    init: Element,
+    *,
+    select: Combiner,
+    scatter: Combiner,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    write: Writer,
+    block: Scope,
+) -> None:
+    """Each window selects an element: the first, until ``select(best, candidate)`` is false. Each
+    source is scattered to the place that its window selected."""
+    if operand.sizes or source.sizes:
+        raise Unsupported("select-and-scatter of a bounded dimension")
+    dims = operand.shape.dims
+    if 0 in dims:
+        return
+    with nest.flat(block, dims) as index:
+        write(index, (init.at(),))
+    windows = _Windows(block, operand, window.dimensions, source.shape.dims)
+
+    def selected(place: Expr) -> Expr:
+        return _selected(windows, ix.delinearize(place, source.shape.dims), select)
+
+    rows = Rows(
+        source.shape.elements,
+        operand.shape.elements,
+        (),
+        selected,
+        lambda place, column: ix.delinearize(place, source.shape.dims),
+        lambda target, column: ix.delinearize(target, dims),
+    )
+    everywhere = Element(ArrayShape(init.shape.element_type, dims), lambda *index: init.at())
+    GroupedUpdates(block, rows, [everywhere], [source], scatter).emit(write)
+
+
+def _selected(windows: _Windows, place: Sequence[Expr], select: Combiner) -> Expr:
+    """The offset of the element that a window selects; beyond the last one, if it has none."""
+    scope, operand = windows.scope, windows.operand
+    element_type = operand.shape.element_type
+    none = ix.constant(operand.shape.elements)
+    best = scope.mutable(element_type, Constant(element_type, 0))
+    chosen = scope.mutable(INDEX, none)
+    with windows.taps() as taps:
+        index, conditions = windows.at(place, taps)
+        with windows.where(conditions):
+            candidate = scope.bind(operand.at(*index))
+            (stays,) = combined(scope, select, (best, candidate))
+            is_first = apply("compare-EQ", chosen, none, type=PRED)
+            takes = apply("or", is_first, apply("not", stays, type=PRED))
+            with scope.when(takes):
+                scope.assign(best, candidate)
+                scope.assign(chosen, ix.linearize(index, operand.shape.dims))
+    return chosen

@@ -1,0 +1,176 @@
+"""Windows of every form, cumulative ones and selections, against the interpreter."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from against_interp import assert_same_bits
+from conftest import has_c_compiler
+
+from hlo.types import ELEMENT_TYPES
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+_BODIES = {
+    "add": "ROOT r = T[] add(a, b)",
+    "maximum": "ROOT r = T[] maximum(a, b)",
+    "multiply": "ROOT r = T[] multiply(a, b)",
+    "mixed": "m = T[] multiply(a, b)\n  ROOT r = T[] subtract(m, b)",
+}
+_WINDOWS = (
+    ("4,9,7", "5,5,7", "size=2x3x1 stride=1x2x1 pad=1_1x1_1x0_0"),
+    ("4,9,7", "4,9,4", "size=1x1x3 stride=1x1x2 pad=0_0x0_0x0_2"),
+    ("5,150", "5,150", "size=1x3 pad=0_0x1_1"),
+    ("3,6", "4,13", "size=3x3 pad=2_1x2_2 lhs_dilate=1x2 rhs_dilate=1x1"),
+    ("13", "11", "size=4 pad=3_1 rhs_dilate=2 stride=1 lhs_dilate=1"),
+    ("6,5", "4,5", "size=3x1 pad=-1_1x0_0"),
+    ("", "", ""),
+    ("3", "12", "size=3 pad=5_6"),
+)
+_GROWING = (
+    ("2,100", "2,100", "size=1x100 pad=0_0x99_0"),
+    ("2,100", "2,100", "size=1x100 pad=0_0x0_99"),
+    ("100,3", "101,3", "size=100x1 pad=100_0x0_0"),
+    ("100", "85", "size=105 pad=92_-3"),
+    ("100", "120", "size=200 pad=150_69"),
+    ("100", "40", "size=150 pad=39_50"),
+    ("100", "50", "size=170 pad=60_59"),
+    ("100", "100", "size=130 pad=30_99"),
+)
+
+
+def _module(element_type: str, body: str, windows: Sequence[tuple[str, str, str]]) -> str:
+    """One reduce-window after the other, each of its own parameter; the last one is the init."""
+    body = _BODIES[body].replace("T[]", f"{element_type}[]")
+    lines = []
+    for n, (dims, places, window) in enumerate(windows):
+        attribute = f"window={{{window}}}, " if window else ""
+        lines.append(f"x{n} = {element_type}[{dims}] parameter({n})")
+        shape = f"{element_type}[{places}]"
+        lines.append(f"w{n} = {shape} reduce-window(x{n}, i), {attribute}to_apply=c")
+    separator = "\n  "
+    names = ", ".join(f"w{n}" for n in range(len(windows)))
+    shapes = ", ".join(f"{element_type}[{places}]" for _, places, _ in windows)
+    return f"""HloModule m
+c {{
+  a = {element_type}[] parameter(0)
+  b = {element_type}[] parameter(1)
+  {body}
+}}
+ENTRY e {{
+  i = {element_type}[] parameter({len(windows)})
+  {separator.join(lines)}
+  ROOT t = ({shapes}) tuple({names})
+}}
+"""
+
+
+def _values(element_type: str, dims: str) -> np.ndarray:
+    rng = np.random.default_rng(len(dims))
+    shape = tuple(map(int, dims.split(","))) if dims else ()
+    dtype = ELEMENT_TYPES[element_type].numpy
+    if dtype.kind in "iu":
+        return np.asarray(rng.integers(1, 100, shape)).astype(dtype)
+    values = np.asarray(rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape))
+    if dtype.kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return np.asarray(values).astype(dtype)
+
+
+@pytest.mark.parametrize("body", _BODIES)
+def test_windows(body: str) -> None:
+    arrays = [_values("f32", dims) for dims, _, _ in _WINDOWS]
+    assert_same_bits(_module("f32", body, _WINDOWS), *arrays, np.float32(1.5))
+
+
+@pytest.mark.parametrize("body", _BODIES)
+def test_growing_windows(body: str) -> None:
+    arrays = [_values("f32", dims) for dims, _, _ in _GROWING]
+    if body != "add":
+        arrays = [np.sign(x) for x in arrays]
+    assert_same_bits(_module("f32", body, _GROWING), *arrays, np.float32(1.5))
+
+
+@pytest.mark.parametrize("element_type", ["bf16", "f64", "c64", "s32", "u8", "f8e4m3fn"])
+def test_types(element_type: str) -> None:
+    windows = _WINDOWS[0], _WINDOWS[3], _GROWING[0], _GROWING[1]
+    arrays = [_values(element_type, dims) for dims, _, _ in windows]
+    init = np.zeros((), ELEMENT_TYPES[element_type].numpy)
+    assert_same_bits(_module(element_type, "add", windows), *arrays, init)
+
+
+def test_signs_of_zero() -> None:
+    text = _module("f32", "add", _WINDOWS[:2])
+    for init in (0.0, -0.0):
+        x = np.full((4, 9, 7), -0.0, np.float32)
+        assert_same_bits(text, x, x, np.float32(init))
+
+
+def test_without_elements() -> None:
+    text = _module("f32", "add", [("2,0", "2,5", "size=1x3 pad=0_0x3_4")])
+    assert_same_bits(text, np.zeros((2, 0), np.float32), np.float32(2))
+
+
+def test_several_operands() -> None:
+    """The greatest element of each window and where it is."""
+    text = """HloModule m
+c {
+  a = f32[] parameter(0)
+  k = s32[] parameter(1)
+  b = f32[] parameter(2)
+  l = s32[] parameter(3)
+  p = pred[] compare(a, b), direction=GE
+  v = f32[] select(p, a, b)
+  n = s32[] select(p, k, l)
+  ROOT t = (f32[], s32[]) tuple(v, n)
+}
+ENTRY e {
+  x = f32[6,40] parameter(0)
+  y = s32[6,40] parameter(1)
+  i = f32[] constant(-inf)
+  j = s32[] constant(-1)
+  ROOT w = (f32[6,20], s32[6,20]) reduce-window(x, y, i, j),
+    window={size=3x2 stride=1x2 pad=1_1x0_0}, to_apply=c
+}
+"""
+    x = np.random.default_rng(5).integers(0, 9, (6, 40)).astype(np.float32)
+    assert_same_bits(text, x, np.arange(240, dtype=np.int32).reshape(6, 40))
+
+
+_SELECT = """HloModule m
+s {{
+  a = T[] parameter(0)
+  b = T[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}}
+c {{
+  a = T[] parameter(0)
+  b = T[] parameter(1)
+  {body}
+}}
+ENTRY e {{
+  x = T[{dims}] parameter(0)
+  y = T[{places}] parameter(1)
+  i = T[] parameter(2)
+  ROOT w = T[{dims}] select-and-scatter(x, y, i), window={{{window}}}, select=s, scatter=c
+}}
+"""
+
+
+@pytest.mark.parametrize("body", ["add", "mixed"])
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
+@pytest.mark.parametrize(
+    ("dims", "places", "window"),
+    [
+        ("2,8,8,3", "2,4,4,3", "size=1x2x2x1 stride=1x2x2x1"),
+        ("2,8,8,3", "2,8,8,3", "size=1x3x3x1 pad=0_0x1_1x1_1x0_0"),
+        ("20", "20", "size=4 pad=5_-2"),
+    ],
+)
+def test_select_and_scatter(
+    dims: str, places: str, window: str, element_type: str, body: str
+) -> None:
+    text = _SELECT.format(body=_BODIES[body], dims=dims, places=places, window=window)
+    x = np.round(_values("f32", dims)).astype(ELEMENT_TYPES[element_type].numpy)
+    y = np.round(_values("f32", places) * 8).astype(x.dtype)
+    assert_same_bits(text.replace("T[", f"{element_type}["), x, y, np.ones((), x.dtype))
