@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hlo.types import ArrayShape, ElementType, Shape, TupleShape, compatible
+from hlo.types import TOKEN, ArrayShape, ElementType, Shape, TupleShape, compatible
 from hlo.walk import Callee
 
 Types = Callable[[ElementType], bool]
@@ -33,6 +33,14 @@ def array(label: str, shape: Shape, what: str = "operand") -> ArrayShape:
 
 def arrays(label: str, shapes: Sequence[Shape], what: str = "operand") -> list[ArrayShape]:
     return [array(label, shape, f"{what} {n}") for n, shape in enumerate(shapes)]
+
+
+def is_scalar(shape: Shape, element_type: ElementType) -> bool:
+    return isinstance(shape, ArrayShape) and not shape.rank and shape.element_type is element_type
+
+
+def is_token(shape: Shape) -> bool:
+    return is_scalar(shape, TOKEN)
 
 
 def of_types(label: str, shape: ArrayShape, types: Types, wanted: str) -> None:
@@ -80,6 +88,13 @@ def called_on(
     wanted = results[0] if len(results) == 1 else TupleShape(tuple(results))
     fits = compatible(given, wanted) or compatible(given, TupleShape(tuple(results)))
     require(label, fits, f"{name} gives {given}, {wanted} is needed")
+
+
+def still_bounded(source: ArrayShape, sizes: Sequence[int]) -> tuple[bool, ...]:
+    """Which dimensions of a slice are bounded: those of which it takes all that may be there."""
+    bounds = source.dynamic or (False,) * source.rank
+    whole = [size == extent for size, extent in zip(sizes, source.dims, strict=True)]
+    return tuple(map(all, zip(bounds, whole, strict=True)))
 
 
 def scalars(shapes: Sequence[ArrayShape]) -> list[Shape]:

@@ -1,6 +1,7 @@
-"""dot and convolution: shapes from shapes.
+"""dot, its relatives and convolution: shapes from shapes.
 
-Sources: ``InferDotOpShape`` and ``InferConvolveShape`` of XLA's ``shape_inference.cc``.
+Sources: ``InferDotOpShape``, ``InferRaggedDotOpShape`` and ``InferConvolveShape`` of XLA's
+``shape_inference.cc``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
 from hlo.types import ArrayShape, ElementType, bounded
 
-__all__ = ["convolution", "dot"]
+__all__ = ["convolution", "dot", "ragged_dot", "scaled_dot"]
 
 
 def dot(
@@ -73,6 +74,95 @@ def _result_type(left: ArrayShape, right: ArrayShape, shape: ArrayShape) -> Elem
     return result.element_type
 
 
+def ragged_dot(
+    lhs: ArrayShape,
+    rhs: ArrayShape,
+    group_sizes: ArrayShape,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    lhs_ragged_dims: tuple[int, ...] = (),
+    rhs_group_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+) -> ArrayShape:
+    """C1 to C5 as of dot, without the group dimension; C6: one ragged dimension of lhs; C7: one
+    group dimension of rhs if and only if the ragged one is free, of as many groups as there are;
+    C8: group sizes are integers, their last dimension the groups. Groups of a contracting
+    dimension come first in the result."""
+    left, right, sizes = arrays("C1", (lhs, rhs, group_sizes))
+    require("C6", len(lhs_ragged_dims) == 1, f"{len(lhs_ragged_dims)} ragged dimensions, not one")
+    distinct_dimensions("C6", lhs_ragged_dims, left.rank, "lhs_ragged_dims")
+    (ragged,) = lhs_ragged_dims
+    contracting, batch = ragged in lhs_contracting_dims, ragged in lhs_batch_dims
+    wanted = 0 if contracting or batch else 1
+    count = len(rhs_group_dims)
+    require("C7", count == wanted, f"{count} group dimensions, {wanted} are needed here")
+    distinct_dimensions("C7", rhs_group_dims, right.rank, "rhs_group_dims")
+    require("C8", sizes.is_integer and sizes.rank > 0, f"group sizes {sizes} are not integers")
+    groups = sizes.dims[-1]
+    fits = all(right.dims[d] == groups for d in rhs_group_dims)
+    require("C7", fits, f"{groups} group sizes, group dimension {rhs_group_dims} of {right}")
+    result = dot(
+        left,
+        right,
+        shape=shape,
+        lhs_contracting_dims=lhs_contracting_dims,
+        rhs_contracting_dims=rhs_contracting_dims,
+        lhs_batch_dims=lhs_batch_dims,
+        rhs_batch_dims=rhs_batch_dims,
+    )
+    dims, dynamic = list(result.dims), list(result.dynamic or (False,) * result.rank)
+    if contracting:
+        dims.insert(0, groups)
+        dynamic.insert(0, False)
+    for dimension in rhs_group_dims:
+        free = _free(right, rhs_batch_dims, rhs_contracting_dims)
+        require("C7", dimension in free, f"group dimension {dimension} is not a free one")
+        place = result.rank - len(free) + free.index(dimension)
+        del dims[place], dynamic[place]
+    return bounded(result.element_type, tuple(dims), tuple(dynamic))
+
+
+def scaled_dot(
+    lhs: ArrayShape,
+    rhs: ArrayShape,
+    lhs_scale: ArrayShape,
+    rhs_scale: ArrayShape,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> ArrayShape:
+    """C1 to C5 as of dot; C6: a scale is a float scalar, or of its operand's rank with dimensions
+    that divide the operand's."""
+    for side, scale in ((lhs, lhs_scale), (rhs, rhs_scale)):
+        operand, factor = arrays("C1", (side, scale))
+        require("C6", factor.is_float, f"scale {factor} is not of floats")
+        divides = factor.rank in (0, operand.rank) and all(
+            part and extent % part == 0
+            for extent, part in zip(operand.dims, factor.dims, strict=False)
+        )
+        require("C6", divides, f"scale {factor} does not divide {operand} into blocks")
+    return dot(
+        lhs,
+        rhs,
+        shape=shape,
+        lhs_contracting_dims=lhs_contracting_dims,
+        rhs_contracting_dims=rhs_contracting_dims,
+        lhs_batch_dims=lhs_batch_dims,
+        rhs_batch_dims=rhs_batch_dims,
+        operand_precision=operand_precision,
+        algorithm=algorithm,
+    )
+
+
 def convolution(
     lhs: ArrayShape,
     rhs: ArrayShape,
@@ -100,12 +190,17 @@ def convolution(
         require("C2", same, f"window size {dimension.size}, dimension {d} of {right}")
     batch, features = _groups(left, right, labels, feature_group_count, batch_group_count)
     dims = {labels.output_batch: batch, labels.output_feature: features}
+    dynamic = {labels.output_batch: bool(left.dynamic) and left.dynamic[labels.input_batch]}
     for output, d, dimension in zip(
         labels.output_spatial, labels.input_spatial, window.dimensions, strict=True
     ):
         dims[output] = window_positions("C3", left.dims[d], dimension)
+        dynamic[output] = bool(left.dynamic) and left.dynamic[d]
     element_type = _result_type(left, right, shape)
-    return ArrayShape(element_type, tuple(dims[d] for d in range(rank)))
+    places = range(rank)
+    return bounded(
+        element_type, tuple(dims[d] for d in places), tuple(dynamic.get(d, False) for d in places)
+    )
 
 
 def _groups(
@@ -134,12 +229,10 @@ def _groups(
 
 def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
     """How many places a window has along a dimension."""
-    positive = (
-        min(dimension.stride, dimension.base_dilation, dimension.window_dilation) > 0
-        and dimension.size >= 0
-    )
-    require(label, positive, f"{dimension}: strides and dilations must be positive")
+    steps = (dimension.stride, dimension.base_dilation, dimension.window_dilation)
+    positive = min(dimension.size, *steps) > 0
+    require(label, positive, f"{dimension}: size, stride and dilations must be positive")
     base = (extent - 1) * dimension.base_dilation + 1 if extent else 0
     padded = base + dimension.padding_low + dimension.padding_high
-    reach = (dimension.size - 1) * dimension.window_dilation + 1 if dimension.size else 0
-    return (padded - reach) // dimension.stride + 1 if padded >= reach and padded >= 0 else 0
+    reach = (dimension.size - 1) * dimension.window_dilation + 1
+    return (padded - reach) // dimension.stride + 1 if padded >= reach else 0

@@ -6,20 +6,17 @@ from collections.abc import Sequence
 
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
-from hlo.ops.constraints import arrays, called_on, require, same_dims, scalars
+from hlo.ops.constraints import arrays, called_on, is_token, require, same_dims, scalars
 from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape, compatible
 from hlo.walk import Callee
 
 __all__ = [
-    "add_dependency", "after_all", "call", "conditional", "custom_call", "domain", "fusion",
-    "get_tuple_element", "map_", "opt_barrier", "tuple_", "while_",
+    "add_dependency", "after_all", "async_done", "async_start", "async_update", "call",
+    "conditional", "custom_call", "domain", "fusion", "get_tuple_element", "map_", "opt_barrier",
+    "tuple_", "while_",
 ]  # fmt: skip
 
 _KINDS = ("kLoop", "kInput", "kOutput", "kCustom")
-
-
-def _is_token(shape: Shape) -> bool:
-    return isinstance(shape, ArrayShape) and shape.element_type is TOKEN
 
 
 def _result(callee: Callee[Shape]) -> Shape:
@@ -106,16 +103,59 @@ def conditional(
     return result
 
 
+def async_start(
+    *operands: Shape,
+    calls: Callee[Shape],
+    shape: Shape,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> Shape:
+    """((operands), result, contexts…); C1: of that form; C2: the operands are what the computation
+    takes, the result what it gives."""
+    found = shape.elements if isinstance(shape, TupleShape) else ()
+    fits = len(found) >= 2 and compatible(found[0], TupleShape(operands))
+    require("C1", fits, f"result {shape} is not ((operands), result, …) of {TupleShape(operands)}")
+    called_on("C2", calls, operands, (found[1],))
+    return shape
+
+
+def _async(operand: Shape) -> TupleShape:
+    """C1: what async-start gives."""
+    found = operand.elements if isinstance(operand, TupleShape) else ()
+    started = len(found) >= 2 and isinstance(found[0], TupleShape)
+    require("C1", started, f"{operand} is not what async-start gives")
+    assert isinstance(operand, TupleShape)
+    return operand
+
+
+def async_update(
+    operand: Shape,
+    *,
+    calls: Callee[Shape] | None = None,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> Shape:
+    """C1: what async-start gives."""
+    return _async(operand)
+
+
+def async_done(
+    operand: Shape, *, calls: Callee[Shape] | None = None, async_execution_thread: str = ""
+) -> Shape:
+    """The result; C1: of what async-start gives."""
+    return _async(operand).elements[1]
+
+
 def after_all(*operands: Shape) -> ArrayShape:
     """C1: tokens."""
     for operand in operands:
-        require("C1", _is_token(operand), f"{operand} is not a token")
+        require("C1", is_token(operand), f"{operand} is not a token")
     return ArrayShape(TOKEN)
 
 
 def add_dependency(operand: Shape, token: Shape) -> Shape:
     """C1: the second operand is a token."""
-    require("C1", _is_token(token), f"{token} is not a token")
+    require("C1", is_token(token), f"{token} is not a token")
     return operand
 
 

@@ -6,7 +6,7 @@ Sources: XLA's operation semantics; ``shape_inference.cc``; ``hlo_verifier.cc``.
 from __future__ import annotations
 
 from hlo.literal import Literal
-from hlo.ops.constraints import array, arrays, distinct_dimensions, require
+from hlo.ops.constraints import array, arrays, distinct_dimensions, is_scalar, require
 from hlo.types import PRED, S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible
 
 __all__ = [
@@ -28,9 +28,8 @@ def constant(*, literal: Literal, shape: Shape) -> Shape:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> ArrayShape:
-    """C1: an array of rank >= 1; C2: iota_dimension is one of it; C3: of numbers."""
+    """C1: an array; C2: iota_dimension is one of it; C3: of numbers."""
     result = array("C1", shape, "result")
-    require("C1", result.rank > 0, "iota needs a result of rank 1 or more")
     distinct_dimensions("C2", (iota_dimension,), result.rank, "iota_dimension")
     require("C3", result.element_type is not PRED, f"iota cannot give {result}")
     return _plain(result)
@@ -39,8 +38,8 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> ArrayShape:
 def broadcast(
     operand: ArrayShape, *, dimensions: tuple[int, ...] = (), shape: ArrayShape
 ) -> ArrayShape:
-    """C1: one result dimension for each of the operand's, strictly increasing; C2: of the same
-    size; C3: the type stays."""
+    """C1: one result dimension for each of the operand's, none twice; C2: of the same size; C3:
+    the type stays."""
     source, result = array("C1", operand), array("C1", shape, "result")
     count = len(dimensions) == source.rank
     require("C1", count, f"{len(dimensions)} dimensions for an operand of rank {source.rank}")
@@ -71,8 +70,7 @@ def dynamic_reshape(operand: ArrayShape, *sizes: ArrayShape, shape: ArrayShape) 
     count = len(sizes) == result.rank
     require("C1", count, f"{len(sizes)} sizes for a result of rank {result.rank}")
     for size in sizes:
-        scalar = size.element_type is S32 and not size.rank
-        require("C1", scalar, f"size {size} is not s32[]")
+        require("C1", is_scalar(size, S32), f"size {size} is not s32[]")
     same = source.element_type is result.element_type and source.elements == result.elements
     require("C2", same, f"{source} does not reshape to {result}")
     return _plain(result)
@@ -193,8 +191,8 @@ def bitcast_convert(operand: ArrayShape, *, shape: ArrayShape) -> ArrayShape:
         require("C2", source.dims == result.dims, f"{source} and {result} differ in their dims")
         return ArrayShape(result.element_type, result.dims, source.dynamic)
     larger, smaller = (source, result) if wide > narrow else (result, source)
-    parts = larger.element_type.bits // smaller.element_type.bits
-    fits = smaller.dims == (*larger.dims, parts)
+    parts, rest = divmod(larger.element_type.bits, smaller.element_type.bits)
+    fits = not rest and smaller.dims == (*larger.dims, parts)
     require("C3", fits, f"{smaller} does not split {larger} into {parts}")
     return _plain(result)
 
@@ -218,8 +216,7 @@ def set_dimension_size(
     bounds; the dimension set may be bounded, or static where the size is known to be the bound."""
     source, result = array("C1", operand), array("C3", shape, "result")
     dimension = _dimension(source, dimensions)
-    scalar = size.element_type is S32 and not size.rank
-    require("C2", scalar, f"size {size} is not s32[]")
+    require("C2", is_scalar(size, S32), f"size {size} is not s32[]")
     same = source.element_type is result.element_type and source.dims == result.dims
     require("C3", same, f"{source} and {result} differ in their bounds")
     for d in range(source.rank):

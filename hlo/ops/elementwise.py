@@ -52,7 +52,15 @@ def _logical(element_type: ElementType) -> bool:
 
 
 def _signed(element_type: ElementType) -> bool:
-    return element_type.kind != "unsigned" and element_type is not PRED
+    return element_type.kind in ("signed", "float", "complex")
+
+
+def _real(element_type: ElementType) -> bool:
+    return element_type.is_integer or element_type.is_float
+
+
+def _ordered(element_type: ElementType) -> bool:
+    return element_type.is_array and not element_type.is_complex
 
 
 _WANTED: dict[Types, str] = {
@@ -63,6 +71,8 @@ _WANTED: dict[Types, str] = {
     _continuous: "a float or complex",
     _logical: "an integer or pred",
     _signed: "a signed, float or complex",
+    _real: "an integer or float",
+    _ordered: "an ordered",
 }
 
 
@@ -94,42 +104,38 @@ def _binary(types: Types) -> Callable[[ArrayShape, ArrayShape], ArrayShape]:
 
 negate = _unary(_number)
 not_ = _unary(_logical)
-sign = _unary(_number)
-ceil = floor = round_nearest_afz = round_nearest_even = _unary(_floating)
+sign = _unary(_signed)
+cbrt = ceil = erf = floor = round_nearest_afz = round_nearest_even = _unary(_floating)
 count_leading_zeros = popcnt = _unary(_integer)
 (
-    acos, acosh, asin, asinh, atanh, cbrt, cosine, cosh, erf, exponential, exponential_minus_one,
-    log, log_plus_one, logistic, rsqrt, sine, sinh, sqrt, tan, tanh,
-) = (_unary(_continuous) for _ in range(20))  # fmt: skip
+    acos, acosh, asin, asinh, atanh, cosine, cosh, exponential, exponential_minus_one, log,
+    log_plus_one, logistic, rsqrt, sine, sinh, sqrt, tan, tanh,
+) = [_unary(_continuous)] * 18  # fmt: skip
 
-add = multiply = maximum = minimum = _binary(_any)
-subtract = divide = remainder = power = _binary(_number)
+add = multiply = _binary(_any)  # of pred: or, and
+maximum = minimum = _binary(_ordered)
+subtract = divide = power = _binary(_number)
+remainder = _binary(_real)
 atan2 = _binary(_continuous)
 and_ = or_ = xor = _binary(_logical)
 mulhi = shift_left = shift_right_arithmetic = shift_right_logical = _binary(_integer)
 
 
 def abs_(operand: ArrayShape) -> ArrayShape:
-    """C1: an array; C2: of numbers. The magnitude of a complex number is a float."""
+    """C1: an array; C2: of signed numbers. The magnitude of a complex number is a float."""
     shape = array("C1", operand)
-    of_types("C2", shape, _number, _WANTED[_number])
+    of_types("C2", shape, _signed, _WANTED[_signed])
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
 def _part(operand: ArrayShape) -> ArrayShape:
+    """C1: an array; C2: of floats or complex numbers."""
     shape = array("C1", operand)
     of_types("C2", shape, _continuous, _WANTED[_continuous])
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
-def real(operand: ArrayShape) -> ArrayShape:
-    """C1: an array; C2: of floats or complex numbers."""
-    return _part(operand)
-
-
-def imag(operand: ArrayShape) -> ArrayShape:
-    """C1: an array; C2: of floats or complex numbers."""
-    return _part(operand)
+real = imag = _part
 
 
 def complex_(real: ArrayShape, imag: ArrayShape) -> ArrayShape:
@@ -200,7 +206,7 @@ def clamp(min: ArrayShape, operand: ArrayShape, max: ArrayShape) -> ArrayShape:
     """C1: arrays; C2: of the same type, not complex; C3: min and max are scalars or of the
     operand's dims."""
     arrays("C1", (min, operand, max))
-    of_types("C2", operand, lambda t: not t.is_complex, "an ordered")
+    of_types("C2", operand, _ordered, _WANTED[_ordered])
     for bound in (min, max):
         same = bound.element_type is operand.element_type
         require("C2", same, f"{bound} and {operand} differ in their element types")

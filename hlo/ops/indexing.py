@@ -16,6 +16,7 @@ from hlo.ops.constraints import (
     require,
     same_dims,
     scalars,
+    still_bounded,
 )
 from hlo.types import PRED, S32, ArrayShape, Shape, TupleShape, bounded
 from hlo.walk import Callee
@@ -45,7 +46,8 @@ def dynamic_slice(
     require("C2", count, f"{len(dynamic_slice_sizes)} sizes for {source}")
     for size, extent in zip(dynamic_slice_sizes, source.dims, strict=True):
         require("C2", 0 <= size <= extent, f"size {size} exceeds dimension {extent} of {source}")
-    return ArrayShape(source.element_type, dynamic_slice_sizes)
+    dynamic = still_bounded(source, dynamic_slice_sizes)
+    return bounded(source.element_type, dynamic_slice_sizes, dynamic)
 
 
 def dynamic_update_slice(
@@ -108,8 +110,10 @@ def gather(
     for d, from_ in zip(others, batch, strict=True):
         dims[d] = indices.dims[from_]
         dynamic[d] = bool(indices.dynamic) and indices.dynamic[from_]
+    bounds = still_bounded(source, slice_sizes)
     for d, from_ in zip(sorted(offset_dims), kept, strict=True):
         dims[d] = slice_sizes[from_]
+        dynamic[d] = bounds[from_]
     return bounded(source.element_type, tuple(dims), tuple(dynamic))
 
 
@@ -195,4 +199,6 @@ def topk(
     require("C1", source.rank > 0, "topk of a scalar")
     require("C2", 0 <= k <= source.dims[-1], f"k={k} of the last dimension of {source}")
     dims = (*source.dims[:-1], k)
-    return TupleShape((ArrayShape(source.element_type, dims), ArrayShape(S32, dims)))
+    dynamic = (*source.dynamic[:-1], False) if source.dynamic else ()
+    types = (source.element_type, S32)
+    return TupleShape(tuple(bounded(one, dims, dynamic) for one in types))

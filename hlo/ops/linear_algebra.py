@@ -7,7 +7,7 @@ Sources: ``InferFftShape``, ``InferCholeskyShape`` and ``InferTriangularSolveSha
 from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
-from hlo.types import C64, C128, F32, F64, ArrayShape
+from hlo.types import C64, C128, F32, F64, ArrayShape, bounded
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -32,7 +32,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     require("C3", same, f"fft_length={text} does not fit {source}")
     dims = (*source.dims[:-1], last if fft_type == "RFFT" else fft_length[-1])
     real = {"RFFT": _WHOLES, "IRFFT": _PARTS}.get(fft_type, {})
-    return ArrayShape(real.get(source.element_type, source.element_type), dims)
+    return bounded(real.get(source.element_type, source.element_type), dims, source.dynamic)
 
 
 def _square(label: str, shape: ArrayShape) -> None:
@@ -46,7 +46,7 @@ def cholesky(operand: ArrayShape, *, lower: bool = False) -> ArrayShape:
     """C1: square matrices of floats or complex numbers."""
     source = array("C1", operand)
     _square("C1", source)
-    return ArrayShape(source.element_type, source.dims)
+    return bounded(source.element_type, source.dims, source.dynamic)
 
 
 def triangular_solve(
@@ -68,4 +68,4 @@ def triangular_solve(
     require("C2", same, f"{matrix} and {right} do not fit, left_side={str(left_side).lower()}")
     known = transpose_a in ("", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")
     require("C3", known, f"transpose_a={transpose_a}: NO_TRANSPOSE, TRANSPOSE or ADJOINT")
-    return ArrayShape(right.element_type, right.dims)
+    return bounded(right.element_type, right.dims, right.dynamic)

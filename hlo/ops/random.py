@@ -22,7 +22,7 @@ def rng(*operands: ArrayShape, distribution: str, shape: ArrayShape) -> ArraySha
         require("C2", fits, f"{operand} is no scalar of the type of {result}")
     normal = distribution == "rng_normal"
     require("C3", result.is_float or not normal, f"rng_normal cannot give {result}")
-    return ArrayShape(result.element_type, result.dims)
+    return ArrayShape(result.element_type, result.dims, result.dynamic)
 
 
 def rng_bit_generator(state: ArrayShape, *, algorithm: str, shape: Shape) -> Shape:

@@ -1,7 +1,7 @@
 """Reductions: shapes from shapes, and what their computations must take and give.
 
-Sources: ``InferReduceShape``, ``InferReduceWindowShape`` and ``InferSelectAndScatterShape`` of
-XLA's ``shape_inference.cc``.
+Sources: ``InferReduceShape``, ``InferReduceWindowShape``, ``InferSelectAndScatterShape``,
+``InferScanShape`` and ``InferBatchNormTrainingShape`` (and others) of XLA's ``shape_inference.cc``.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from hlo.ops.constraints import (
     scalars,
 )
 from hlo.ops.contraction import window_positions
-from hlo.types import PRED, ArrayShape, Shape, bounded
+from hlo.types import PRED, ArrayShape, Shape, TupleShape, bounded, compatible
 from hlo.walk import Callee
 
-__all__ = ["reduce", "reduce_window", "select_and_scatter"]
+__all__ = [
+    "batch_norm_grad", "batch_norm_inference", "batch_norm_training", "reduce", "reduce_window",
+    "scan", "select_and_scatter",
+]  # fmt: skip
 
 
 def _halves(operands: Sequence[Shape]) -> tuple[list[ArrayShape], list[ArrayShape]]:
@@ -73,7 +76,7 @@ def reduce_window(
     pairs = list(zip(inputs[0].dims, window.dimensions, strict=True))
     dims = tuple(window_positions("C3", extent, dimension) for extent, dimension in pairs)
     _accumulating("C4", to_apply, inits)
-    return one_or_tuple([ArrayShape(one.element_type, dims) for one in inputs])
+    return one_or_tuple([bounded(one.element_type, dims, one.dynamic) for one in inputs])
 
 
 def select_and_scatter(
@@ -100,3 +103,109 @@ def select_and_scatter(
     called_on("C3", select, (element, element), (ArrayShape(PRED),))
     called_on("C4", scatter, (element, element), (element,))
     return array("C1", ArrayShape(values.element_type, values.dims, values.dynamic))
+
+
+def scan(
+    *operands: ArrayShape,
+    to_apply: Callee[Shape],
+    dimensions: tuple[int, ...],
+    num_carries: int,
+    is_reverse: bool = False,
+    is_associative: bool = False,
+) -> Shape:
+    """Inputs, then ``num_carries`` initial carries; to_apply takes a slice of each input and the
+    carries, gives outputs and the next carries. Results: all outputs stacked, the last carries.
+    C1: arrays, at least one input; C2: one dimension of the inputs, of one size; C3: to_apply takes
+    slices and carries; C4: it gives a tuple that ends with carries."""
+    inputs = len(operands) - num_carries
+    require("C1", num_carries >= 0 and inputs > 0, f"num_carries={num_carries}: no inputs are left")
+    shapes = arrays("C1", operands)
+    require("C2", len(dimensions) == 1, f"{len(dimensions)} dimensions to scan along")
+    (dimension,) = dimensions
+    slices: list[Shape] = []
+    for one in shapes[:inputs]:
+        distinct_dimensions("C2", dimensions, one.rank)
+        same = one.dims[dimension] == shapes[0].dims[dimension]
+        require("C2", same, f"{one} and {shapes[0]} differ in dimension {dimension}")
+        slices.append(ArrayShape(one.element_type, _without(one.dims, dimension)))
+    carries: list[Shape] = [ArrayShape(one.element_type, one.dims) for one in shapes[inputs:]]
+    given = to_apply.computation.root_instruction.shape
+    called_on("C3", to_apply, (*slices, *carries), (given,))
+    results = given.elements if isinstance(given, TupleShape) else ()
+    outputs = len(results) - num_carries
+    ends = outputs >= 0 and all(map(compatible, results[outputs:], carries))
+    name = to_apply.computation.name
+    require("C4", ends and bool(results), f"{name} gives {given}, not outputs and then the carries")
+    stacked: list[Shape] = []
+    for output in arrays("C4", results[:outputs], "output"):
+        inside = dimension <= output.rank
+        require("C4", inside, f"output {output} of {name} cannot be stacked in {dimension}")
+        size = shapes[0].dims[dimension]
+        dims = (*output.dims[:dimension], size, *output.dims[dimension:])
+        stacked.append(ArrayShape(output.element_type, dims))
+    return TupleShape((*stacked, *carries))
+
+
+def _without(dims: tuple[int, ...], dimension: int) -> tuple[int, ...]:
+    return (*dims[:dimension], *dims[dimension + 1 :])
+
+
+def _features(
+    operand: ArrayShape, feature_index: int, vectors: Sequence[ArrayShape]
+) -> tuple[ArrayShape, ArrayShape]:
+    """C1: floats; C2: feature_index is a dimension of the operand; C3: the vectors have one element
+    for each feature. Operand and vector."""
+    source = array("C1", operand)
+    require("C1", source.is_float, f"{source} is not of floats")
+    distinct_dimensions("C2", (feature_index,), source.rank, "feature_index")
+    vector = ArrayShape(source.element_type, (source.dims[feature_index],))
+    for one in arrays("C3", vectors):
+        require("C3", compatible(one, vector), f"{one} is not {vector}, one for each feature")
+    return ArrayShape(source.element_type, source.dims, source.dynamic), vector
+
+
+def batch_norm_training(
+    operand: ArrayShape,
+    scale: ArrayShape,
+    offset: ArrayShape,
+    *,
+    epsilon: float,
+    feature_index: int,
+) -> TupleShape:
+    """(normalised, mean, variance). C1: floats; C2: feature_index is a dimension of the operand;
+    C3: scale and offset have one element for each feature."""
+    same, vector = _features(operand, feature_index, (scale, offset))
+    return TupleShape((same, vector, vector))
+
+
+def batch_norm_inference(
+    operand: ArrayShape,
+    scale: ArrayShape,
+    offset: ArrayShape,
+    mean: ArrayShape,
+    variance: ArrayShape,
+    *,
+    epsilon: float,
+    feature_index: int,
+) -> ArrayShape:
+    """C1: floats; C2: feature_index is a dimension of the operand; C3: all others have one element
+    for each feature."""
+    return _features(operand, feature_index, (scale, offset, mean, variance))[0]
+
+
+def batch_norm_grad(
+    operand: ArrayShape,
+    scale: ArrayShape,
+    mean: ArrayShape,
+    variance: ArrayShape,
+    grad_output: ArrayShape,
+    *,
+    epsilon: float,
+    feature_index: int,
+) -> TupleShape:
+    """Gradients (operand, scale, offset). C1: floats; C2: feature_index is a dimension of the
+    operand; C3: scale, mean and variance have one element for each feature; C4: grad_output has the
+    operand's shape."""
+    same, vector = _features(operand, feature_index, (scale, mean, variance))
+    require("C4", compatible(grad_output, same), f"grad_output {grad_output} is not {same}")
+    return TupleShape((same, vector, vector))
