@@ -1,0 +1,209 @@
+"""sort and topk: stable merge sorts of rows.
+
+Runs of growing length lie one after the other in a row of workspace; a pass merges them two by two
+into the row beside it. A comparator that is no order gives some permutation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.combiner import Combiner, combined
+from backend_c.element import Element, Writer
+from backend_c.elemental.data_movement import iota
+from backend_c.loop_ir import INDEX, Array, Constant, Expr, Variable
+from backend_c.scope import Scope, apply
+from hlo.types import F64, PRED, S32, S64, ArrayShape
+
+__all__ = ["sort", "topk"]
+
+_Index = tuple[Expr, ...]
+# before(scope, lhs values, rhs values): whether the left elements must come before the right ones
+_Before = Callable[[Scope, Sequence[Expr], Sequence[Expr]], Expr]
+
+_CHUNKS = 8  # of a row, sorted and merged in parallel where there are few rows
+_SHORT = 1 << 12
+
+
+def sort(
+    *operands: Element,
+    dimensions: tuple[int, ...],
+    to_apply: Combiner,
+    is_stable: bool = False,
+    write: Writer,
+    block: Scope,
+) -> None:
+    (dimension,) = dimensions
+    for number, operand in enumerate(operands):
+        write.sizes(number, operand.sizes)
+
+    def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
+        pairs = [side for pair in zip(lhs, rhs, strict=True) for side in pair]
+        (result,) = combined(scope, to_apply, pairs)
+        return result
+
+    _Sort(block, operands, dimension, before).emit(write)
+
+
+def topk(
+    operand: Element,
+    *,
+    k: int,
+    largest: bool = True,
+    is_stable: bool = True,
+    write: Writer,
+    block: Scope,
+) -> None:
+    """The first k of the last dimension in falling order, and where they were. Every NaN counts as
+    the largest value, -0 as less than +0."""
+    last = operand.shape.rank - 1
+    for number in range(2):
+        write.sizes(number, (*operand.sizes[:-1], ix.constant(k)) if operand.sizes else ())
+    places = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
+
+    def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
+        keys = scope.bind(_key(lhs[0])), scope.bind(_key(rhs[0]))
+        return apply("compare-GT" if largest else "compare-LT", *keys, type=PRED)
+
+    _Sort(block, (operand, places), last, before, k).emit(write)
+
+
+def _key(value: Expr) -> Expr:
+    """An integer in the order of the values."""
+    if not value.type.is_float:
+        return value
+    key = S64 if value.type is F64 else S32
+    is_nan = apply("compare-NE", value, value, type=PRED)
+    largest = Constant(key, 2 ** (key.bits - 1) - 1)
+    return apply("select", is_nan, largest, apply("total-order", value, type=key), type=key)
+
+
+class _Sort:
+    """One sort while it is written: ``keep`` elements of each row are the result."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        operands: Sequence[Element],
+        dimension: int,
+        before: _Before,
+        keep: int | None = None,
+    ) -> None:
+        self._scope, self._operands, self._dimension = scope, operands, dimension
+        self._before = before
+        dims = operands[0].shape.dims
+        self._bound = dims[dimension]
+        self._keep = self._bound if keep is None else keep
+        self._others = (*dims[:dimension], *dims[dimension + 1 :])
+        self._rows = math.prod(self._others)
+        self._extent = operands[0].size(dimension)
+        of_one_row = self._rows < _CHUNKS and self._bound >= _SHORT
+        self._chunks = _CHUNKS if of_one_row else 1
+        self._length = -(-self._bound // self._chunks)  # of a chunk
+        self._passes = (self._length - 1).bit_length() if self._length else 0
+
+    def emit(self, write: Writer) -> None:
+        if not self._rows or not self._bound:
+            return
+        arrays = [
+            self._scope.scratch(operand.shape.element_type, 2 * self._rows * self._bound)
+            for operand in self._operands
+        ]
+        dims = self._operands[0].shape.dims
+        with nest.split(self._scope, dims) as index:
+            place = self._place(self._row(index), 0, index[self._dimension])
+            for array, operand in zip(arrays, self._operands, strict=True):
+                self._scope.store(array, place, operand.at(*index))
+        self._sort_chunks(arrays)
+        half = self._merge_chunks(arrays)
+        d = self._dimension
+        with nest.split(self._scope, (*dims[:d], self._keep, *dims[d + 1 :])) as index:
+            place = self._place(self._row(index), half, index[d])
+            write(index, tuple(self._scope.load(array, place) for array in arrays))
+
+    def _row(self, index: _Index) -> Expr:
+        d = self._dimension
+        return ix.linearize((*index[:d], *index[d + 1 :]), self._others)
+
+    def _place(self, row: Expr, half: Expr | int, position: Expr) -> Expr:
+        """``half`` is 0 or the length of a row: where the second half starts."""
+        return ix.add(ix.multiply(row, 2 * self._bound), half, position)
+
+    def _sort_chunks(self, arrays: Sequence[Array]) -> None:
+        scope = self._scope
+        work = 4 * self._length * self._passes
+        with nest.outer(scope, (self._rows, self._chunks), work) as (row, chunk):
+            first = ix.multiply(chunk, self._length)
+            last = scope.bind(self._end(ix.add(first, self._length)))
+            half = scope.mutable(INDEX, ix.constant(0))
+            width = scope.mutable(INDEX, ix.constant(1))
+            pairs = scope.mutable(INDEX, ix.constant(-(-self._length // 2)))
+            with scope.loop(self._passes):
+                start = scope.mutable(INDEX, first)
+                with scope.loop(pairs):
+                    middle = scope.bind(ix.clamp(0, ix.add(start, width), last))
+                    end = scope.bind(ix.clamp(0, ix.add(start, width, width), last))
+                    self._merge(arrays, row, half, (start, middle, end))
+                    scope.assign(start, end)
+                scope.assign(half, ix.subtract(self._bound, half))
+                scope.assign(width, ix.add(width, width))
+                scope.assign(pairs, ix.divide(ix.add(pairs, 1), 2))
+
+    def _merge_chunks(self, arrays: Sequence[Array]) -> Expr | int:
+        """All chunks of a row into one; gives the half in which that is."""
+        scope, half = self._scope, self._passes % 2 * self._bound
+        if self._chunks == 1:
+            return half
+        source = scope.mutable(INDEX, ix.constant(half))
+        width = scope.mutable(INDEX, ix.constant(self._length))
+        dims = self._rows, self._chunks // 2
+        with scope.loop(self._chunks.bit_length() - 1):
+            with nest.outer(scope, dims, 4 * self._bound) as (row, pair):
+                start = scope.mutable(INDEX, ix.constant(0))
+                with scope.loop(pair):
+                    scope.assign(start, ix.add(start, width, width))
+                first, middle, end = (
+                    scope.bind(self._end(ix.add(start, *[width] * n))) for n in range(3)
+                )
+                self._merge(arrays, row, source, (first, middle, end))
+            scope.assign(source, ix.subtract(self._bound, source))
+            scope.assign(width, ix.add(width, width))
+        return source
+
+    def _end(self, position: Expr) -> Expr:
+        return ix.clamp(0, position, self._extent)
+
+    def _merge(
+        self,
+        arrays: Sequence[Array],
+        row: Expr,
+        half: Variable,
+        run: tuple[Expr, Expr, Expr],
+    ) -> None:
+        """The sorted runs from start to middle and on to end, into the other half."""
+        scope, (start, middle, end) = self._scope, run
+        left, right = scope.mutable(INDEX, start), scope.mutable(INDEX, middle)
+        into = scope.bind(self._place(row, ix.subtract(self._bound, half), start))
+        with scope.loop(ix.subtract(end, start)) as step:
+            lhs, rhs = (
+                [scope.bind(scope.load(array, self._inside(row, half, side))) for array in arrays]
+                for side in (left, right)
+            )
+            is_before = self._before(scope, rhs, lhs)
+            is_left_done = apply("compare-GE", left, middle, type=PRED)
+            is_right_there = apply("compare-LT", right, end, type=PRED)
+            turn = apply("or", is_left_done, is_before)
+            takes_right = scope.bind(apply("and", is_right_there, turn))
+            for array, one, other in zip(arrays, lhs, rhs, strict=True):
+                value = apply("select", takes_right, other, one, type=one.type)
+                scope.store(array, ix.add(into, step), value)
+            taken = scope.bind(apply("convert", takes_right, type=INDEX))
+            scope.assign(right, ix.add(right, taken))
+            scope.assign(left, ix.add(left, ix.subtract(1, taken)))
+
+    def _inside(self, row: Expr, half: Variable, position: Expr) -> Expr:
+        """A place to read from, whether or not the run is at its end."""
+        return self._place(row, half, ix.clamp(0, position, ix.constant(self._bound - 1)))
