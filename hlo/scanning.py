@@ -1,21 +1,32 @@
-"""Finding fields in a line of HLO: where brackets close, and what lies between commas.
+"""Finding fields in HLO: comments, strings, where brackets close, and what lies between commas.
 
-Nothing recurses: depth is counted, so hostile nesting costs a counter.
+Nothing recurses: depth is counted, so hostile nesting costs a counter. Every pattern takes a
+string that nothing closes as one token, so that no character is looked at more than a few times.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import NoReturn
 
-# What changes the depth, or hides brackets: strings and comments are stepped over whole.
-_TOKEN = re.compile(
-    r"""[()\[\]{},]|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|/\*(?:[^*]|\*(?!/))*+\*/|->""", re.S
+from hlo.errors import ParseError
+
+_STRING = r""""(?:[^"\\]|\\.)*+"?+|'(?:[^'\\]|\\.)*+'?+"""
+NAME = r'(?:[A-Za-z_][\w.\-]*+|"[^"\n]*+")'
+
+_TOKEN = re.compile(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
+_COMMENT_START = re.compile(r"/[/*]")
+_COMMENT_OR_STRING = re.compile(
+    r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
+    r"""|"(?:[^"\\\n]|\\.)*+"?+|'(?:[^'\\\n]|\\.)*+'?+"""
 )
-_OPEN, _CLOSE = "([{", ")]}"
+_VISIBLE = re.compile(r"\S")
+_BRACKETS = dict(zip("([{", ")]}", strict=True))
 
 
 class Unbalanced(ValueError):
-    """A bracket that nothing closes, or closes wrongly; ``position`` is where."""
+    """A bracket or string that nothing closes, or closes wrongly; ``position`` is where."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -27,9 +38,9 @@ def closing(text: str, start: int) -> int:
     stack: list[str] = []
     for match in _TOKEN.finditer(text, start):
         token = match[0]
-        if token in _OPEN:
-            stack.append(_CLOSE[_OPEN.index(token)])
-        elif token in _CLOSE:
+        if token in _BRACKETS:
+            stack.append(_BRACKETS[token])
+        elif token in ")]}":
             if stack.pop() != token:
                 raise Unbalanced(f"unexpected {token!r}", match.start())
             if not stack:
@@ -43,9 +54,9 @@ def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
     depth, begin = 0, start
     for match in _TOKEN.finditer(text, start, end):
         token = match[0]
-        if token in _OPEN:
+        if token in _BRACKETS:
             depth += 1
-        elif token in _CLOSE:
+        elif token in ")]}":
             depth -= 1
         elif token == "," and depth == 0:
             found.append(_stripped(text, begin, match.start()))
@@ -56,9 +67,87 @@ def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return found
 
 
+def fields(text: str) -> list[str]:
+    """The texts between the commas of a text, at the outermost level."""
+    return [text[start:end] for start, end in parts(text, 0, len(text))]
+
+
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+def without_comments(text: str) -> str:
+    """The text with spaces for comments: what stands somewhere still stands there.
+
+    Looks for strings only on lines with something that may start a comment: those are few.
+    """
+    pieces: list[str] = []
+    kept = scanned = 0  # copied into pieces, known to be outside of strings
+    for start in _COMMENT_START.finditer(text):
+        if start.start() < scanned:
+            continue
+        scanned = max(scanned, text.rfind("\n", scanned, start.start()) + 1)
+        while scanned <= start.start():
+            token = _COMMENT_OR_STRING.search(text, scanned)
+            assert token is not None
+            if token[0].startswith("/*") and (not token[0].endswith("*/") or len(token[0]) < 4):
+                raise Unbalanced("nothing closes this comment", token.start())
+            if token[0][0] == "/":
+                pieces += (text[kept : token.start()], _VISIBLE.sub(" ", token[0]))
+                kept = token.end()
+            scanned = token.end()
+    return "".join((*pieces, text[kept:])) if pieces else text
+
+
+def plain_name(name: str) -> str:
+    """A name as the text had it, without its quotes."""
+    return name.removeprefix("%").strip('"')
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-]*+", re.ASCII)
+
+
+def quoted(name: str) -> str:
+    """A name as text: in quotes unless it is spelled like one."""
+    return name if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text, and ``code``: the same with spaces for comments, at the same places."""
+
+    text: str
+    code: str
+
+    def fail(self, message: str, position: int) -> NoReturn:
+        """ParseError at a place of the text."""
+        position = min(position, len(self.text))
+        line = self.text.count("\n", 0, position) + 1
+        start = self.text.rfind("\n", 0, position) + 1
+        end = self.text.find("\n", position)
+        source = self.text[start : end if end >= 0 else len(self.text)]
+        raise ParseError(message, line, position - start + 1, source)
+
+    def skip(self, position: int) -> int:
+        """Behind white space."""
+        match = _VISIBLE.search(self.code, position)
+        return len(self.code) if match is None else match.start()
+
+    def closing(self, position: int) -> int:
+        """The place of the bracket that closes the one at a position."""
+        try:
+            return closing(self.code, position)
+        except Unbalanced as error:
+            self.fail(str(error), error.position)
+
+
+def source_of(text: str) -> Source:
+    """ParseError if nothing closes a comment."""
+    try:
+        return Source(text, without_comments(text))
+    except Unbalanced as error:
+        Source(text, text).fail(str(error), error.position)

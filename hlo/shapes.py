@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 
-from hlo.scanning import Unbalanced, closing, parts
+from hlo.scanning import Unbalanced, closing, fields
 from hlo.types import ELEMENT_TYPES, ArrayShape, Layout, Shape, TupleShape
 
-_ARRAY = re.compile(r"([a-z]\w*+)\[([^\]]*+)\](\{[^}]*+\})?")
-_DIMENSION = re.compile(r"\s*+(<=)?\s*+(\d++)\s*+\Z")
-_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+\*/")
-_MAXIMUM = 2**63 - 1
-_DEPTH = 64
+_ARRAY = re.compile(r"([a-z]\w*+)\[([^\]]*+)\](\{[^}]*+\})?", re.ASCII)
+_DIMENSION = re.compile(r"\s*+(<=)?\s*+(\d{1,19}+)\s*+", re.ASCII)
+_ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)
+_ELEMENTS = 2**63  # XLA counts elements in 64 bits, too
+_DEPTH = 64  # hashing and comparing a shape recurse
 
 
 class ShapeReader:
-    """Reads shapes and remembers them by their text."""
+    """Reads shapes, in text without comments, and remembers them by their text."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Shape] = {}
+        self.known: dict[str, Shape] = {}
 
     def read(self, text: str, depth: int = 0) -> Shape:
         """The shape; ValueError says what is wrong with the text."""
-        known = self._known.get(text)
+        known = self.known.get(text)
         if known is None:
             known = self._tuple(text, depth) if text.startswith("(") else _array(text)
-            self._known[text] = known
+            self.known[text] = known
         return known
 
     def _tuple(self, text: str, depth: int) -> Shape:
@@ -36,9 +37,8 @@ class ShapeReader:
         except Unbalanced as error:
             raise ValueError(str(error)) from None
         if text[end + 1 :].strip():
-            raise ValueError(f"unexpected {text[end + 1 :].strip()!r} after a tuple shape")
-        inner = [_COMMENT.sub("", text[a:b]).strip() for a, b in parts(text, 1, end)]
-        return TupleShape(tuple(self.read(part, depth + 1) for part in inner))
+            raise ValueError(f"unexpected {text[end + 1 :].strip()[:40]!r} after a tuple shape")
+        return TupleShape(tuple(self.read(part, depth + 1) for part in fields(text[1:end])))
 
 
 def _array(text: str) -> ArrayShape:
@@ -51,21 +51,22 @@ def _array(text: str) -> ArrayShape:
     dims: list[int] = []
     dynamic: list[bool] = []
     for part in match[2].split(",") if match[2].strip() else ():
-        dimension = _DIMENSION.match(part)
-        if dimension is None or len(dimension[2]) > 19 or int(dimension[2]) > _MAXIMUM:
+        dimension = _DIMENSION.fullmatch(part)
+        if dimension is None:
             raise ValueError(f"expected a dimension, not {part.strip()[:40]!r}")
         dims.append(int(dimension[2]))
         dynamic.append(dimension[1] is not None)
+    if math.prod(filter(None, dims)) >= _ELEMENTS:
+        raise ValueError(f"{text[:80]} has more elements than 64 bits count")
     layout = _layout(match[3], len(dims)) if match[3] else None
     return ArrayShape(element_type, tuple(dims), tuple(dynamic) if any(dynamic) else (), layout)
 
 
 def _layout(text: str, rank: int) -> Layout:
     order, _, suffix = text[1:-1].partition(":")
-    fields = [field.strip() for field in order.split(",") if field.strip()]
-    if not all(field.isdigit() and len(field) < 6 for field in fields):
+    if not _ORDER.fullmatch(order):
         raise ValueError(f"expected a layout like {{1,0}}, not {text[:40]!r}")
-    minor_to_major = tuple(map(int, fields))
+    minor_to_major = tuple(map(int, order.split(","))) if order.strip() else ()
     if sorted(minor_to_major) != list(range(rank)):
-        raise ValueError(f"layout {text} does not permute {rank} dimensions")
+        raise ValueError(f"layout {text[:80]} does not permute {rank} dimensions")
     return Layout(minor_to_major, suffix)

@@ -1,0 +1,200 @@
+"""Numbers as text: decimals are rounded once, straight to their type, and printed to read back.
+
+Rounding: a decimal becomes the nearest f64 first. Rounding that to a narrower type gives what
+rounding the decimal gives, unless the f64 is the middle of two values of the type: there the
+decimal itself is asked on which side it lies. Sources: XLA's ``CheckParsedValueIsInRange`` for what
+is out of range, ``literal.cc`` for the digits printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlo.types import F32, F64, ElementType
+
+Array = np.ndarray[Any, Any]
+
+
+class NumberError(ValueError):
+    """The number at ``place`` of a list cannot be of the type."""
+
+    def __init__(self, message: str, place: int) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A float type: ``precision`` counts the hidden bit, ``quantum`` is the least difference."""
+
+    precision: int
+    quantum: float
+    largest: float
+    saturates: bool  # has neither infinity nor NaN: larger numbers become the largest
+    has_signed_nan: bool
+    has_payload: bool
+    digits: int  # so many print every value so that it reads back
+
+
+@cache
+def _format(element_type: ElementType) -> _Format:
+    info = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]  # as shipped
+    name = element_type.name
+    precision = int(info.nmant) + 1
+    ieee = element_type.bits >= 16 or name in ("f8e5m2", "f8e4m3", "f8e3m4")
+    return _Format(
+        precision=precision,
+        quantum=float(info.smallest_subnormal),
+        largest=float(info.max),
+        saturates=element_type.bits < 8,
+        has_signed_nan=ieee or name == "f8e4m3fn",
+        has_payload=ieee,
+        digits=int(np.ceil(1 + precision * np.log10(2))),
+    )
+
+
+# Reading
+
+
+def read_numbers(element_type: ElementType, tokens: Sequence[str]) -> Array:
+    """The values of tokens that are spelled as numbers of the type's kind."""
+    if element_type.is_float:
+        return _floats(element_type, tokens)
+    if element_type.is_complex:
+        part = F32 if element_type.bits == 64 else F64
+        return _floats(part, tokens).view(element_type.numpy)
+    if element_type.kind == "pred":
+        truth = {"true": True, "false": False}
+        return np.array([truth[t] if t in truth else int(t) != 0 for t in tokens], np.bool_)
+    return _integers(element_type, tokens)
+
+
+def _integers(element_type: ElementType, tokens: Sequence[str]) -> Array:
+    signed = element_type.kind == "signed"
+    low = -(2 ** (element_type.bits - 1)) if signed else 0
+    high = 2 ** (element_type.bits - signed) - 1
+    values = list(map(int, tokens))
+    if values and not (low <= min(values) and max(values) <= high):
+        place = next(n for n, value in enumerate(values) if not low <= value <= high)
+        raise NumberError(_out_of_range(tokens[place], element_type, f"[{low}, {high}]"), place)
+    return np.array(values, np.int64 if signed else np.uint64).astype(element_type.numpy)
+
+
+def _out_of_range(token: str, element_type: ElementType, interval: str) -> str:
+    return f"value {token[:40]} is out of range for {element_type}, namely {interval}"
+
+
+def _floats(element_type: ElementType, tokens: Sequence[str]) -> Array:
+    plain = tokens
+    nans = [place for place, token in enumerate(tokens) if "nan" in token]
+    if nans:
+        plain = list(tokens)
+        for place in nans:
+            plain[place] = "1"  # anything that every type has
+    wide = np.array(list(map(float, plain)), np.float64)
+    value, largest = _narrowed(element_type, wide, plain)
+    beyond = np.flatnonzero(~np.isfinite(wide) | (np.abs(value) > largest))
+    for place in beyond.tolist():
+        if "inf" not in plain[place]:
+            interval = f"[{-largest:g}, {largest:g}]"
+            raise NumberError(_out_of_range(plain[place], element_type, interval), place)
+    with np.errstate(over="ignore"):
+        result = value.astype(element_type.numpy)
+    for place in nans:
+        result[place] = _nan(element_type, tokens[place], place)
+    return result
+
+
+def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> tuple[Array, float]:
+    """Each number rounded to the type's grid, as f64 (beyond ``largest`` too), and ``largest``."""
+    if element_type is F64:
+        return wide, float(np.finfo(np.float64).max)
+    form = _format(element_type)
+    finite = np.isfinite(wide)
+    if not form.precision > 1:  # f8e8m0fnu has no zero and no sign
+        finite &= wide > 0
+        if not finite.all():
+            place = int(np.argmin(finite))
+            raise NumberError(f"{element_type} has no {tokens[place][:40]}", place)
+    magnitude = np.where(finite, np.abs(wide), 0.0)
+    _, exponent = np.frexp(magnitude)
+    step = np.maximum(np.ldexp(1.0, exponent - form.precision), form.quantum)
+    scaled = magnitude / step  # exact: a power of two
+    rounded = np.rint(scaled)
+    for place in np.flatnonzero(scaled - np.floor(scaled) == 0.5).tolist():
+        exact, middle = abs(Decimal(tokens[place])), Decimal(float(magnitude[place]))
+        if exact != middle:
+            rounded[place] = np.floor(scaled[place]) + (exact > middle)
+    result = np.copysign(np.where(finite, rounded * step, wide), wide)
+    if form.saturates:
+        result = np.clip(result, -form.largest, form.largest)
+    return result, form.largest
+
+
+def _nan(element_type: ElementType, token: str, place: int) -> Any:
+    """A NaN with its sign and its payload, which are the mantissa's bits, where it has them."""
+    form = _format(element_type)
+    if form.saturates:
+        raise NumberError(f"{element_type} has no NaN", place)
+    unsigned = np.dtype(f"u{element_type.numpy.itemsize}")
+    code = int(np.array([np.nan]).astype(element_type.numpy).view(unsigned)[0])
+    sign = 1 << (element_type.bits - 1)
+    if form.has_signed_nan:
+        code = code | sign if token.startswith("-") else code & ~sign
+    if "(" in token:
+        mask = 2 ** (form.precision - 1) - 1
+        payload = int(token[token.index("(") + 1 : -1], 16)
+        if not form.has_payload or not 0 < payload <= mask:
+            raise NumberError(f"the payload of {token} does not fit {element_type}", place)
+        code = code & ~mask | payload
+    return np.array([code], unsigned).view(element_type.numpy)[0]
+
+
+# Printing
+
+
+def show_numbers(element_type: ElementType, values: Array, scalar: bool) -> list[str]:
+    """The elements of a flat array as texts that read back to the same bits."""
+    if element_type.kind == "pred":
+        names = ("false", "true") if scalar else ("0", "1")
+        return [names[bool(value)] for value in values.tolist()]
+    if element_type.is_complex:
+        part = F32 if element_type.bits == 64 else F64
+        texts = _show_floats(part, values.view(part.numpy))
+        pairs = zip(texts[::2], texts[1::2], strict=True)
+        return [f"({real}, {imag})" for real, imag in pairs]
+    if element_type.is_float:
+        return _show_floats(element_type, values)
+    return [str(int(value)) for value in values]
+
+
+def _show_floats(element_type: ElementType, values: Array) -> list[str]:
+    """XLA's digits: f32 in 6, or 9 where 6 are too few; f64 in 15 or 17; others as they need."""
+    short, long = {"f32": (6, 9), "f64": (15, 17)}.get(element_type.name, (0, 0))
+    wide = values.astype(np.float64)
+    short = short or _format(element_type).digits
+    texts = [f"{value:.{short}g}" for value in wide.tolist()]
+    if long:
+        with np.errstate(over="ignore"):
+            again = np.array(list(map(float, texts)), np.float64).astype(values.dtype)
+        for place in np.flatnonzero((again != values) & ~np.isnan(wide)).tolist():
+            texts[place] = f"{float(wide[place]):.{long}g}"
+    for place in np.flatnonzero(np.isnan(wide)).tolist():
+        texts[place] = _show_nan(element_type, values[place : place + 1])
+    return texts
+
+
+def _show_nan(element_type: ElementType, value: Array) -> str:
+    form = _format(element_type)
+    code = int(value.view(f"u{element_type.numpy.itemsize}")[0])
+    sign = "-" if form.has_signed_nan and code >> (element_type.bits - 1) else ""
+    payload = code & (2 ** (form.precision - 1) - 1)
+    quiet = 1 << (form.precision - 2) if form.precision > 1 else 0
+    return f"{sign}nan" if not form.has_payload or payload == quiet else f"{sign}nan({payload:#x})"

@@ -1,0 +1,137 @@
+"""The attributes behind an instruction, ``, name=value, name=value``.
+
+What follows one instruction often follows another: a whole tail is read once and remembered, with
+the metadata, which differ from line to line, cut out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from hlo.attributes import ANNOTATIONS, COMPUTATION_ATTRIBUTES, Attribute
+from hlo.codecs import CODECS
+from hlo.scanning import Source
+from hlo.suggestion import suggestion
+
+_ATTRIBUTE = re.compile(r"\s*+,\s*+([A-Za-z_][\w\-]*+)\s*+=[ \t]*+(?:\s*+(?=[{\[\"']))?+", re.ASCII)
+_STRING = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
+_WORD = re.compile(r"[^\s,{}()\[\]\"']++")
+_MESH = re.compile(r"[ \t]++(?=\{)")  # replica_groups=mesh['x'=2] {'x'}
+# Braces without brackets inside, but for those in strings: nearly all metadata.
+_FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\}"
+_METADATA = re.compile(_FLAT)
+_SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
+_NO_METADATA = ";"  # nothing that stands behind metadata
+_IN_VALUE = (_WORD, _STRING, _MESH)
+
+
+class Tail(NamedTuple):
+    """What stands behind an instruction, and where that ends. The mappings are shared."""
+
+    attributes: Mapping[str, Attribute]
+    annotations: Mapping[str, str]
+    end: int
+
+
+class TailReader:
+    """Reads tails of one source; computations that they name must be among the known ones."""
+
+    def __init__(self, source: Source, computations: Mapping[str, object]) -> None:
+        self._source, self._computations = source, computations
+        self._values: dict[str, Attribute] = {}
+        self._lines: dict[tuple[str, str], Tail] = {}
+
+    def line(self, start: int, text: str) -> Tail | None:
+        """The tail that is the rest of a line, or None if it does not end there."""
+        before, found, behind = text.partition(", metadata=")
+        metadata = _METADATA.match(behind) if found else None
+        key = (text, _NO_METADATA) if metadata is None else (before, behind[metadata.end() :])
+        known = self._lines.get(key)
+        if known is None:
+            return self._first(start, text, key, metadata)
+        if metadata is None:
+            return known
+        return Tail(known.attributes, {**known.annotations, "metadata": metadata[0]}, known.end)
+
+    def _first(
+        self,
+        start: int,
+        text: str,
+        key: tuple[str, str],
+        metadata: re.Match[str] | None,
+    ) -> Tail | None:
+        tail = self.read(start)
+        if tail.end != start + len(text.rstrip()):
+            return None
+        if metadata is None or tail.annotations.get("metadata") == metadata[0]:
+            self._lines[key] = tail
+        return tail
+
+    def raw(self, position: int) -> tuple[dict[str, str], int]:
+        """The attributes at a position as text, and where they end: those of headers."""
+        found: dict[str, str] = {}
+        while match := _ATTRIBUTE.match(self._source.code, position):
+            if match[1] in found:
+                self._source.fail(f"attribute {match[1]!r} is given twice", match.start(1))
+            position = self._value_end(match.end())
+            found[match[1]] = self._source.text[match.end() : position]
+        return found, position
+
+    def read(self, position: int) -> Tail:
+        """The attributes that stand at a position."""
+        source = self._source
+        attributes: dict[str, Attribute] = {}
+        annotations: dict[str, str] = {}
+        while match := _ATTRIBUTE.match(source.code, position):
+            name = match[1]
+            start, position = match.end(), self._value_end(match.end())
+            if name in attributes or name in annotations:
+                source.fail(f"attribute {name!r} is given twice", match.start(1))
+            if name in ANNOTATIONS:
+                annotations[name] = source.text[start:position]
+            else:
+                attributes[name] = self._attribute(name, match.start(1), start, position)
+        return Tail(attributes, annotations, position)
+
+    def _attribute(self, name: str, key: int, start: int, end: int) -> Attribute:
+        text = self._source.code[key:end]
+        value = self._values.get(text)
+        if value is None:
+            codec = CODECS.get(name)
+            if codec is None:
+                hint = suggestion(name, CODECS)
+                self._source.fail(f"unexpected attribute {name!r}{hint}", key)
+            try:
+                value = codec.read(self._source.code[start:end])
+            except ValueError as error:
+                self._source.fail(f"{name}: {error}", start)
+            if name in COMPUTATION_ATTRIBUTES:
+                self._exist(value, start)
+            self._values[text] = value
+        return value
+
+    def _exist(self, value: Attribute, position: int) -> None:
+        """Callees stand before callers."""
+        for name in (value,) if isinstance(value, str) else value:  # type: ignore[union-attr]
+            if name not in self._computations:
+                hint = suggestion(str(name), self._computations)
+                self._source.fail(f"computation {name!r} is not defined above{hint}", position)
+
+    def _value_end(self, position: int) -> int:
+        """Where a value ends: words, strings and brackets up to a comma or white space."""
+        code = self._source.code
+        if simple := _SIMPLE.match(code, position):
+            return simple.end()
+        while position < len(code):
+            character = code[position]
+            if character in "({[":
+                position = self._source.closing(position) + 1
+            elif match := next(filter(None, (p.match(code, position) for p in _IN_VALUE)), None):
+                position = match.end()
+            elif character in "\"'":
+                self._source.fail("nothing closes this string", position)
+            else:
+                break
+        return position
