@@ -109,6 +109,22 @@ class CMachine:
         return CValue("", word.body).made(f"double_of({word.name})")
 
 
+# Without PRE: it makes branches of selects between constants, and loops scalar.
+FLAGS = (
+    *("-O3", "-march=native", "-fopenmp", "-fno-tree-pre"),
+    *("-fno-trapping-math", "-fno-math-errno", "-ffp-contract=off"),
+)
+
+PROLOGUE = """#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static inline uint64_t bits_of(double x) { uint64_t w; memcpy(&w, &x, 8); return w; }
+static inline double double_of(uint64_t w) { double x; memcpy(&x, &w, 8); return x; }
+"""
+
+
 def function_text(name: str, parameters: tuple[str, ...], sequence: Callable[..., CValue]) -> str:
     """``sequence(*operands, machine)`` as a static inline C function of doubles."""
     body: list[str] = []

@@ -13,6 +13,15 @@ from typing import Any, NamedTuple
 import mpmath  # type: ignore[import-untyped]  # it has no stubs
 from mpmath import mpf
 
+from hlo.elementary import (
+    error_function,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    roots,
+    trigonometric,
+)
+
 
 class Fit(NamedTuple):
     """A polynomial of ``terms`` terms for ``function`` on [low, high]."""
@@ -84,14 +93,47 @@ FITS: dict[str, Fit] = {
 }
 
 
+# Where each is used.
+IN_CODE: dict[str, tuple[float, ...]] = {
+    "exponential": exponential.TAIL,
+    "log": logarithm.TAIL,
+    "sine": trigonometric.SINE,
+    "cosine": trigonometric.COSINE,
+    "erf": error_function.NEAR,
+    "erfc": error_function.FAR,
+    "atan": inverse_trigonometric.TAIL,
+    "cbrt": roots.CUBE_ROOT,
+}
+
+
+def interpolant(fit: Fit) -> list[Any]:
+    """Coefficients of the polynomial through the Chebyshev nodes, by Newton's differences."""
+    middle, half = (mpf(fit.high) + fit.low) / 2, (mpf(fit.high) - fit.low) / 2
+    nodes = [
+        middle + half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * fit.terms))
+        for k in range(fit.terms)
+    ]
+    divided = [fit.function(x) for x in nodes]
+    for order in range(1, fit.terms):
+        for k in reversed(range(order, fit.terms)):
+            divided[k] = (divided[k] - divided[k - 1]) / (nodes[k] - nodes[k - order])
+    result = [mpf(0)] * fit.terms
+    for node, difference in zip(reversed(nodes), reversed(divided), strict=True):
+        shifted = [mpf(0), *result[:-1]]
+        result = [above - node * same for above, same in zip(shifted, result, strict=True)]
+        result[0] += difference
+    return result
+
+
 def coefficients(fit: Fit) -> tuple[list[float], float]:
     """The rounded coefficients and the largest error of the unrounded polynomial."""
     with mpmath.workdps(200):
         low, high = mpf(fit.low), mpf(fit.high)
-        found = mpmath.chebyfit(fit.function, [low, high], fit.terms)
-        points = (low + (high - low) * (i + mpf(1) / 3) / 400 for i in range(400))
-        error = max(abs(fit.function(x) - mpmath.polyval(found, x)) for x in points)
-        return [float(c) for c in reversed(found)], float(error)
+        found = interpolant(fit)
+        points = [low + (high - low) * (i + mpf(1) / 3) / 400 for i in range(400)]
+        values = [sum(c * x**n for n, c in enumerate(found)) for x in points]
+        error = max(abs(fit.function(x) - y) for x, y in zip(points, values, strict=True))
+        return [float(c) for c in found], float(error)
 
 
 def main(names: list[str]) -> int:

@@ -1,7 +1,7 @@
 /* Every f32 of [0, SWEEP): those whose result could round either way go to stdout.
  *
  * Included before: FUNCTION(x), the sequence without its list of misrounded operands; REFERENCE(x),
- * the C library's function; BOUND, the relative error claimed of both.
+ * the C library's function; AGREEMENT and UNDECIDED, relative distances.
  * A line: the bits of x, the double that FUNCTION gave.
  */
 #define BLOCK 4096
@@ -36,13 +36,13 @@ int main(void) {
         }
         for (int i = 0; i < BLOCK; ++i) {
             const double y = results[i];
-            undecided[i] = float_bits((float)(y * (1.0 - BOUND))) ^
-                           float_bits((float)(y * (1.0 + BOUND)));
+            undecided[i] = float_bits((float)(y * (1.0 - UNDECIDED))) ^
+                           float_bits((float)(y * (1.0 + UNDECIDED)));
         }
         for (int i = 0; i < BLOCK; ++i) {
             const double y = results[i], reference = REFERENCE(operands[i]);
             const int agree = y == reference || (y != y && reference != reference) ||
-                              fabs(y - reference) <= 2.0 * BOUND * fabs(y) ||
+                              fabs(y - reference) <= AGREEMENT * fabs(y) ||
                               both_far(y, reference);
             if ((undecided[i] && y == y) || !agree) {
 #pragma omp critical

@@ -18,11 +18,11 @@ def _logistic(x: Any) -> Any:
     return 1 / (1 + mpmath.exp(-x))
 
 
-def _real(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _real(function: Callable[..., Any]) -> Callable[..., Any]:
     """NaN where the result is complex."""
 
-    def real(x: Any) -> Any:
-        result = function(x)
+    def real(*operands: Any) -> Any:
+        result = function(*operands)
         return mpmath.nan if isinstance(result, mpmath.mpc) else result
 
     return real
@@ -54,7 +54,7 @@ TRUTH: Mapping[str, Callable[..., Any]] = {
     "asinh": mpmath.asinh,
     "acosh": _real(mpmath.acosh),
     "atanh": _real(mpmath.atanh),
-    "power": mpmath.power,
+    "power": _real(mpmath.power),
     "atan2": mpmath.atan2,
 }
 

@@ -9,7 +9,7 @@ _SLOPE_HIGH = 1.1283791661262512  # 2 / sqrt(pi), 29 bits: its product with an f
 _SLOPE_LOW = 9.692613531930338e-10
 
 # (erf(x) / x - 2 / sqrt(pi)) / x**2 in x**2 for |x| <= 3/4; error 6e-18
-_NEAR = (
+NEAR = (
     -0.37612638903183754,
     0.11283791670954912,
     -0.02686617064500572,
@@ -22,7 +22,7 @@ _NEAR = (
     1.1743659521768306e-08,
 )
 # exp(x**2) (1 - erf(x)) in x - 19/8 for 3/4 <= x <= 4; error 5.7e-17
-_FAR = (
+FAR = (
     0.22050569220490662,
     -0.08097712912220591,
     0.02818501053967196,
@@ -54,7 +54,7 @@ def erf(x: V, machine: Machine[V]) -> V:
     """The error function for x >= 0. Beyond 4 it is 1 in every narrow type."""
     clamped = machine.select(x > 4.0, 4.0, x)
     square = clamped * clamped
-    near = clamped * _SLOPE_HIGH + clamped * (square * horner(square, _NEAR) + _SLOPE_LOW)
-    far = 1.0 - exponential(-square, machine) * horner(clamped - 2.375, _FAR)
+    near = clamped * _SLOPE_HIGH + clamped * (square * horner(square, NEAR) + _SLOPE_LOW)
+    far = 1.0 - exponential(-square, machine) * horner(clamped - 2.375, FAR)
     far = machine.select(x > 4.0, 1.0, far)
     return machine.select(x > 0.75, far, near)

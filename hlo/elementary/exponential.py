@@ -9,7 +9,7 @@ LN2_HIGH = 0.6931471805598903  # 42 bits: k * LN2_HIGH is exact for every expone
 LN2_LOW = 5.497923018708371e-14
 
 # (e**r - 1 - r) / r**2 for |r| <= ln(2)/2; error 1.4e-18
-_TAIL = (
+TAIL = (
     0.5,
     0.1666666666666667,
     0.04166666666666667,
@@ -29,7 +29,7 @@ def _reduced(x: V, machine: Machine[V]) -> tuple[V, V]:
     biased = x * LOG2_E + ROUND
     k = biased - ROUND
     r = (x - k * LN2_HIGH) - k * LN2_LOW
-    return r + r * r * horner(r, _TAIL), power_of_two(biased, machine)
+    return r + r * r * horner(r, TAIL), power_of_two(biased, machine)
 
 
 def _clamped(x: V, low: float, high: float, machine: Machine[V]) -> V:

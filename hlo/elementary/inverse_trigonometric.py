@@ -20,7 +20,7 @@ _COMPLEMENTS = (
 )
 
 # (atan(t) - t) / t**3 in t**2 for |t| <= tan(pi/16); error 9.4e-18
-_TAIL = (
+TAIL = (
     -0.3333333333333333,
     0.19999999999996998,
     -0.14285714284142048,
@@ -45,7 +45,7 @@ def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
     c = machine.select(upper, 1.0, machine.select(middle, _TAN_PI_8, zero))
     t = (small - c * large) / (large + c * small)
     z = t * t
-    rest = t + t * z * horner(z, _TAIL)
+    rest = t + t * z * horner(z, TAIL)
     offset = []
     for angles, complements in zip(zip(*_ANGLES), zip(*_COMPLEMENTS)):
         direct = machine.select(upper, angles[2], machine.select(middle, angles[1], zero))

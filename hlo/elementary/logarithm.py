@@ -14,7 +14,7 @@ _ONE_BITS = BIAS << MANTISSA_BITS
 _TWO_52_BITS = (BIAS + 52) << MANTISSA_BITS
 
 # (2 artanh(s) - 2 s) / s**3 in s**2 for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1); error 2.1e-18
-_TAIL = (
+TAIL = (
     0.6666666666666666,
     0.4000000000000088,
     0.28571428570802404,
@@ -46,7 +46,7 @@ def log_of_product(k: V, f: V, machine: Machine[V]) -> V:
     half_square = f * f * 0.5
     s = f / (f + 2.0)
     z = s * s
-    tail = s * (half_square + z * horner(z, _TAIL))
+    tail = s * (half_square + z * horner(z, TAIL))
     total = fast_two_sum(k * LN2_HIGH, f)
     rest = total.low - (half_square - (tail + k * LN2_LOW))
     return to_odd(fast_two_sum(total.high, rest), machine)

@@ -11,7 +11,7 @@ _CUBE_ROOT_OF_ONE_PLUS = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
 _ROUND_TO_17_BITS = 1.5 * 2.0**36
 
 # cbrt(m) for sqrt(1/2) <= m <= sqrt(2); error 1.5e-6
-_CUBE_ROOT = (
+CUBE_ROOT = (
     0.4233019537513749,
     1.0479569792210082,
     -0.8202036379731882,
@@ -42,7 +42,7 @@ def reduced_cube_root(exponent: V, m: V, machine: Machine[V]) -> tuple[V, V, V]:
     one = m * 0.0 + 1.0
     w = m * machine.select(above, 2.0, machine.select(below, 0.5, one))
     root = machine.select(above, _CUBE_ROOT_OF_TWO, machine.select(below, _CUBE_ROOT_OF_HALF, one))
-    y = horner(m, _CUBE_ROOT) * root
+    y = horner(m, CUBE_ROOT) * root
     y = (y + _ROUND_TO_17_BITS) - _ROUND_TO_17_BITS
     cube = y * y * y
     t = (w - cube) / cube

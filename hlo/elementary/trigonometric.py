@@ -32,7 +32,7 @@ _HALF_PI_HIGH = 1.5707963109016418  # 26 bits
 _HALF_PI_LOW = 1.5893254773528196e-08
 
 # (sin(pi/2 r) - pi/2 r) / r**3 in r**2 for |r| <= 1/2; error 4.5e-20
-_SINE = (
+SINE = (
     -0.6459640975062463,
     0.07969262624616703,
     -0.004681754135317559,
@@ -42,7 +42,7 @@ _SINE = (
     -6.635131315160467e-10,
 )
 # (cos(pi/2 r) - 1) / r**2 in r**2; error 4.9e-19
-_COSINE = (
+COSINE = (
     -1.2337005501361697,
     0.2536695079010478,
     -0.02086348076334075,
@@ -86,9 +86,9 @@ def _sine_and_cosine(high: V, low: V) -> tuple[V, V]:
     """sin and cos of pi/2 (high + low)."""
     r = high + low
     z = r * r
-    tail = r * z * horner(z, _SINE)
+    tail = r * z * horner(z, SINE)
     sine = high * _HALF_PI_HIGH + (low * _HALF_PI_HIGH + (r * _HALF_PI_LOW + tail))
-    return sine, z * horner(z, _COSINE) + 1.0
+    return sine, z * horner(z, COSINE) + 1.0
 
 
 def of_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
