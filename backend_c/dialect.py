@@ -12,7 +12,7 @@ class Dialect:
 
     name: str
     suffix: str
-    includes: tuple[str, ...]
+    includes: tuple[tuple[str, str], ...]  # headers, and the name for which each is needed
     prologue: str
     kernel: str  # what stands before a kernel's name
     function: str  # before a generated function's name
@@ -26,7 +26,7 @@ class Dialect:
 OPENMP = Dialect(
     "openmp",
     ".c",
-    ("hlo_tile_vector.h", "hlo_kernels.h"),
+    (("hlo_tile_vector.h", "hlo_tile"), ("hlo_kernels.h", "")),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -43,7 +43,7 @@ OPENMP = Dialect(
 EMBEDDED = Dialect(
     "embedded",
     ".c",
-    ("hlo_kernels.h",),
+    (("hlo_kernels.h", ""),),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -56,7 +56,7 @@ EMBEDDED = Dialect(
 CUDA = Dialect(
     "cuda",
     ".cu",
-    ("hlo_kernels.h",),
+    (("hlo_kernels.h", ""),),
     "typedef bool hlo_pred;\n",
     'extern "C" __global__ void',
     "HLO_FUNCTION",

@@ -141,7 +141,7 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
         body = "\n".join(group)
         if number == len(groups) - 1:
             body = f"{heads}\n{body}\n{entry}"
-        blocks = (_prologue(dialect), definitions(body, dialect), body)
+        blocks = (_prologue(dialect, body), definitions(body, dialect), body)
         units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
     if len(groups) > 1:
         units = {
@@ -151,8 +151,9 @@ def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, 
     return units
 
 
-def _prologue(dialect: Dialect) -> str:
-    includes = "".join(f'#include "{header}"\n' for header in dialect.includes)
+def _prologue(dialect: Dialect, body: str) -> str:
+    needed = [header for header, name in dialect.includes if name in body]
+    includes = "".join(f'#include "{header}"\n' for header in needed)
     return f"{includes}\n{dialect.prologue}"
 
 

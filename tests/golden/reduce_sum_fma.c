@@ -1,4 +1,3 @@
-#include "hlo_tile_vector.h"
 #include "hlo_kernels.h"
 
 typedef _Bool hlo_pred;
