@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,22 +10,33 @@ import numpy as np
 from hlo.elementary.double_double import Pair, divide, multiply_value
 from hlo.elementary.trigonometric_f64 import sine_and_cosine
 
+Array = np.ndarray[Any, Any]
+
 _QUARTER_PI: Pair[Any] = Pair(0.7853981633974483, 3.061616997868383e-17)
+_BLOCK = 8192  # angles at a time, for the cache's sake
 
 
-def roots_of_unity(n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def roots_of_unity(n: int) -> tuple[Array, Array]:
     """cos(2 pi j / n) and sin(2 pi j / n) for j = 0 .. n-1, each the nearest float64; no -0.
 
     In double-double on an octant: 2 pi j / n = g pi/2 +- pi/4 p / n with 0 <= p <= n.
     """
     octant, rest = np.divmod(8 * np.arange(n, dtype=np.int64), n)
     backwards = octant % 2 == 1
-    part = np.where(backwards, n - rest, rest).astype(np.float64)
-    whole = Pair(np.full(n, float(n)), np.zeros(n))
-    angle = divide(multiply_value(_QUARTER_PI, part), whole)
-    sine, cosine = (pair.high for pair in sine_and_cosine(angle))
+    step = math.gcd(8, n)  # divides every p
+    part = np.where(backwards, n - rest, rest) // step
+    angles = np.arange(0, n + 1, step).astype(np.float64)
+    blocks = [_octant(angles[i : i + _BLOCK], n) for i in range(0, angles.size, _BLOCK)]
+    cosine, sine = (np.concatenate(column)[part] for column in zip(*blocks, strict=True))
     sine = np.where(backwards, -sine, sine)
     quadrant = (octant + 1) // 2 % 4
     cosines = np.choose(quadrant, [cosine, -sine, -cosine, sine])
     sines = np.choose(quadrant, [sine, cosine, -sine, -cosine])
     return cosines + 0.0, sines + 0.0
+
+
+def _octant(part: Array, n: int) -> tuple[Array, Array]:
+    """cos and sin of pi/4 part / n."""
+    whole = Pair(part * 0.0 + n, part * 0.0)
+    sine, cosine = sine_and_cosine(divide(multiply_value(_QUARTER_PI, part), whole))
+    return cosine.high, sine.high

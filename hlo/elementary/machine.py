@@ -9,7 +9,8 @@ provides three kinds of things:
   floats on either side (``2.0 * x``, ``1.0 - x``, ``1.0 / x``); a float may be infinite or NaN;
 * conditions, what comparisons give: ``& | ~``, for ``select`` only;
 * words, 64 bits: ``+ -`` modulo 2**64, ``& | ^`` with words or Python ints in [-2**63, 2**63), and
-  ``<< >>`` by a Python int. ``>>`` is used on words below 2**63 only, so it may be either shift.
+  ``<< >>`` by a Python int. ``>>`` may be either shift: a word from 2**63 on is shifted only where
+  the result is discarded.
 
 Garbage in a lane that a later ``select`` discards, or that meets a NaN, is normal: no operation may
 trap, and NumPy's warnings have to be silenced. A result may go unused.
