@@ -58,7 +58,7 @@ class KernelBuilder:
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
-        """The kernel, and the buffers that are its inputs in order."""
+        """The kernel, and the buffers that are its inputs in order, but for its tables."""
         inputs = tuple(dict.fromkeys(_with_sizes(operands)))
         kernel = self._attempt(operands, inputs, outputs, nest.flat)
         if any(map(_divides, kernel.body)):
@@ -88,11 +88,12 @@ class KernelBuilder:
         if root not in self._columns.kernels:
             self._write_map(scope, result, writer, loops)
         return Kernel(
-            tuple(arrays.values()),
+            (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),
             tuple(scope.scratch_arrays),
             scope.statements,
             scope.uses_seed,
+            tuple(values for _, values in scope.tables),
         )
 
     def _write_map(self, scope: Scope, result: Value, writer: Writer, loops: nest.Nest) -> None:

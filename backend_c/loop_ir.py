@@ -22,6 +22,7 @@ INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
 # The superaccumulators of runtime/hlo_exact_sum.h: for f32 and narrower, and for f64.
 ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)
 ACCUMULATOR_F64 = ElementType("accumulator_f64", 0, "opaque", None)
+SEED = ElementType("seed", 0, "opaque", None)  # the random state of a run, runtime/hlo_random.h
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +163,15 @@ Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function of arrays: ``inputs`` are only read, ``outputs`` and ``scratch`` are written."""
+    """A function of arrays: ``inputs`` are only read, ``outputs`` and ``scratch`` are written.
+    ``tables`` are the values of the last inputs: constants that the program brings along."""
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     scratch: tuple[Array, ...]
     body: tuple[Statement, ...]
     uses_seed: bool = False
+    tables: tuple[np.ndarray, ...] = ()
 
 
 def operands(expression: Expr) -> tuple[Expr, ...]:

@@ -12,7 +12,8 @@ from backend_c.plan import Buffer, Copy, Launch, Plan, Step, Value
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.types import S32, ArrayShape, Shape
+from hlo.passes.effects import effects
+from hlo.types import S32, ArrayShape, Shape, element_type_of
 from hlo.walk import call, column, function_name, keywords, live, walk
 
 
@@ -39,12 +40,13 @@ class Lowering:
         self.plan = Plan()
         self.steps: list[Step] = []
         self._module, self._columns = module, known
+        self._has_effect = effects(module)
         control = column("backend_c").items()
         self._control = {name: op for name, op in control if op.home == "backend_c.control"}
 
     def evaluate(self, computation: Computation, arguments: Sequence[Value]) -> Value:
         """Emit the steps of a computation."""
-        needed = live(computation, lambda instruction: False)
+        needed = live(computation, self._has_effect)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in computation.instructions}
 
@@ -82,8 +84,13 @@ class Lowering:
         if isinstance(literal.value, tuple):
             return tuple(map(self._literal, literal.value))
         assert isinstance(literal.shape, ArrayShape)
-        made = self.plan.buffer(ArrayShape(literal.shape.element_type, literal.shape.dims))
-        self.plan.constants.append((made, np.asarray(literal.value)))
+        return self._constant_buffer(np.asarray(literal.value))
+
+    def _constant_buffer(self, values: np.ndarray) -> Buffer:
+        element_type = element_type_of(values.dtype)
+        assert element_type is not None, values.dtype
+        made = self.plan.buffer(ArrayShape(element_type, values.shape))
+        self.plan.constants.append((made, values))
         return made
 
     def _launch(self, computation: Computation, operands: list[Value]) -> Value:
@@ -101,6 +108,7 @@ class Lowering:
             self.plan.buffer(ArrayShape(array.element_type, (array.elements,)))
             for array in kernel.scratch
         ]
+        inputs = (*inputs, *map(self._constant_buffer, kernel.tables))
         number = len(self.plan.kernels) - 1
         self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
         return result

@@ -46,7 +46,7 @@ from backend_c.operations import (
 from hlo.types import F64, ElementType
 
 _INDENT = "    "
-_WORD = re.compile(r"\b[ars]\d+\b")  # names of a kernel's arrays
+_WORD = re.compile(r"\b[acrs]\d+\b")  # names of a kernel's arrays
 _INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
 
 

@@ -11,9 +11,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from backend_c import index as ix
 from backend_c.loop_ir import (
     INDEX,
+    SEED,
     Address,
     Apply,
     Array,
@@ -33,7 +36,7 @@ from backend_c.loop_ir import (
     Variable,
     operands,
 )
-from hlo.types import ElementType
+from hlo.types import ElementType, element_type_of
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class Scope:
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._names = 0
         self.scratch_arrays: list[Array] = []
+        self.tables: list[tuple[Array, np.ndarray]] = []
         self.uses_seed = False
 
     @property
@@ -141,6 +145,19 @@ class Scope:
         array = Array(name, element_type, elements, mutable=not frozen)
         self.scratch_arrays.append(array)
         return array
+
+    def table(self, values: np.ndarray) -> Array:
+        """Constants that the program brings along, as one more array that the kernel reads."""
+        element_type = element_type_of(values.dtype)
+        assert element_type is not None, values.dtype
+        array = Array(f"c{len(self.tables)}", element_type, values.size)
+        self.tables.append((array, values))
+        return array
+
+    def seed(self) -> Variable:
+        """The random state of the run, for runtime functions."""
+        self.uses_seed = True
+        return Variable(SEED, "seed")
 
     def partials(self, element_type: ElementType, elements: int) -> Array:
         """Room for the partial results of one turn: workspace if no loop is around, which the

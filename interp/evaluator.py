@@ -24,8 +24,9 @@ Value = Any  # np.ndarray, None (a token) or a tuple of values
 # A level of calls takes six Python frames, and Python allows a thousand.
 _DEEPEST_CALLS = 80
 
+# rng is here because every one that runs advances the count that seeds the next.
 _EFFECTS = frozenset(
-    ("rng-get-and-update-state", "infeed", "outfeed", "send", "send-done", "recv", "recv-done")
+    "rng rng-get-and-update-state infeed outfeed send send-done recv recv-done".split()
 )
 
 # What a computation of scalars may contain, besides elementwise ops, to be evaluated on whole

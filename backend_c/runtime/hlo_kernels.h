@@ -3,10 +3,13 @@
 #define HLO_KERNELS_H
 
 #include "hlo_complex.h"
+#include "hlo_cholesky.h"
 #include "hlo_exact_sum.h"
+#include "hlo_fft.h"
 #include "hlo_float.h"
 #include "hlo_group.h"
 #include "hlo_integer.h"
+#include "hlo_random.h"
 #include "hlo_tile.h"
 #include "hlo_types.h"
 

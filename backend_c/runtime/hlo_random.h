@@ -72,4 +72,32 @@ HLO_FUNCTION uint64_t hlo_threefry(uint64_t key, uint64_t counter) {
     return x0 | (uint64_t)x1 << 32;
 }
 
+/* ---- the random state of a run ---- */
+
+/* Draw number k of rng is philox with the key `seed` and the counter (0, k). */
+typedef struct {
+    uint64_t seed, draws;
+    uint64_t state[2]; /* of rng-get-and-update-state: a 128-bit number, low word first */
+} hlo_seed;
+
+HLO_PROCEDURE void hlo_seed_start(hlo_seed *run, uint64_t seed) {
+    run->seed = seed;
+    run->draws = 0;
+    run->state[0] = seed;
+    run->state[1] = 0;
+}
+
+HLO_PROCEDURE void hlo_seed_draw(hlo_seed *run, uint64_t *key, uint64_t *draw) {
+    *key = run->seed;
+    *draw = run->draws++;
+}
+
+/* The state, and then delta (of two's complement) added to it. */
+HLO_PROCEDURE void hlo_seed_advance(hlo_seed *run, uint64_t delta, uint64_t *state) {
+    const uint64_t low = run->state[0] + delta;
+    memcpy(state, run->state, sizeof run->state);
+    run->state[1] += (uint64_t)(low < delta) - (delta >> 63);
+    run->state[0] = low;
+}
+
 #endif

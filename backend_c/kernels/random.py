@@ -1,0 +1,235 @@
+"""Random bits: a counter in, blocks of words out (runtime/hlo_random.h); and the legacy rng, which
+is PHILOX keyed by the seed of the run.
+
+Layouts as in XLA's prng.cc: PHILOX gives four 32-bit words (two of 64) per count, in order;
+THREE_FRY one 64-bit word, or two 32-bit ones that are neighbours along the first even dimension
+(the largest if none is even), cut off at its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.element import Element, Writer
+from backend_c.loop_ir import Address, Constant, Expr, Pointer
+from backend_c.scope import Scope, apply
+from hlo.errors import Unsupported
+from hlo.types import (
+    ELEMENT_TYPES,
+    F32,
+    PRED,
+    U32,
+    U64,
+    ArrayShape,
+    ElementType,
+    Shape,
+)
+
+__all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
+
+_ZERO = Constant(U64, 0)
+_TINY = Constant(F32, 2.0**-23)
+
+
+def rng_bit_generator(
+    state: Element, *, algorithm: str, shape: Shape, write: Writer, block: Scope
+) -> None:
+    """(new state, bits), or only bits where ``shape`` is an array's."""
+    words = state.shape.dims[0]
+    number = len(write.shapes) - 1
+    wanted = write.shapes[number].element_type
+    kind = _ALGORITHMS.get((algorithm.lower(), words))
+    if kind is None or wanted.kind == "pred" or wanted.bits < 8:
+        raise Unsupported(f"{algorithm} of {wanted} with a state of {words} words")
+    held = [block.bind(state.at(ix.constant(word))) for word in range(words)]
+    after = kind(held, number, write, block)
+    for word, value in enumerate(after if number else ()):
+        write.some((0,), (ix.constant(word),), (value,))
+
+
+def _philox_of_two(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
+    """XLA reads {key, low}; the key is the high word of the counter too."""
+    key, low = state
+    return _philox((key, low, key), number, write, scope)[:2]
+
+
+def _philox(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
+    """{key, counter low, counter high}; gives the state that follows."""
+    key, low, high = state
+    shape = write.shapes[number]
+    per_block = 2 if shape.element_type.bits == 64 else 4
+    blocks = -(-shape.elements // per_block)
+    with nest.outer(scope, (blocks,), 32) as (block,):
+        words = scope.local(U32, 4)
+        counter = _advanced(low, high, apply("convert", block, type=U64), scope)
+        scope.call("hlo_philox", key, *counter, Pointer(words, ix.constant(0)))
+        values = [scope.load(words, ix.constant(word)) for word in range(4)]
+        bits = values if per_block == 4 else [_joined(*values[:2]), _joined(*values[2:])]
+        for part, value in enumerate(bits):
+            offset = ix.add(ix.multiply(block, per_block), part)
+            if part < (shape.elements - 1) % per_block + 1:
+                _store(value, offset, number, write)
+                continue
+            inside = apply("compare-LT", offset, ix.constant(shape.elements), type=PRED)
+            with scope.when(inside):
+                _store(value, offset, number, write)
+    return [key, *_advanced(low, high, Constant(U64, blocks), scope)]
+
+
+def _store(bits: Expr, offset: Expr, number: int, write: Writer) -> None:
+    shape = write.shapes[number]
+    index = ix.delinearize(offset, shape.dims)
+    write.some((number,), index, (_narrowed(bits, shape.element_type),))
+
+
+def _advanced(low: Expr, high: Expr, count: Expr, scope: Scope) -> tuple[Expr, Expr]:
+    """A 128-bit counter after ``count`` blocks."""
+    after = scope.bind(apply("add", low, count))
+    carry = apply("convert", apply("compare-LT", after, low, type=PRED), type=U64)
+    return after, scope.bind(apply("add", high, carry))
+
+
+def _joined(low: Expr, high: Expr) -> Expr:
+    wide = [apply("convert", word, type=U64) for word in (low, high)]
+    return apply("or", wide[0], apply("shift-left", wide[1], Constant(U64, 32)))
+
+
+def _narrowed(bits: Expr, element_type: ElementType) -> Expr:
+    """The low bits of a word, as an element."""
+    if element_type.is_integer:
+        return _as(bits, element_type)
+    unsigned = _as(bits, ELEMENT_TYPES[f"u{element_type.bits}"])
+    return apply("bitcast", unsigned, type=element_type)
+
+
+def _as(value: Expr, element_type: ElementType) -> Expr:
+    return value if value.type is element_type else apply("convert", value, type=element_type)
+
+
+def _three_fry(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
+    """{key, counter}; gives the state that follows."""
+    key, counter = state
+    shape = write.shapes[number]
+    is_wide = shape.element_type.bits == 64
+    dims = shape.dims or (1,)
+    even = [d for d, extent in enumerate(dims) if extent % 2 == 0]
+    split = even[0] if even else dims.index(max(dims))
+    half = [-(-n // 2) if d == split and not is_wide else n for d, n in enumerate(dims)]
+    count = math.prod(half)
+    with nest.outer(scope, (count,), 16) as (place,):
+        counted = apply("add", counter, apply("convert", place, type=U64))
+        word = scope.bind(apply("threefry", key, counted, type=U64))
+        if is_wide:
+            _store(word, place, number, write)
+        else:
+            index = [scope.bind(i) for i in ix.delinearize(place, half)]
+            _store_pair(word, index, split, number, write)
+    return [key, apply("add", counter, Constant(U64, count))]
+
+
+def _store_pair(word: Expr, index: Sequence[Expr], split: int, number: int, write: Writer) -> None:
+    """The halves of a word, neighbours along ``split``."""
+    shape, scope = write.shapes[number], write.scope
+    dims = shape.dims or (1,)
+    high = apply("shift-right-logical", word, Constant(U64, 32))
+    for part, value in enumerate((word, high)):
+        along = ix.add(ix.multiply(index[split], 2), part)
+        place = (*index[:split], along, *index[split + 1 :])
+        narrow = _narrowed(apply("convert", value, type=U32), shape.element_type)
+        target = place if shape.dims else ()
+        if ix.bounds(along)[1] < dims[split]:
+            write.some((number,), target, (narrow,))
+            continue
+        with scope.when(apply("compare-LT", along, ix.constant(dims[split]), type=PRED)):
+            write.some((number,), target, (narrow,))
+
+
+_ALGORITHMS = {
+    ("rng_three_fry", 2): _three_fry,
+    ("rng_philox", 2): _philox_of_two,
+    ("rng_philox", 3): _philox,
+    ("rng_default", 2): _philox_of_two,
+    ("rng_default", 3): _philox,
+}
+
+
+def rng_get_and_update_state(*, delta: int, shape: ArrayShape, write: Writer, block: Scope) -> None:
+    """The state before ``delta`` is added to it; it starts as {seed, 0}."""
+    result = Pointer(write.arrays[0], ix.constant(0))
+    block.call("hlo_seed_advance", block.seed(), Constant(U64, delta % 2**64), result)
+
+
+# Word(position): the words of one draw.
+_Word = Callable[[Expr], Expr]
+
+
+def rng(
+    *operands: Element, distribution: str, shape: ArrayShape, write: Writer, block: Scope
+) -> None:
+    """Uniform in [a, b) or normal with mean and deviation; element i of n is made of word i of the
+    draw, and a normal one of word n + i too."""
+    element_type = shape.element_type
+    sample = _SAMPLES.get((distribution, element_type.kind))
+    if sample is None or element_type.name == "f64":
+        raise Unsupported(f"{distribution} of {element_type}")
+    key, draw = block.mutable(U64), block.mutable(U64)
+    block.call("hlo_seed_draw", block.seed(), Address(key), Address(draw))
+    stream = block.bind(key), _ZERO, block.bind(draw)
+
+    def word(position: Expr) -> Expr:
+        name, kind = ("philox-u64", U64) if _is_wide(element_type) else ("philox-u32", U32)
+        return block.bind(apply(name, *stream, apply("convert", position, type=U64), type=kind))
+
+    first, second = (operand.at() for operand in operands)
+    with nest.flat(block, shape.dims, 32) as index:
+        place = ix.linearize(index, shape.dims)
+        value = sample(word, place, shape.elements, (first, second), element_type)
+        write(index, (_as(value, element_type),))
+
+
+def _is_wide(element_type: ElementType) -> bool:
+    return element_type.is_integer and element_type.bits == 64
+
+
+def _unit(word: Expr) -> Expr:
+    """A multiple of 2**-23 in [0, 1)."""
+    high = apply("shift-right-logical", word, Constant(U32, 9))
+    return apply("multiply", apply("convert", high, type=F32), _TINY)
+
+
+def _uniform(
+    word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
+) -> Expr:
+    a, b = (_as(end, F32) for end in ends)
+    return apply("add", a, apply("multiply", _unit(word(place)), apply("subtract", b, a)))
+
+
+def _integers(
+    word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
+) -> Expr:
+    a, b = (_as(end, U64 if _is_wide(element_type) else U32) for end in ends)
+    return apply("add", a, apply("remainder", word(place), apply("subtract", b, a)))
+
+
+def _normal(
+    word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
+) -> Expr:
+    """Box and Muller, each step an f32 instruction."""
+    mean, deviation = (_as(end, F32) for end in ends)
+    u1 = apply("add", _unit(word(place)), _TINY)
+    u2 = _unit(word(ix.add(place, count)))
+    square = apply("multiply", Constant(F32, -2.0), apply("log", u1))
+    angle = apply("multiply", Constant(F32, 6.2831855), u2)
+    z = apply("multiply", apply("sqrt", square), apply("cosine", angle))
+    return apply("add", mean, apply("multiply", deviation, z))
+
+
+_SAMPLES = {
+    ("rng_uniform", "float"): _uniform,
+    ("rng_uniform", "signed"): _integers,
+    ("rng_uniform", "unsigned"): _integers,
+    ("rng_normal", "float"): _normal,
+}
