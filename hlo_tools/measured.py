@@ -34,7 +34,7 @@ T = TypeVar("T")
 SUM_TOLERANCE = 2.0**-14
 
 
-_TRIVIAL = "ENTRY main { ROOT p = f32[] parameter(0) }"
+_TRIVIAL = "ENTRY main { p = f32[] parameter(0)\n ROOT n = f32[] negate(p) }"
 
 
 @dataclass(frozen=True, slots=True)
