@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.scanning import NAME, fields, plain_name, quoted
 
-_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*+\*/")
-_NAME = re.compile(r'%?(?:[A-Za-z_][\w.\-]*+|"[^"]*+")\Z')
-_INTEGER = re.compile(r"-?\d++\Z")
+_NAME = re.compile(rf"%?{NAME}", re.ASCII)
+_INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
+_DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
 _BITS = 63  # attributes are 64-bit integers in XLA
 
 
@@ -28,7 +29,7 @@ class Codec:
 
 
 def integer(text: str) -> int:
-    if not _INTEGER.match(text) or len(text) > 20:
+    if not _INTEGER.fullmatch(text):
         raise ValueError("expected an integer")
     value = int(text)
     if not -(2**_BITS) <= value < 2**_BITS:
@@ -43,10 +44,9 @@ def _boolean(text: str) -> bool:
 
 
 def _decimal(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("expected a number") from None
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError("expected a number")
+    return float(text)
 
 
 def _braced(text: str) -> str:
@@ -70,14 +70,13 @@ def _one_integer(text: str) -> int:
 
 
 def _name(text: str) -> str:
-    if not _NAME.match(text):
+    if not _NAME.fullmatch(text):
         raise ValueError("expected the name of a computation")
-    return text.removeprefix("%").strip('"')
+    return plain_name(text)
 
 
 def _names(text: str) -> tuple[str, ...]:
-    inner = _COMMENT.sub("", _braced(text)).strip()
-    return tuple(_name(part.strip()) for part in inner.split(",")) if inner else ()
+    return tuple(map(_name, fields(_braced(text))))
 
 
 def _name_or_names(text: str) -> str | tuple[str, ...]:
@@ -85,11 +84,11 @@ def _name_or_names(text: str) -> str | tuple[str, ...]:
 
 
 def _show_name_or_names(value: str | tuple[str, ...]) -> str:
-    return f"%{value}" if isinstance(value, str) else _show_names(value)
+    return f"%{quoted(value)}" if isinstance(value, str) else _show_names(value)
 
 
 def _show_names(values: tuple[str, ...]) -> str:
-    return "{" + ", ".join(f"%{value}" for value in values) + "}"
+    return "{" + ", ".join(f"%{quoted(value)}" for value in values) + "}"
 
 
 def _string(text: str) -> str:
@@ -98,19 +97,23 @@ def _string(text: str) -> str:
     return text[1:-1]
 
 
+def _show_string(value: str) -> str:
+    """Escapes are kept as they were; only one kind of quote may stand bare in a string."""
+    bare = '"' in value.replace("\\\\", "").replace('\\"', "")
+    return f"'{value}'" if bare else f'"{value}"'
+
+
 def _words(text: str) -> tuple[str, ...]:
-    inner = _braced(text).strip()
-    return tuple(part.strip() for part in inner.split(",")) if inner else ()
+    return tuple(fields(_braced(text)))
 
 
-_SLICE = re.compile(r"\[\s*+(-?\d++)\s*+:\s*+(-?\d++)\s*+(?::\s*+(-?\d++)\s*+)?\]\Z")
+_SLICE = re.compile(r"\[\s*+(-?\d++)\s*+:\s*+(-?\d++)\s*+(?::\s*+(-?\d++)\s*+)?+\]", re.ASCII)
 
 
 def _slices(text: str) -> tuple[tuple[int, int, int], ...]:
-    inner = _braced(text).strip()
     result = []
-    for part in inner.split(",") if inner else ():
-        match = _SLICE.match(part.strip())
+    for part in fields(_braced(text)):
+        match = _SLICE.fullmatch(part)
         if match is None:
             raise ValueError("expected {[start:limit], …} or {[start:limit:stride], …}")
         result.append((integer(match[1]), integer(match[2]), integer(match[3] or "1")))
@@ -187,11 +190,11 @@ def _show_window(window: Window) -> str:
     return "{" + " ".join(parts) + "}"
 
 
-_LABELS = re.compile(r"([0-9bf?]{2,})_([0-9io?]{2,})->([0-9bf?]{2,})\Z")
+_LABELS = re.compile(r"([0-9bf?]{2,}+)_([0-9io?]{2,}+)->([0-9bf?]{2,}+)", re.ASCII)
 
 
 def _dim_labels(text: str) -> ConvolutionDimensions:
-    match = _LABELS.match(text)
+    match = _LABELS.fullmatch(text)
     if match is None:
         raise ValueError("expected labels like b01f_01io->b01f")
     operand, kernel, output = match[1], match[2], match[3]
@@ -233,9 +236,9 @@ _RAW = Codec(str, str)
 _INTEGER_CODEC = Codec(_one_integer, str)
 _INTEGERS = Codec(_integers, _show_integers)
 _BOOLEAN = Codec(_boolean, lambda value: "true" if value else "false")
-_QUOTED = Codec(_string, lambda value: f'"{value}"')
+_QUOTED = Codec(_string, _show_string)
 _WORDS = Codec(_words, lambda value: "{" + ",".join(value) + "}")
-_ONE_NAME = Codec(_name, lambda value: f"%{value}")
+_ONE_NAME = Codec(_name, _show_name_or_names)
 
 
 def _rows(codec: Codec, names: str) -> dict[str, Codec]:

@@ -68,7 +68,9 @@ class InstructionReader:
         operands: tuple[str, ...] = ()
         if opcode == "constant" or opcode == "parameter":
             given = self._given(opcode, shape, shape_text, line.start(5), line.end(5))
-            attributes = {**given, **attributes}
+            if attributes:
+                return None
+            attributes = given
         elif inside:
             operands = self._typed(inside, known) if "[" in inside else _names(inside)
             for operand in operands:
@@ -111,7 +113,9 @@ class InstructionReader:
         operands: tuple[str, ...] = ()
         if opcode in ("constant", "parameter"):
             text = source.code[head.end() : place].strip()
-            attributes = {**self._given(opcode, shape, text, start, end), **attributes}
+            for unexpected in attributes:
+                source.fail(f"unexpected attribute {unexpected!r} of a {opcode}", end)
+            attributes = self._given(opcode, shape, text, start, end)
         else:
             operands = self._operands(start, end, known)
         name = plain_name(head[2])

@@ -29,7 +29,8 @@ def parse(text: str) -> Module:
     """The module of a text; ParseError says where it is not HLO.
 
     Names are kept, so are attributes of the header, tables of files and frames, and annotations
-    (as text). Shapes written beside operands are checked and dropped, comments are dropped.
+    (as text). Shapes written beside operands are checked and dropped, comments are dropped. Without
+    a header, the module is named for its entry.
     """
     return _ModuleReader(source_of(text)).module()
 
@@ -48,9 +49,9 @@ class _ModuleReader:
         source = self._source
         position = source.skip(0)
         match = _MODULE.match(source.code, position)
-        if match is None:
+        if match is None and not _COMPUTATION.match(source.code, position):
             source.fail("expected HloModule", position)
-        header, end = self._tails.raw(match.end())
+        header, end = self._tails.raw(position if match is None else match.end())
         position, preamble = self._preamble(end)
         entry = None
         while position < len(source.code):
@@ -61,10 +62,11 @@ class _ModuleReader:
             position = source.skip(end)
         if not self._computations:
             source.fail("a module needs a computation", position)
+        entry = entry if entry is not None else next(reversed(self._computations))
         return Module(
-            plain_name(match[1]),
+            f"module_{entry}" if match is None else plain_name(match[1]),
             tuple(self._computations.values()),
-            entry if entry is not None else next(reversed(self._computations)),
+            entry,
             header,
             preamble,
             source.text,

@@ -14,9 +14,10 @@ from hlo.codecs import CODECS
 from hlo.literal import Literal
 from hlo.literal_text import show_literal
 from hlo.module import Computation, Instruction, Module
+from hlo.scanning import quoted
 from hlo.types import Shape, without_layout
 
-_IN_PARENTHESES = ("parameter_number", "literal")
+_IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     if style is None:
         raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}")
     attributes = "".join(f", {name}={value}" for name, value in module.attributes.items())
-    lines = [f"HloModule {_quoted(module.name)}{attributes}", ""]
+    lines = [f"HloModule {quoted(module.name)}{attributes}", ""]
     if module.preamble:
         lines += [module.preamble, ""]
     for computation in module.computations:
@@ -49,24 +50,19 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     return "\n".join(lines)
 
 
-def _quoted(name: str) -> str:
-    plain = name.replace("_", "").replace(".", "").replace("-", "")
-    return name if plain.isalnum() and not name[0].isdigit() else f'"{name}"'
-
-
 def _computation(
     computation: Computation, is_entry: bool, style: _Style, large: bool
 ) -> Iterator[str]:
     signature = ""
     if style.program_shapes:
         parameters = ", ".join(
-            f"{_quoted(p.name)}: {_shape(without_layout(p.shape), style)}"
+            f"{quoted(p.name)}: {_shape(without_layout(p.shape), style)}"
             for p in computation.parameters
         )
         result = _shape(without_layout(computation.root_instruction.shape), style)
         signature = f"({parameters}) -> {result} "
     entry = "ENTRY " if is_entry else ""
-    yield f"{entry}{style.percent}{_quoted(computation.name)} {signature}{{"
+    yield f"{entry}{style.percent}{quoted(computation.name)} {signature}{{"
     for instruction in computation.instructions:
         root = "ROOT " if instruction.name == computation.root else ""
         yield f"  {root}{_instruction(instruction, style, large)}"
@@ -89,14 +85,15 @@ def _uncommented(text: str) -> str:
 
 def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
     inside = _inside(instruction, style, large)
+    shown = _IN_PARENTHESES.get(instruction.opcode)
     attributes = "".join(
-        f", {_spelled(name)}={_value(name, value, style)}"
+        f", {name}={_value(name, value, style)}"
         for name, value in instruction.attributes.items()
-        if name not in _IN_PARENTHESES
+        if name != shown
     )
     annotations = "".join(f", {name}={text}" for name, text in instruction.annotations.items())
     shape = _shape(instruction.shape, style)
-    name = f"{style.percent}{_quoted(instruction.name)}"
+    name = f"{style.percent}{quoted(instruction.name)}"
     return f"{name} = {shape} {instruction.opcode}({inside}){attributes}{annotations}"
 
 
@@ -107,16 +104,16 @@ def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
         return show_literal(literal, large)
     if instruction.opcode == "parameter":
         return str(instruction.attributes["parameter_number"])
-    names = [f"{style.percent}{_quoted(name)}" for name in instruction.operands]
+    names = [f"{style.percent}{quoted(name)}" for name in instruction.operands]
     if style.index_comments:
         names = [f"/*index={n}*/{t}" if n and n % 5 == 0 else t for n, t in enumerate(names)]
     return ", ".join(names)
 
 
-def _spelled(name: str) -> str:
-    return name if name in CODECS else name.replace("_", "-")
-
-
 def _value(name: str, value: object, style: _Style) -> str:
-    text = CODECS[_spelled(name)].show(value)
-    return text if style.percent or name not in COMPUTATION_ATTRIBUTES else text.replace("%", "")
+    if name not in COMPUTATION_ATTRIBUTES:
+        return CODECS[name].show(value)
+    if isinstance(value, str):
+        return f"{style.percent}{quoted(value)}"
+    assert isinstance(value, tuple)
+    return "{" + ", ".join(f"{style.percent}{quoted(name)}" for name in value) + "}"
