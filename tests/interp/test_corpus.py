@@ -19,8 +19,9 @@ SLOW = {"bert2_train", "bert_base2_grad"}
 JAX = sorted(json.loads(RECIPES.read_text())) if RECIPES.exists() else []
 TENSORFLOW = sorted({path.name.split(".")[0] for path in CORPUS.glob("tensorflow/*.txt")})
 STAGES = ("before_optimizations", "cpu_after_optimizations")
-# Gradients of the keys' bias are zero: rounding errors are all of them, and a third of b_qkv's.
-NOISE = {"bert2_train": 2e-4}
+# The gradient of a keys' bias is zero, so that third of b_qkv's gradient holds rounding errors only:
+# element by element, XLA differs there and nowhere else in these two outputs.
+NOISE = {("bert2_train", 7): 2e-4, ("bert2_train", 19): 2e-4}
 
 
 def marked(names: list[str]) -> list[object]:
@@ -41,9 +42,9 @@ def test_sums_agree_with_xla(name: str, stage: str) -> None:
     recipe = arguments.find_recipe(CORPUS / "jax" / f"{name}.txt", str(RECIPES))
     assert recipe is not None
     results = flat(evaluate(module, *arguments.from_recipe(module, recipe)))
-    for result, sums in zip(results, recipe.outputs, strict=True):
+    for number, (result, sums) in enumerate(zip(results, recipe.outputs, strict=True)):
         wide = result.astype(np.float64)
-        bound = NOISE.get(name, 1e-5) * sums.abs_sum + 1e-9
+        bound = NOISE.get((name, number), 1e-5) * sums.abs_sum + 1e-9
         assert abs(wide.sum() - sums.sum) <= bound
         assert abs(np.abs(wide).sum() - sums.abs_sum) <= bound
 
