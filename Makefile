@@ -3,6 +3,8 @@
 # make check   ruff and mypy only
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
+# The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
+#
 # Needs python3 (3.11 or newer) with venv, and a C compiler for everything about C.
 
 PYTHON ?= python3
@@ -20,7 +22,7 @@ test: .venv/installed-for-tests compiler
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .
