@@ -8,6 +8,7 @@ from backend_c.dialect import Dialect
 from backend_c.elementary_machine import CMachine, Value, function_text
 from hlo import elementary
 
+_RUNTIME = ("sqrt", "sqrt_f64")  # IEEE's own operation: runtime/hlo_float.h has it
 _CALL = re.compile(r"\bhlo_(\w+)\(")
 
 
@@ -15,7 +16,7 @@ def definitions(body: str, dialect: Dialect) -> str:
     """The functions ``hlo_NAME`` of doubles that ``body`` calls, in order of first use."""
     called = dict.fromkeys(match[1] for match in _CALL.finditer(body))
     names = [name for name in called if name in elementary.FUNCTIONS]
-    return "\n".join(_function(name, dialect) for name in names)
+    return "\n".join(_function(name, dialect) for name in names if name not in _RUNTIME)
 
 
 def _function(name: str, dialect: Dialect) -> str:
