@@ -19,8 +19,8 @@ SLOW = {"bert2_train", "bert_base2_grad"}
 JAX = sorted(json.loads(RECIPES.read_text())) if RECIPES.exists() else []
 TENSORFLOW = sorted({path.name.split(".")[0] for path in CORPUS.glob("tensorflow/*.txt")})
 STAGES = ("before_optimizations", "cpu_after_optimizations")
-# The gradient of a keys' bias is zero, so that third of b_qkv's gradient holds rounding errors only:
-# element by element, XLA differs there and nowhere else in these two outputs.
+# The gradient of the keys' bias is zero: that third of b_qkv's gradient holds rounding errors only.
+# Element by element, XLA differs there and nowhere else in these two outputs.
 NOISE = {("bert2_train", 7): 2e-4, ("bert2_train", 19): 2e-4}
 
 
