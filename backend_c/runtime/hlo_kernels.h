@@ -11,6 +11,7 @@
 #include "hlo_integer.h"
 #include "hlo_random.h"
 #include "hlo_tile.h"
+#include "hlo_triangular.h"
 #include "hlo_types.h"
 
 HLO_FUNCTION int64_t hlo_clamp_index(int64_t low, int64_t x, int64_t high) {

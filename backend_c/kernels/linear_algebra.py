@@ -1,0 +1,184 @@
+"""fft, cholesky and triangular-solve: loops around the routines of runtime/hlo_fft.h,
+hlo_cholesky.h and hlo_triangular.h, which define them."""
+
+from __future__ import annotations
+
+import math
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.element import Element, Writer
+from backend_c.fourier import Columns, Emit, Read
+from backend_c.loop_ir import Array, Constant, Expr, Pointer
+from backend_c.scope import Scope, apply
+from hlo.errors import Unsupported
+from hlo.types import F32, F64, S32, ElementType
+
+__all__ = ["cholesky", "fft", "triangular_solve"]
+
+_Index = tuple[Expr, ...]
+
+
+def fft(
+    operand: Element, *, fft_type: str, fft_length: tuple[int, ...], write: Writer, block: Scope
+) -> None:
+    """The last dimension first, but for IRFFT, which has it last; divided by the number of elements
+    (IFFT, IRFFT) and rounded at the very end."""
+    if operand.sizes:
+        raise Unsupported("fft of a bounded dimension")
+    dims, result = operand.shape.dims, write.shapes[0]
+    if 0 in result.dims:
+        return
+    if 0 in dims or 0 in fft_length:
+        zero = Constant(result.element_type, 0.0)
+        with nest.flat(block, result.dims) as index:
+            write(index, (zero,))
+        return
+    _Transform(operand, fft_type, fft_length, write, block).emit()
+
+
+class _Transform:
+    def __init__(
+        self,
+        operand: Element,
+        fft_type: str,
+        fft_length: tuple[int, ...],
+        write: Writer,
+        scope: Scope,
+    ) -> None:
+        self._operand, self._write, self._scope = operand, write, scope
+        self._type, self._length = fft_type, fft_length
+        self._is_inverse = fft_type in ("IFFT", "IRFFT")
+        last = operand.shape.rank - 1
+        self._axes = [last - i for i in range(len(fft_length))]
+        if fft_type == "IRFFT":
+            self._axes = [*self._axes[1:], last]
+
+    def emit(self) -> None:
+        """All transforms but the last leave their results in workspace, of the operand's dims
+        (RFFT: of the result's)."""
+        result = self._write.shapes[0].dims
+        between = result if self._type == "RFFT" else self._operand.shape.dims
+        *axes, last = self._axes
+        read: Read = self._operand_at
+        if axes:
+            array = self._scope.scratch(F64, 2 * math.prod(between))
+            for axis in axes:
+                self._columns(between, axis).emit(read, self._keep(array, between), is_half=False)
+                read = self._kept(array, between)
+        is_half = self._type == "IRFFT"
+        self._columns(result, last).emit(read, self._write_result, is_half=is_half)
+
+    def _columns(self, dims: tuple[int, ...], axis: int) -> Columns:
+        length = self._length[axis - len(dims)]
+        return Columns(self._scope, dims, axis, length, self._is_inverse)
+
+    def _operand_at(self, index: _Index) -> tuple[Expr, Expr]:
+        value = self._operand.at(*index)
+        if not value.type.is_complex:
+            return _widened(value), Constant(F64, 0.0)
+        part = _part(value.type)
+        real, imag = (_widened(apply(name, value, type=part)) for name in ("real", "imag"))
+        return real, imag
+
+    def _keep(self, array: Array, dims: tuple[int, ...]) -> Emit:
+        def keep(index: _Index, real: Expr, imag: Expr) -> None:
+            place = ix.multiply(ix.linearize(index, dims), 2)
+            self._scope.store(array, place, real)
+            self._scope.store(array, ix.add(place, 1), imag)
+
+        return keep
+
+    def _kept(self, array: Array, dims: tuple[int, ...]) -> Read:
+        def kept(index: _Index) -> tuple[Expr, Expr]:
+            place = ix.multiply(ix.linearize(index, dims), 2)
+            return self._scope.load(array, place), self._scope.load(array, ix.add(place, 1))
+
+        return kept
+
+    def _write_result(self, index: _Index, real: Expr, imag: Expr) -> None:
+        element_type = self._write.shapes[0].element_type
+        total = Constant(F64, float(math.prod(self._length)))
+        parts = [apply("divide", x, total) if self._is_inverse else x for x in (real, imag)]
+        if not element_type.is_complex:
+            self._write(index, (apply("round", parts[0], type=element_type),))
+            return
+        rounded = [apply("round", x, type=_part(element_type)) for x in parts]
+        self._write(index, (apply("complex", *rounded, type=element_type),))
+
+
+def _part(element_type: ElementType) -> ElementType:
+    return F32 if element_type.bits == 64 else F64
+
+
+def _widened(value: Expr) -> Expr:
+    return value if value.type is F64 else apply("widen", value, type=F64)
+
+
+def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Scope) -> None:
+    """The factor of each matrix, read from one triangle; without one, the matrix is all NaN."""
+    size = operand.shape.dims[-1]
+    count = math.prod(operand.shape.dims[:-2])
+    if not size * count:
+        return
+    function = f"hlo_cholesky_{_routine_type(operand, 'cholesky')}"
+    array = in_memory(operand, block)
+    with nest.outer(block, (count,), size**3) as (matrix,):
+        start = ix.multiply(matrix, size * size)
+        target = Pointer(write.arrays[0], start)
+        is_lower = Constant(S32, int(lower))
+        block.call(function, Pointer(array, start), target, ix.constant(size), is_lower)
+
+
+def triangular_solve(
+    a: Element,
+    b: Element,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose_a: str = "",
+    write: Writer,
+    block: Scope,
+) -> None:
+    """x with op(a) x = b (``left_side``) or x op(a) = b: every column, or row, of b on its own."""
+    *batch, rows, columns = b.shape.dims
+    size, vectors = (rows, columns) if left_side else (columns, rows)
+    if 0 in b.shape.dims:
+        return
+    function = f"hlo_substitute_{_routine_type(a, 'triangular-solve')}"
+    array = in_memory(a, block)
+    with nest.flat(block, b.shape.dims) as index:
+        write(index, (b.at(*index),))
+    # x op(a) = b is op(a)^T x^T = b^T; a transposed lower triangle is an upper one
+    turned = (transpose_a in ("TRANSPOSE", "ADJOINT")) == left_side
+    strides = (1, size) if turned else (size, 1)
+    flags = [Constant(S32, int(flag)) for flag in (lower != turned, unit_diagonal)]
+    step, apart = (columns, 1) if left_side else (1, columns)
+    with nest.outer(block, (math.prod(batch), vectors), size * size) as (matrix, vector):
+        start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, apart))
+        block.call(
+            function,
+            Pointer(array, ix.multiply(matrix, size * size)),
+            *map(ix.constant, (*strides, size)),
+            *flags,
+            Pointer(write.arrays[0], start),
+            ix.constant(step),
+        )
+
+
+def _routine_type(operand: Element, opcode: str) -> ElementType:
+    element_type = operand.shape.element_type
+    if operand.sizes or element_type not in (F32, F64):
+        raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")
+    return element_type
+
+
+def in_memory(operand: Element, scope: Scope) -> Array:
+    """The array of an operand, computed first if it is not in memory."""
+    if operand.array is not None:
+        return operand.array
+    array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
+    with nest.flat(scope, operand.shape.dims) as index:
+        scope.store(array, ix.linearize(index, operand.shape.dims), operand.at(*index))
+    return array

@@ -1,0 +1,96 @@
+"""Transforms, factors and triangular systems, against the interpreter."""
+
+import numpy as np
+import pytest
+from against_interp import assert_same_bits
+from conftest import has_c_compiler
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+_TYPES = {
+    "FFT": ("c64", "c64"),
+    "IFFT": ("c128", "c128"),
+    "RFFT": ("f32", "c64"),
+    "IRFFT": ("c64", "f32"),
+}
+
+
+def _random(seed: int, *dims: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(dims)
+
+
+@pytest.mark.parametrize("kind", _TYPES)
+def test_fft(kind: str) -> None:
+    source, target = _TYPES[kind]
+    lines, shapes, arrays = [], [], []
+    for n, (dims, rank) in enumerate(
+        (((8,), 1), ((3, 1), 1), ((5, 7), 1), ((4, 6, 10), 3), ((2, 12, 9), 2), ((2, 30, 4), 2))
+    ):
+        lengths, half = dims[-rank:], (*dims[:-1], dims[-1] // 2 + 1)
+        given = half if kind == "IRFFT" else dims
+        made = half if kind == "RFFT" else dims
+        given_text, made_text, lengths_text = (
+            ",".join(map(str, d)) for d in (given, made, lengths)
+        )
+        shapes.append(f"{target}[{made_text}]")
+        lines.append(f"x{n} = {source}[{given_text}] parameter({n})")
+        lines.append(
+            f"y{n} = {shapes[-1]} fft(x{n}), fft_type={kind}, fft_length={{{lengths_text}}}"
+        )
+        x = _random(n, *given)
+        if source[0] == "c":
+            x = x + 1j * _random(n + 50, *given)
+        dtypes = {"c64": np.complex64, "c128": np.complex128, "f32": np.float32}
+        arrays.append(x.astype(dtypes[source]))
+    names = ", ".join(f"y{n}" for n in range(len(arrays)))
+    separator = "\n  "
+    assert_same_bits(
+        f"""HloModule m
+ENTRY e {{
+  {separator.join(lines)}
+  ROOT t = ({", ".join(shapes)}) tuple({names})
+}}
+""",
+        *arrays,
+    )
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f64"])
+@pytest.mark.parametrize("lower", ["true", "false"])
+def test_cholesky(element_type: str, lower: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  x = {element_type}[3,40,40] parameter(0)
+  ROOT y = {element_type}[3,40,40] cholesky(x), lower={lower}
+}}
+"""
+    x = _random(1, 3, 40, 40)
+    x = x @ x.swapaxes(1, 2) + np.eye(40)
+    x[1, 20, 20] = -1
+    assert_same_bits(text, x.astype(np.float32 if element_type == "f32" else np.float64))
+
+
+@pytest.mark.parametrize("transpose", ["NO_TRANSPOSE", "TRANSPOSE"])
+@pytest.mark.parametrize("left", ["true", "false"])
+def test_triangular_solve(left: str, transpose: str) -> None:
+    dims = "2,20,6" if left == "true" else "2,6,20"
+    flags = f"left_side={left}, transpose_a={transpose}"
+    lines = [
+        f"y{n} = f32[{dims}] triangular-solve(a, b), {flags}, lower={lower}, unit_diagonal={unit}"
+        for n, (lower, unit) in enumerate(
+            (x, y) for x in ("true", "false") for y in ("true", "false")
+        )
+    ]
+    separator = "\n  "
+    text = f"""HloModule m
+ENTRY e {{
+  a = f32[2,20,20] parameter(0)
+  b = f32[{dims}] parameter(1)
+  {separator.join(lines)}
+  ROOT t = ({", ".join([f"f32[{dims}]"] * 4)}) tuple(y0, y1, y2, y3)
+}}
+"""
+    a = (_random(2, 2, 20, 20) + 3 * np.eye(20)).astype(np.float32)
+    b = _random(3, *map(int, dims.split(","))).astype(np.float32)
+    assert_same_bits(text, a, b)
+    assert_same_bits(text.replace("f32", "f64"), a.astype(np.float64), b.astype(np.float64))
