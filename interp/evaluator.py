@@ -26,7 +26,16 @@ _DEEPEST_CALLS = 80
 
 # rng is here because every one that runs advances the count that seeds the next.
 _EFFECTS = frozenset(
-    "rng rng-get-and-update-state infeed outfeed send send-done recv recv-done".split()
+    [
+        "rng",
+        "rng-get-and-update-state",
+        "infeed",
+        "outfeed",
+        "send",
+        "send-done",
+        "recv",
+        "recv-done",
+    ]
 )
 
 # What a computation of scalars may contain, besides elementwise ops, to be evaluated on whole
