@@ -121,7 +121,7 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     count = math.prod(operand.shape.dims[:-2])
     if not size * count:
         return
-    function = f"hlo_cholesky_{_routine_type(operand, 'cholesky')}"
+    function = f"hlo_cholesky_{routine_type(operand, 'cholesky')}"
     array = in_memory(operand, block)
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
@@ -146,7 +146,7 @@ def triangular_solve(
     size, vectors = (rows, columns) if left_side else (columns, rows)
     if 0 in b.shape.dims:
         return
-    function = f"hlo_substitute_{_routine_type(a, 'triangular-solve')}"
+    function = f"hlo_substitute_{routine_type(a, 'triangular-solve')}"
     array = in_memory(a, block)
     with nest.flat(block, b.shape.dims) as index:
         write(index, (b.at(*index),))
@@ -167,7 +167,7 @@ def triangular_solve(
         )
 
 
-def _routine_type(operand: Element, opcode: str) -> ElementType:
+def routine_type(operand: Element, opcode: str) -> ElementType:
     element_type = operand.shape.element_type
     if operand.sizes or element_type not in (F32, F64):
         raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")

@@ -1,0 +1,177 @@
+"""Custom calls: a table of the targets that C is generated for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from backend_c import index as ix
+from backend_c import nest
+from backend_c.element import Element, Value, Writer
+from backend_c.elemental.data_movement import all_of
+from backend_c.kernels.linear_algebra import in_memory, routine_type, triangular_solve
+from backend_c.kernels.sort import topk
+from backend_c.loop_ir import INDEX, Constant, Expr, Pointer
+from backend_c.scope import Scope, apply
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.errors import Unsupported
+from hlo.literal import Literal
+from hlo.types import PRED, S32, Shape
+from hlo.walk import Callee
+
+__all__ = ["custom_call"]
+
+# (operands' arrays in order, backend_config as text, where results go)
+_Target = Callable[[list[Element], str, Writer], None]
+
+
+def custom_call(
+    *operands: Value,
+    custom_call_target: str,
+    shape: Shape,
+    backend_config: str = "",
+    window: Window = Window(),  # noqa: B008  (frozen)
+    dim_labels: ConvolutionDimensions | None = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_layout_constraints: str = "",
+    custom_call_has_side_effect: bool = False,
+    to_apply: Callee[Value] | None = None,
+    called_computations: tuple[Callee[Value], ...] = (),
+    output_to_operand_aliasing: str = "",
+    padding_type: str = "",
+    literal: Literal | None = None,
+    operand_precision: tuple[str, ...] = (),
+    schedule: str = "",
+    api_version: str = "",
+    write: Writer,
+    block: Scope,
+) -> None:
+    target = _TARGETS.get(custom_call_target)
+    if target is None:
+        raise Unsupported(
+            f"no C for the custom call target {custom_call_target!r}; there is for"
+            f" {', '.join(sorted(_TARGETS))}"
+        )
+    target([element for operand in operands for element in _arrays(operand)], backend_config, write)
+
+
+def _arrays(value: Value) -> list[Element]:
+    if isinstance(value, Element):
+        return [value]
+    return [element for part in value for element in _arrays(part)]
+
+
+def _identity(operands: list[Element], config: str, write: Writer) -> None:
+    """A marker: its value is its operand."""
+    for number, operand in enumerate(operands):
+        write.sizes(number, operand.sizes)
+        with nest.flat(write.scope, operand.shape.dims) as index:
+            write.some((number,), index, (operand.at(*index),))
+
+
+def _topk(operands: list[Element], config: str, write: Writer) -> None:
+    """The k largest of the last dimension and their indices; k is the result's size."""
+    topk(operands[0], k=write.shapes[0].dims[-1], write=write, block=write.scope)
+
+
+def _slice_to_dynamic(operands: list[Element], config: str, write: Writer) -> None:
+    """(padded data, size of each dimension) → the data of those sizes."""
+    data, *sizes = operands
+    dims = data.shape.dims
+    actual = [
+        write.scope.bind(ix.clamp(0, apply("convert", size.at(), type=INDEX), extent))
+        for size, extent in zip(sizes, dims, strict=True)
+    ]
+    write.sizes(0, tuple(actual))
+    with nest.flat(write.scope, dims) as index:
+        write(index, (data.at(*index),))
+
+
+def _pad_to_static(operands: list[Element], config: str, write: Writer) -> None:
+    """Data of some sizes → (the data padded with zeros to its bounds, those sizes)."""
+    (data,) = operands
+    dims, element_type = data.shape.dims, data.shape.element_type
+    zero = Constant(element_type, False if element_type is PRED else 0)
+    for number in range(len(dims)):
+        size = apply("convert", data.size(number), type=S32)
+        write.some((1 + number,), (), (size,))
+    with nest.flat(write.scope, dims) as index:
+        value: Expr = data.at(*index)
+        if data.sizes:
+            inside = [
+                apply("compare-LT", i, size, type=PRED)
+                for i, size in zip(index, data.sizes, strict=True)
+            ]
+            value = apply("select", all_of(inside), value, zero, type=element_type)
+        write.some((0,), index, (value,))
+
+
+def _potrf(operands: list[Element], config: str, write: Writer) -> None:
+    """(Cholesky factor in the triangle that ``uplo`` names, 1 + the first column without one)."""
+    (operand,), scope = operands, write.scope
+    size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
+    function = f"hlo_lapack_potrf_{routine_type(operand, 'potrf')}"
+    lower = Constant(S32, int(_letter(config, "uplo") == "L"))
+    array = in_memory(operand, scope)
+    with nest.outer(scope, (count,), size**3) as (matrix,):
+        start = ix.multiply(matrix, size * size)
+        scope.call(
+            function,
+            Pointer(array, start),
+            Pointer(write.arrays[0], start),
+            Pointer(write.arrays[1], matrix),
+            ix.constant(size),
+            lower,
+        )
+
+
+def _trsm(operands: list[Element], config: str, write: Writer) -> None:
+    """The solution of op(a) x = b, or of x op(a) = b."""
+    forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+    triangular_solve(
+        *operands,
+        left_side=_letter(config, "side") == "L",
+        lower=_letter(config, "uplo") == "L",
+        unit_diagonal=_letter(config, "diag") == "U",
+        transpose_a=forms[_letter(config, "trans_x")],
+        write=write,
+        block=write.scope,
+    )
+
+
+def _letter(config: str, name: str) -> str:
+    """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    found = re.search(rf'\b{name}"?\s*+[=:]\s*+"?(\d++)', config)
+    if found is None:
+        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
+    return chr(int(found[1]))
+
+
+_MARKERS = (
+    "LayoutConstraint",
+    "MoveToDevice",
+    "MoveToHost",
+    "Pin",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
+    "Sharding",
+    "Unpin",
+    "annotate_device_placement",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
+_TARGETS: dict[str, _Target] = {
+    **dict.fromkeys(_MARKERS, _identity),
+    "PadToStatic": _pad_to_static,
+    "SliceToDynamic": _slice_to_dynamic,
+    "TopK": _topk,
+    "lapack_dpotrf_ffi": _potrf,
+    "lapack_dtrsm_ffi": _trsm,
+    "lapack_spotrf_ffi": _potrf,
+    "lapack_strsm_ffi": _trsm,
+}
