@@ -34,7 +34,10 @@ T = TypeVar("T")
 SUM_TOLERANCE = 2.0**-14
 
 
-_TRIVIAL = "ENTRY main { p = f32[] parameter(0)\n ROOT n = f32[] negate(p) }"
+_TRIVIAL = """HloModule trivial
+ENTRY main { p = f32[] parameter(0)
+  ROOT n = f32[] negate(p) }
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,8 @@ def measured(job: Job) -> Row:
         return Row(**{**fields, **{k: tuple(fields[k]) for k in ("outputs", "different", "sums")}})
     if done.returncode < 0:
         return Row(job.file, crash=f"killed by {signal.Signals(-done.returncode).name}")
-    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    return Row(job.file, crash=lines[-1])
+    unindented = [line for line in done.stderr.splitlines() if line[:1].isalpha()]
+    return Row(job.file, crash=unindented[-1] if unindented else f"exit {done.returncode}")
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
