@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend_c import index as ix
-from backend_c.element import Element
+from backend_c.element import Element, scalar
 from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
-from hlo.types import PRED, S32, ArrayShape
+from hlo.types import PRED, S32, U32, ArrayShape
 
 __all__ = [
     "bitcast_convert",
@@ -24,6 +24,9 @@ __all__ = [
     "concatenate",
     "constant",
     "copy",
+    "copy_done",
+    "copy_start",
+    "dynamic_reshape",
     "get_dimension_size",
     "iota",
     "pad",
@@ -268,6 +271,17 @@ def copy(operand: Element) -> Element:
     return operand
 
 
+def copy_start(
+    operand: Element, *, cross_program_prefetch_index: int = -1
+) -> tuple[Element, Element, Element]:
+    """(destination, source, context)."""
+    return operand, operand, scalar(ArrayShape(U32), Constant(U32, 0))
+
+
+def copy_done(operand: tuple[Element, ...]) -> Element:
+    return operand[0]
+
+
 def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
     source, target = operand.shape.element_type, shape.element_type
     if source.bits == target.bits:
@@ -311,6 +325,27 @@ def set_dimension_size(operand: Element, size: Element, *, dimensions: tuple[int
         return Element(shape, operand.at, (), operand.array)
     bounded = ArrayShape(shape.element_type, shape.dims, tuple(dynamic))
     return Element(bounded, operand.at, tuple(sizes), operand.array)
+
+
+def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Element:
+    """The same elements in row-major order of the actual sizes."""
+    given = zip(sizes, shape.dims, strict=True)
+    actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in given]
+    dims = operand.shape.dims
+
+    def at(*index: Expr) -> Expr:
+        offset: Expr = ix.constant(0)
+        for i, size in zip(index, actual, strict=True):
+            offset = ix.add(apply("multiply", offset, size), i)
+        position: list[Expr] = []
+        for d in reversed(range(len(dims))):
+            extent = ix.clamp(1, operand.size(d), max(dims[d], 1))
+            place = apply("modulo", offset, extent) if d else offset
+            position.insert(0, ix.clamp(0, place, max(dims[d] - 1, 0)))
+            offset = apply("divide", offset, extent)
+        return operand.at(*position)
+
+    return Element(_plain(shape), at, tuple(actual) if shape.is_dynamic else ())
 
 
 def _plain(shape: ArrayShape) -> ArrayShape:

@@ -116,6 +116,7 @@ __all__ = [
     "sine",
     "sinh",
     "sqrt",
+    "stochastic_convert",
     "subtract",
     "tan",
     "tanh",
@@ -203,6 +204,28 @@ def convert(operand: Element, *, shape: ArrayShape) -> Element:
     if operand.shape.element_type is shape.element_type:
         return operand
     return _elementwise("convert", (operand,), shape.element_type)
+
+
+def stochastic_convert(operand: Element, random: Element, *, shape: ArrayShape) -> Element:
+    """Truncation, one further from zero where ``random`` is below the fraction scaled by 2**bits
+    of ``random``; NaN becomes 0; saturates."""
+
+    def at(*index: Expr) -> Expr:
+        value, word = operand.at(*index), random.at(*index)
+        wide = value if value.type is F64 else apply("widen", value, type=F64)
+        whole = apply("floor", apply("abs", wide))
+        scale = Constant(F64, 2.0**word.type.bits)
+        fraction = apply("multiply", apply("subtract", apply("abs", wide), whole), scale)
+        below = apply("compare-LT", word, apply("convert", fraction, type=word.type), type=PRED)
+        one, zero = Constant(F64, 1.0), Constant(F64, 0.0)
+        rounded = apply("add", whole, apply("select", below, one, zero, type=F64))
+        negative = apply("compare-LT", wide, zero, type=PRED)
+        signed = apply("select", negative, apply("negate", rounded), rounded, type=F64)
+        return apply("convert", signed, type=shape.element_type)
+
+    dims = operand.shape.dims
+    result = ArrayShape(shape.element_type, dims, operand.shape.dynamic)
+    return Element(result, at, _sizes(operand, random))
 
 
 def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int) -> Element:
