@@ -129,7 +129,8 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
     scaled = magnitude / step  # exact: a power of two
     rounded = np.rint(scaled)
     for place in np.flatnonzero(scaled - np.floor(scaled) == 0.5).tolist():
-        exact, middle = abs(Decimal(tokens[place])), Decimal(float(magnitude[place]))
+        exact = Decimal(tokens[place]).copy_abs()  # abs() would round
+        middle = Decimal(float(magnitude[place]))
         if exact != middle:
             rounded[place] = np.floor(scaled[place]) + (exact > middle)
     result = np.copysign(np.where(finite, rounded * step, wide), wide)
@@ -178,7 +179,8 @@ def show_numbers(element_type: ElementType, values: Array, scalar: bool) -> list
 def _show_floats(element_type: ElementType, values: Array) -> list[str]:
     """XLA's digits: f32 in 6, or 9 where 6 are too few; f64 in 15 or 17; others as they need."""
     short, long = {"f32": (6, 9), "f64": (15, 17)}.get(element_type.name, (0, 0))
-    wide = values.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        wide = values.astype(np.float64)
     short = short or _format(element_type).digits
     texts = [f"{value:.{short}g}" for value in wide.tolist()]
     if long:
