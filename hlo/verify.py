@@ -19,7 +19,12 @@ _DRIVER = ("shape", "operand_shape", "backend_config")
 
 
 def verify(module: Module) -> None:
-    """Raise VerifyError for the first instruction that breaks a constraint, in text order."""
+    """Raise VerifyError for the first instruction that breaks a constraint, in text order.
+
+    Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
+    function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
+    calls, parameters, layout, shape.
+    """
     checker = _Checker(module)
     for computation in module.computations:
         checker.computation(computation)
@@ -60,6 +65,8 @@ class _Checker:
         depth = 0
         self._parameters(computation)
         for instruction in computation.instructions:
+            if instruction.name in shapes:
+                raise self._error(instruction, "names", "the name is taken by one above it")
             for name in called(instruction):
                 depth = max(depth, self._depth(name, instruction))
             try:
@@ -68,7 +75,11 @@ class _Checker:
                 raise self._error(instruction, violation.label, violation.message) from None
             shapes[instruction.name] = instruction.shape
         if computation.root not in shapes:
-            raise VerifyError(f"computation {computation.name}: no instruction is its root")
+            raise VerifyError(
+                f"computation {computation.name}: its root {computation.root!r} is not in it"
+            )
+        if computation.name in self._depths:
+            raise VerifyError(f"computation {computation.name} is defined twice")
         self._depths[computation.name] = depth + 1
 
     def _depth(self, name: str, instruction: Instruction) -> int:
@@ -86,28 +97,38 @@ class _Checker:
 
     def _parameters(self, computation: Computation) -> None:
         found = [i for i in computation.instructions if i.opcode == "parameter"]
-        numbers = [i.attributes["parameter_number"] for i in found]
-        for instruction, number in zip(found, numbers, strict=True):
-            if numbers.count(number) > 1:
-                raise self._error(instruction, "parameter", f"parameter({number}) twice")
-            if not 0 <= number < len(found):  # type: ignore[operator]
+        taken: set[int] = set()
+        for instruction in found:
+            number = instruction.attributes.get("parameter_number")
+            if not isinstance(number, int) or set(instruction.attributes) != {"parameter_number"}:
+                message = f"a number is all that it takes, not {', '.join(instruction.attributes)}"
+                raise self._error(instruction, "parameters", message)
+            if number in taken:
+                raise self._error(instruction, "parameters", f"parameter({number}) twice")
+            if not 0 <= number < len(found):
                 message = f"parameter({number}) of {len(found)} parameters: numbers start at 0"
-                raise self._error(instruction, "parameter", message)
+                raise self._error(instruction, "parameters", message)
+            taken.add(number)
 
     def _instruction(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> None:
         _layouts(instruction.shape)
+        for operand in instruction.operands:
+            if operand not in shapes:
+                raise Violation("operands", f"there is no {operand!r} above")
         if instruction.opcode == "parameter":
             return
         name = function_name(instruction.opcode)
         op = _ops().get(name)
         if op is None:
-            raise Violation("opcode", f"{instruction.opcode} is not supported yet")
+            raise Violation("opcode", f"there is no opcode {instruction.opcode!r}")
         operands = [shapes[operand] for operand in instruction.operands]
         _arity(name, instruction)
         given = {
             attribute: self._value(attribute, value)
             for attribute, value in instruction.attributes.items()
         }
+        if isinstance(given.get("calls"), tuple):
+            raise Violation("calls", "calls= names one computation here")
         operand_shape = operands[0] if operands else None
         inferred = call(op, instruction, operands, given, operand_shape)
         if not compatible(inferred, instruction.shape):
@@ -116,10 +137,10 @@ class _Checker:
     def _value(self, attribute: str, value: object) -> object:
         if attribute not in COMPUTATION_ATTRIBUTES:
             return value
-        if isinstance(value, str):
-            return self._callee(value)
-        assert isinstance(value, tuple)
-        return tuple(map(self._callee, value))
+        if isinstance(value, tuple):
+            return tuple(map(self._callee, value))
+        assert isinstance(value, str)
+        return self._callee(value)
 
     def _callee(self, name: str) -> Callee[Shape]:
         computation = self._computations[name]
