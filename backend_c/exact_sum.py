@@ -107,7 +107,7 @@ def exact_sum(
 ) -> Expr:
     """The exact sum of ``init`` and up to ``count`` addends, rounded once to their type."""
     if element_type.is_complex or element_type is F64:
-        return _accumulated(scope, element_type, init, addends)
+        return accumulated(scope, element_type, init, addends)
     start = scope.bind(apply("widen", init, type=F64))
     total, magnitude = _running(scope, start)
     addends((total, magnitude), _adder(scope, total, magnitude))
@@ -136,7 +136,7 @@ def exact_sum_in_blocks(
             addends(block, (), add)
 
     if element_type.is_complex or element_type is F64:
-        return _accumulated(scope, element_type, init, all_addends)
+        return accumulated(scope, element_type, init, all_addends)
     totals = scope.partials(F64, number)
     magnitudes = scope.partials(F64, number)
     with scope.loop(number, kind) as block:
@@ -174,24 +174,33 @@ def _decided(
     scope: Scope,
     element_type: ElementType,
     init: Expr,
-    sums: tuple[Variable, Variable, Expr],
+    sums: tuple[Expr, Expr, Expr],
     addends: Addends,
 ) -> Expr:
     """The total rounded once, or the sum again in an accumulator if its rounding is in doubt."""
-    total, magnitude, count = sums
+    result, decided = decision(scope, element_type, init, sums)
+    with scope.when(apply("not", decided, type=PRED)):
+        scope.assign(result, accumulated(scope, element_type, init, addends))
+    return result
+
+
+def decision(
+    scope: Scope, element_type: ElementType, init: Expr, sums: tuple[Expr, Expr, Expr]
+) -> tuple[Variable, Expr]:
+    """A total rounded once, and whether there is no doubt about that: given the total, the sum of
+    magnitudes, and the number of roundings that an addend went through on the way."""
     result = scope.mutable(element_type, Constant(element_type, 0.0))
+    total, magnitude, count = sums
     decided: Expr = apply("decided", total, magnitude, count, Address(result), type=PRED)
     if not _starts_positive(init):
         # Adding up in lanes loses the sign of a sum of negative zeros.
         nonzero = apply("compare-NE", magnitude, Constant(F64, 0.0), type=PRED)
         decided = apply("and", nonzero, decided)
-    with scope.when(apply("not", decided, type=PRED)):
-        scope.assign(result, _accumulated(scope, element_type, init, addends))
-    return result
+    return result, decided
 
 
 def decided_sum(
-    scope: Scope, init: Element, sums: tuple[Variable, Variable, Expr], addends: Addends
+    scope: Scope, init: Element, sums: tuple[Expr, Expr, Expr], addends: Addends
 ) -> Expr:
     """The sum of ``init`` and ``addends``, given its f64 total, the sum of magnitudes, and the
     number of roundings that an addend went through on the way into the total."""
@@ -202,7 +211,8 @@ def _starts_positive(init: Expr) -> bool:
     return isinstance(init, Constant) and math.copysign(1.0, float(init.value)) > 0  # type: ignore[arg-type]
 
 
-def _accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
+def accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
+    """The sum in an accumulator, rounded once."""
     accumulator = Accumulator(scope, element_type, of_products=False)
     accumulator.add(init)
     addends((), accumulator.add)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from backend_c.element import scalar
-from backend_c.exact_sum import Addend, decided_sum, exact_sum
-from backend_c.loop_ir import Constant, Expr, Variable
+from backend_c.exact_sum import Addend, accumulated, decision
+from backend_c.loop_ir import Array, Constant, Expr, Variable
 from backend_c.scope import Scope, apply
-from hlo.types import F64, ArrayShape, ElementType
+from hlo.types import F64, PRED, ElementType
 
 Lanes = Callable[[], AbstractContextManager[Expr]]
 # add(lane, value, condition): the value counts where the condition, if there is one, holds.
@@ -62,15 +61,33 @@ class LaneSums:
             self._scope.store(sizes, lane, size)
 
         self._addends(lambda: self._scope.loop(self._lanes, "lanes"), add)
-        with self._scope.loop(self._lanes) as lane:
-            total = self._scope.mutable(F64, self._scope.load(totals, lane))
-            size = self._scope.mutable(F64, self._scope.load(sizes, lane))
-            init = scalar(ArrayShape(element_type), self._init(lane))
-            sums = total, size, self._count
-            write(lane, decided_sum(self._scope, init, sums, self._one(lane)))
+        self._decide(element_type, totals, sizes, write)
+
+    def _decide(
+        self,
+        element_type: ElementType,
+        totals: Array,
+        sizes: Array,
+        write: Callable[[Expr, Expr], None],
+    ) -> None:
+        scope = self._scope
+        results = scope.local(element_type, self._width)
+        doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
+        with scope.loop(self._lanes, "lanes") as lane:
+            sums = scope.load(totals, lane), scope.load(sizes, lane), self._count
+            result, decided = decision(scope, element_type, self._init(lane), sums)
+            no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
+            scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
+            scope.store(results, lane, result)
+        with scope.loop(self._lanes) as lane:
+            doubt = scope.load(doubts, lane)
+            with scope.when(apply("compare-NE", doubt, Constant(F64, 0.0), type=PRED)):
+                scope.store(results, lane, self._exact(lane, element_type))
+        with scope.loop(self._lanes, "lanes") as lane:
+            write(lane, scope.load(results, lane))
 
     def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
-        return exact_sum(self._scope, element_type, self._init(lane), 0, self._one(lane))
+        return accumulated(self._scope, element_type, self._init(lane), self._one(lane))
 
     def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
         """The addends of one lane, one after the other."""
