@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,27 @@ def test_header_sizes(path: Path) -> None:
     assert path.read_text().count("\n") <= 400
 
 
+def loaded(path: Path) -> Iterator[str]:
+    """The modules that importing a file imports: not those it imports for type checkers only."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield str(node.module)
+
+
+def test_no_module_imports_itself() -> None:
+    names = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in FILES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    # A package's own files may name the package: its __init__ has begun by then.
+    graph = {
+        name: {m for m in loaded(path) if m in names and not f"{name}.".startswith(f"{m}.")}
+        for name, path in names.items()
+    }
+    TopologicalSorter(graph).prepare()  # CycleError names the modules of a cycle
+
+
 def columns() -> dict[str, dict[str, Op]]:
     control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
     homes = (column("backend_c.elemental"), column("backend_c.kernels"), control)
@@ -116,6 +138,7 @@ def test_signatures_are_equal_in_all_columns() -> None:
 
 def test_columns_hold_nothing_but_ops() -> None:
     known = {function_name(opcode) for opcode in OPCODES}
+    assert set(columns()["hlo/ops"]) == known - {"parameter"}
     for where, ops in columns().items():
         assert set(ops) <= known, where
 
