@@ -58,6 +58,7 @@ class _Checker:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._depths: dict[str, int] = {}
+        self._callees: dict[str, Callee[Shape]] = {}
         self._computations = {c.name: c for c in module.computations}
 
     def computation(self, computation: Computation) -> None:
@@ -143,8 +144,17 @@ class _Checker:
         return self._callee(value)
 
     def _callee(self, name: str) -> Callee[Shape]:
-        computation = self._computations[name]
-        return Callee(computation, lambda *arguments: computation.root_instruction.shape)
+        """A computation reduced to its parameters and its root: what it takes and gives. Made once,
+        or many calls of a long computation would take quadratic time."""
+        known = self._callees.get(name)
+        if known is None:
+            computation = self._computations[name]
+            root = computation.root_instruction
+            ends = tuple(i for i in computation.parameters if i.name != root.name)
+            ends = (*ends, root)
+            known = Callee(Computation(name, ends, root.name), lambda *arguments: root.shape)
+            self._callees[name] = known
+        return known
 
     def _error(self, instruction: Instruction, label: str, message: str) -> VerifyError:
         line = ""

@@ -141,6 +141,16 @@ def test_time_is_linear_in_the_instructions(size: int) -> None:
     assert time.process_time() - start < size * 5e-4
 
 
+@pytest.mark.parametrize("size", [1000, 8000])
+def test_time_is_linear_in_the_calls(size: int) -> None:
+    long = [instruction(f"n{n}", "negate", ("p0",)) for n in range(size)]
+    calls = [instruction(f"c{n}", "call", ("p0",), {"to_apply": "f"}) for n in range(size)]
+    found = (computation("f", parameter(0), *long), computation("e", parameter(0), *calls))
+    start = time.process_time()
+    hlo.verify(Module("m", found, "e"))
+    assert time.process_time() - start < size * 5e-4
+
+
 # A module that is nearly right is refused with a VerifyError, or accepted, but never breaks the
 # verifier.
 
