@@ -113,6 +113,8 @@ def _in_rounds(
 ) -> None:
     """Round k applies the k-th update of every target: as many rounds as the most updates that
     one target gets."""
+    if not offsets.size:
+        return
     by_target = np.argsort(offsets, kind="stable")
     ordered = offsets[by_target]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
