@@ -6,6 +6,7 @@ Integer operations whose C meaning is undefined somewhere are functions of ``hlo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from backend_c.loop_ir import INDEX
@@ -55,6 +56,7 @@ _PRED = {
 }
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
+_NUMBER = re.compile(r"\(?-?\d")
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
 _INTEGER_INFIX = frozenset(("and", "or", "xor"))
@@ -175,7 +177,11 @@ def rounded_from_f64(text: str, element_type: ElementType) -> str:
 def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
     if operand.is_complex:
         return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
-    return f"{texts[0]} {_INFIX[operation]} {texts[1]}", OTHER
+    symbol = _INFIX[operation]
+    number = any(map(_NUMBER.match, texts)) and operand.is_integer and operand is not INDEX
+    if number and symbol not in ("==", "!="):  # gcc warns of comparisons that are always true
+        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    return f"{texts[0]} {symbol} {texts[1]}", OTHER
 
 
 def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:

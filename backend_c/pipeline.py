@@ -22,6 +22,7 @@ from backend_c.toolchain import build, find_compiler
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
+from hlo.verify import verify
 
 _NUMERICS = ("fast", "exact")
 
@@ -39,8 +40,8 @@ def compile(
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
     are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc.
 
-    Raises Unsupported for what the backend does not take and ToolchainError for what the compiler
-    or the cache does not.
+    Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
+    and ToolchainError for what the compiler or the cache does not.
     """
     _require(numerics, target)
     if target != OPENMP.name:
@@ -75,6 +76,7 @@ def emit(
 
 def lowered(module: Module) -> Plan:
     """The plan of a module after the passes of the C backend."""
+    verify(module)
     return lower(run(module, "backend_c"))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from hlo.errors import ArgumentError, Error, OutOfFuel, Unsupported, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
 
@@ -48,12 +49,13 @@ _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "opt-barrier"))
 def evaluate(
     module: Module, *arrays: Any, seed: int = 0, fuel: int | None = None, replicas: int = 1
 ) -> Any:
-    """The result of the entry computation of a verified module.
+    """The result of the entry computation; VerifyError if the module means nothing.
 
     One array (a tuple of arrays for a tuple) per parameter: NumPy's type and sizes must be the
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
     number generator of ``rng``; ``fuel`` bounds the number of instructions evaluated (OutOfFuel).
     """
+    verify(module)
     if replicas != 1:
         raise Unsupported(f"{replicas} replicas: only one is implemented")
     arguments = _checked(module.entry, arrays)

@@ -219,7 +219,7 @@ def test_deep_calls_are_an_error_of_ours() -> None:
         return "HloModule deep\n" + "\n".join([*levels[: depth + 1], entry])
 
     assert run(nested(70), np.float32(2)) == -2
-    with pytest.raises(Unsupported, match="nest deeper"):
+    with pytest.raises(VerifyError, match="nest deeper"):
         run(nested(499), np.float32(2))
 
 
@@ -228,9 +228,7 @@ def test_a_declared_shape_that_is_wrong_is_found() -> None:
 ENTRY main { x = f32[2] parameter(0)
   ROOT n = f32[3] negate(x) }
 """
-    with pytest.raises(
-        VerifyError, match=r"3: %n = negate: the result is float32\[2\], not f32\[3\]"
-    ):
+    with pytest.raises(VerifyError, match=r"3: %n = negate, shape: the result is f32\[2\]"):
         run(text, f32(1, 2))
 
 
