@@ -38,7 +38,8 @@ _FLAGS = (
     "-Wextra",
     "-Werror",
 )
-_OPTIONAL_FLAGS = ("-march=native", "-mprefer-vector-width=512", "-fopenmp")
+# -fno-tree-pre: with it gcc turns selects of the elementary functions into branches (8 times slower).
+_OPTIONAL_FLAGS = ("-march=native", "-mprefer-vector-width=512", "-fopenmp", "-fno-tree-pre")
 _CANDIDATES = ("gcc", "clang", "cc")
 _WORKERS = 2
 _ERROR_LINES = 8
