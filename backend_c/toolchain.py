@@ -38,7 +38,7 @@ _FLAGS = (
     "-Wextra",
     "-Werror",
 )
-# -fno-tree-pre: with it gcc turns selects of the elementary functions into branches (8 times slower).
+# Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
 _OPTIONAL_FLAGS = ("-march=native", "-mprefer-vector-width=512", "-fopenmp", "-fno-tree-pre")
 _CANDIDATES = ("gcc", "clang", "cc")
 _WORKERS = 2
