@@ -170,7 +170,9 @@ def _fits(array: Array, shape: ArrayShape) -> bool:
 
 
 def from_seed(module: Module, seed: int) -> tuple[Value, ...]:
-    """Standard normal floats; integers from 0 to 7, which are in bounds of most things."""
+    """Normal floats, with the deviation of a layer's initial weights, so that deep models stay
+    finite (NaN everywhere would compare as equal everywhere); integers 0 and 1, which are labels
+    and indices of almost anything."""
     shapes = [p.shape for p in module.entry.parameters]
     needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -192,12 +194,13 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
     element_type = shape.element_type
     if not element_type.is_array:
         raise ArgumentError(f"a parameter of type {element_type} cannot be drawn")
+    scale = max(1, *shape.dims) ** -0.5 if shape.rank > 1 else 1.0
     if element_type.is_float:
-        return _normal(rng, shape.dims, 1.0).astype(element_type.numpy)
+        return _normal(rng, shape.dims, scale).astype(element_type.numpy)
     if element_type.is_complex:
-        parts = _normal(rng, shape.dims, 1.0) + 1j * _normal(rng, shape.dims, 1.0)
+        parts = _normal(rng, shape.dims, scale) + 1j * _normal(rng, shape.dims, scale)
         return np.asarray(parts).astype(element_type.numpy)
-    most = 1 if element_type.kind == "pred" else min(7, (1 << (element_type.bits - 1)) - 1)
+    most = 0 if element_type.name == "s1" else 1
     return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
 
 
