@@ -37,11 +37,9 @@ def split(plan: Plan) -> Plan:
 
 
 def is_single(kernel: Kernel) -> bool:
-    """Whether only one block may run it: something is shared outside parallel loops."""
-    return not any(
-        isinstance(statement, Loop) and statement.kind.startswith("parallel")
-        for statement in kernel.body
-    )
+    """Whether only one thread may run it: it does more than one nest of parallel loops."""
+    work = [statement for statement in kernel.body if not isinstance(statement, Let)]
+    return not (len(work) == 1 and isinstance(work[0], Loop) and "parallel" in work[0].kind)
 
 
 def _phases(kernel: Kernel) -> list[Kernel]:

@@ -50,7 +50,8 @@ def _cuda(plan: Plan) -> _Files:
 
 def _step(step: Step, plan: Plan, made: Program) -> dict[str, object]:
     """A step for whoever launches the kernels: pointers are ``arguments[n]``, ``results[n]``, or
-    an offset into the constants or the workspace."""
+    an offset into the constants or the workspace; a ``single_thread`` kernel is launched as one
+    block of one thread, any other with as many as there are."""
 
     def inner(steps: tuple[Step, ...]) -> list[dict[str, object]]:
         return [_step(one, plan, made) for one in steps]
@@ -60,7 +61,7 @@ def _step(step: Step, plan: Plan, made: Program) -> dict[str, object]:
             return {
                 "launch": made.kernel_names[kernel],
                 "pointers": [made.places[b] for b in (*inputs, *outputs, *scratch)],
-                "single_block": cuda_phases.is_single(plan.kernels[kernel]),
+                "single_thread": cuda_phases.is_single(plan.kernels[kernel]),
             }
         case Copy(source, target):
             pointers = [made.places[source], made.places[target]]
