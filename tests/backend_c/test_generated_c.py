@@ -28,7 +28,7 @@ PROGRAMS = {
         HloModule dynamic_slice
         ENTRY main {
           x = bf16[50,900] parameter(0)
-          i = s32[] parameter(1)
+          i = u64[] parameter(1)
           j = u64[] parameter(2)
           window = bf16[30,700] dynamic-slice(x, i, j), dynamic_slice_sizes={30,700}
           ROOT doubled = bf16[30,700] add(window, window)

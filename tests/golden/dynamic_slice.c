@@ -3,8 +3,8 @@
 typedef _Bool hlo_pred;
 
 
-static void kernel_0(const uint16_t *HLO_RESTRICT a0, const int32_t *HLO_RESTRICT a1, const uint64_t *HLO_RESTRICT a2, uint16_t *HLO_RESTRICT r0) {
-    const int64_t n3 = hlo_clamp_index(0, (int64_t)a1[0], 20);
+static void kernel_0(const uint16_t *HLO_RESTRICT a0, const uint64_t *HLO_RESTRICT a1, const uint64_t *HLO_RESTRICT a2, uint16_t *HLO_RESTRICT r0) {
+    const int64_t n3 = hlo_clamp_index(0, hlo_index_u64(a1[0]), 20);
     const int64_t n4 = hlo_clamp_index(0, hlo_index_u64(a2[0]), 200);
     #pragma omp parallel for
     for (int64_t i1 = 0; i1 < 30; ++i1) {
@@ -21,5 +21,5 @@ void hlo_entry(const void *const *arguments, void *const *results,
     (void)constants;
     (void)workspace;
     (void)seed;
-    kernel_0((const uint16_t *)arguments[0], (const int32_t *)arguments[1], (const uint64_t *)arguments[2], (uint16_t *)results[0]);
+    kernel_0((const uint16_t *)arguments[0], (const uint64_t *)arguments[1], (const uint64_t *)arguments[2], (uint16_t *)results[0]);
 }
