@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,8 +25,9 @@ import hlo
 import interp
 from hlo.errors import Error
 from hlo_tools import archive, arguments
+from hlo_tools.sensitivity import nudged
 from hlo_tools.source import read
-from hlo_tools.verdict import differences, outputs
+from hlo_tools.verdict import Value, differences, outputs
 
 T = TypeVar("T")
 
@@ -42,7 +44,8 @@ ENTRY main { p = f32[] parameter(0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere."""
+    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere; those for
+    nudged arguments go beside it."""
 
     file: str
     recipe: str | None
@@ -77,6 +80,11 @@ class Row:
         if self.different or self.sums or self.crash:
             return 1
         return 2 if self.error else 0
+
+
+def nudged_outputs(save: Path) -> Path:
+    """Where the outputs for nudged arguments go."""
+    return save.with_suffix(".nudged.npz")
 
 
 def measured(job: Job) -> Row:
@@ -125,9 +133,8 @@ def _stages(job: Job) -> Iterator[Row]:
     row = replace(row, interp=seconds, outputs=shapes)
     if (recipe := arguments.find_recipe(path, job.recipe)) is not None:
         row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
-    if job.save is not None:
-        archive.write(Path(job.save), found.items())
     yield row
+    run: Callable[..., Value] = partial(interp.evaluate, module)
 
     if job.with_c:
         executable, seconds = _timed(
@@ -136,7 +143,12 @@ def _stages(job: Job) -> Iterator[Row]:
         row = replace(row, compile=seconds)
         actual, seconds = _timed(lambda: executable(*values, seed=job.seed))
         different = (*row.different, *map(str, differences(expected, actual)))
-        yield replace(row, run=seconds, different=different)
+        row, run = replace(row, run=seconds, different=different), executable
+    if job.save is not None:
+        archive.write(Path(job.save), found.items())
+        moved = run(*nudged(values, job.seed), seed=job.seed)
+        archive.write(nudged_outputs(Path(job.save)), outputs(moved))
+    yield row
 
 
 def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:

@@ -1,7 +1,8 @@
 """Compare the outputs of files that are one program (before and after optimisation).
 
-Optimisation changes roundings, so the bound is not zero: for each output, the sum of the
-differences may be so much of the sum of magnitudes.
+Optimisation changes roundings, so the bound is not zero. For each output, the sum of the differences
+may be so much of the sum of magnitudes, or so many times what the output moves by when each argument
+moves by at most one rounding.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ from pathlib import Path
 import numpy as np
 
 from hlo_tools import archive
-from hlo_tools.measured import Job, Row
+from hlo_tools.measured import Job, Row, nudged_outputs
 from hlo_tools.source import program_name
 
 # Of f32 results: what the reassociations of a compiler do to a training step of BERT.
 TOLERANCE = 2.0**-12
+MOVES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``difference``: the largest of any output, as a part of its sum of magnitudes."""
+    """``difference``: the largest of any output, as a part of its sum of magnitudes; those that
+    rounding the arguments moves by more than the tolerance are counted in ``noise`` instead."""
 
     one: str
     other: str
     equal: int
+    noise: int
     outputs: int
     difference: float
     status: int
@@ -35,8 +39,9 @@ class Comparison:
     def __str__(self) -> str:
         names = f"{Path(self.one).name} and {Path(self.other).name}"
         how = f"{self.equal} of {self.outputs} outputs equal"
+        noise = f", {self.noise} only rounding noise" if self.noise else ""
         bound = "" if self.status == 0 else f", more than {TOLERANCE:.1e}"
-        return f"{names}: {how}, largest difference {self.difference:.1e}{bound}"
+        return f"{names}: {how}{noise}, largest difference {self.difference:.1e}{bound}"
 
 
 def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
@@ -55,18 +60,23 @@ class _Outputs:
     row: Row
     saved: Path
 
-    def arrays(self) -> list[np.ndarray]:
+    def arrays(self, nudged: bool = False) -> list[np.ndarray]:
         types = [np.dtype(text.partition("[")[0]) for text in self.row.outputs]
-        return [a.view(t) for a, t in zip(archive.read(self.saved).values(), types, strict=True)]
+        saved = archive.read(nudged_outputs(self.saved) if nudged else self.saved)
+        return [a.view(t) for a, t in zip(saved.values(), types, strict=True)]
 
 
 def _comparison(first: _Outputs, other: _Outputs) -> Comparison:
     files, types = (first.row.file, other.row.file), first.row.outputs
     if types != other.row.outputs:
-        return Comparison(*files, 0, len(types), float(np.inf), 1)
-    parts = list(map(_difference, first.arrays(), other.arrays()))
-    largest, equal = max(parts, default=0.0), sum(part == 0 for part in parts)
-    return Comparison(*files, equal, len(parts), largest, 0 if largest <= TOLERANCE else 1)
+        return Comparison(*files, 0, 0, len(types), float(np.inf), 1)
+    before = first.arrays()
+    parts = list(map(_difference, before, other.arrays()))
+    moves = list(map(_difference, before, first.arrays(nudged=True)))
+    as_noise = [TOLERANCE < part <= MOVES * move for part, move in zip(parts, moves, strict=True)]
+    largest = max((p for p, noise in zip(parts, as_noise, strict=True) if not noise), default=0.0)
+    equal, status = sum(part == 0 for part in parts), 0 if largest <= TOLERANCE else 1
+    return Comparison(*files, equal, sum(as_noise), len(parts), largest, status)
 
 
 def _difference(one: np.ndarray, other: np.ndarray) -> float:

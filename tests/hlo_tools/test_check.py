@@ -50,6 +50,37 @@ def test_a_directory_is_a_row_for_each_program(
     )
 
 
+PRODUCTS = """HloModule noise
+ENTRY main {{
+  x = f32[64] parameter(0)
+  y = f32[64] parameter(1)
+  z = f32[64] parameter(2)
+  xy = f32[64] multiply(x, y)
+  xyz = f32[64] multiply(xy, z)
+  yz = f32[64] multiply(y, z)
+  yzx = f32[64] multiply(yz, x)
+  ROOT r = f32[64] {root}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "status", "said"),
+    [
+        ("multiply(xyz, x)", 1, ", more than 2.4e-04"),
+        ("subtract(yzx, xyz)", 0, ", 1 only rounding noise, largest difference 0.0e+00"),
+    ],
+)
+def test_rounding_noise_is_no_difference(
+    other: str, status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is zero but for rounding may change as rounding changes it, and not more."""
+    (tmp_path / "p.before.hlo").write_text(PRODUCTS.format(root="subtract(xyz, yzx)"))
+    (tmp_path / "p.hlo").write_text(PRODUCTS.format(root=other))
+    assert main(["check", "--no-c", "--same", str(tmp_path)]) == status
+    assert capsys.readouterr().out.rstrip().endswith(said)
+
+
 def test_c_is_compared(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(programs / "half.hlo"), "--threads", "2"]) == 0
     row = capsys.readouterr().out.splitlines()[1]
