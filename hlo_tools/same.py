@@ -1,8 +1,8 @@
 """Compare the outputs of files that are one program (before and after optimisation).
 
-Optimisation changes roundings, so the bound is not zero. For each output, the sum of the differences
-may be so much of the sum of magnitudes, or so many times what the output moves by when each argument
-moves by at most one rounding.
+Optimisation changes roundings, so the bound is not zero. For each output, the sum of the
+differences may be so much of the sum of magnitudes, or so many times what the output moves by when
+each argument moves by at most one rounding.
 """
 
 from __future__ import annotations
