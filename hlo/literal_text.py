@@ -124,6 +124,8 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
 
 def _outline(dims: tuple[int, ...], row: str, limit: int) -> str:
     """The braces around rows; nothing if they do not fit in a text of that length."""
+    if 0 in dims:
+        dims = dims[: dims.index(0) + 1]  # what is inside of nothing takes no space
     for dim in reversed(dims):
         if len(row) * dim > limit:
             return ""

@@ -6,6 +6,7 @@ import struct
 import time
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -242,3 +243,11 @@ def test_large_constants_are_fast(name: str) -> None:
     text = show_literal(literal)
     assert read_literal(literal.shape, text) == literal
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("rank", range(1, 6))
+def test_without_elements(rank: int) -> None:
+    for dims in product((0, 1, 2, 7), repeat=rank):
+        if 0 in dims:
+            literal = Literal(shape("u8", *dims), np.zeros(dims, np.uint8))
+            assert read_literal(literal.shape, show_literal(literal)) == literal, dims
