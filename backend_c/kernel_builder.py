@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from backend_c import index as ix
 from backend_c import nest
+from backend_c.dead_lets import without_dead_lets
 from backend_c.element import Element, Value, Writer, bound, stored
 from backend_c.loop_ir import (
     INDEX,
@@ -91,7 +92,7 @@ class KernelBuilder:
             (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),
             tuple(scope.scratch_arrays),
-            scope.statements,
+            without_dead_lets(scope.statements),
             scope.uses_seed,
             tuple(values for _, values in scope.tables),
         )

@@ -12,6 +12,7 @@ name of HLO's own (``add``, ``divide``, ``shift-left``) on operands of one type,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -183,3 +184,32 @@ def operands(expression: Expr) -> tuple[Expr, ...]:
             return inner
         case _:
             return ()
+
+
+def expressions(statement: Statement) -> Iterator[Expr]:
+    """Those of a statement itself, not of the statements inside."""
+    match statement:
+        case Let(_, value) | Assign(_, value):
+            yield value
+        case Mutable(_, initial):
+            if initial is not None:
+                yield initial
+        case Store(_, offset, value):
+            yield from (offset, value)
+        case Loop(_, extent, _, _, _):
+            yield extent
+        case If(condition, _, _):
+            yield condition
+        case Call(_, arguments):
+            for argument in arguments:
+                yield argument.offset if isinstance(argument, Pointer) else argument
+        case _:
+            return
+
+
+def variables(expression: Expr) -> Iterator[str]:
+    """The names of the variables in an expression, each as often as it is used."""
+    if isinstance(expression, Variable):
+        yield expression.name
+    for inner in operands(expression):
+        yield from variables(inner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from backend_c.loop_ir import (
     Statement,
     Store,
     Variable,
+    expressions,
     operands,
+    variables,
 )
 from backend_c.operations import (
     ATOM,
@@ -121,7 +123,7 @@ class _Body:
     def _scan(self, statements: Sequence[Statement]) -> None:
         here: set[str] = set()
         for statement in statements:
-            names = [name for e in _expressions(statement) for name in _variables(e)]
+            names = [name for e in expressions(statement) for name in variables(e)]
             self._uses.update(names)
             self._apart.update(name for name in names if name not in here)
             match statement:
@@ -170,8 +172,6 @@ class _Body:
         return f"if ({self._dialect.single}) {text}"
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
-        if self._uses[variable.name] == 0:
-            return []
         text, binding = self._text(value)
         once = self._uses[variable.name] == 1 and variable.name not in self._apart
         if once and len(text) <= _INLINE and _is_pure(value):
@@ -245,33 +245,3 @@ def _is_pure(value: Expr) -> bool:
     if isinstance(value, Address):
         return False
     return all(map(_is_pure, operands(value)))
-
-
-def _expressions(statement: Statement) -> Iterator[Expr]:
-    match statement:
-        case Let(_, value) | Assign(_, value):
-            yield value
-        case Mutable(_, initial):
-            if initial is not None:
-                yield initial
-        case Store(_, offset, value):
-            yield from (offset, value)
-        case Loop(_, extent, _, _, _):
-            yield extent
-        case If(condition, _, _):
-            yield condition
-        case Call(_, arguments):
-            for argument in arguments:
-                if isinstance(argument, Pointer):
-                    yield argument.offset
-                else:
-                    yield argument
-        case _:
-            return
-
-
-def _variables(expression: Expr) -> Iterator[str]:
-    if isinstance(expression, Variable):
-        yield expression.name
-    for inner in operands(expression):
-        yield from _variables(inner)
