@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from fuzz.shapes import TYPES
+from fuzz.shapes import ALL_TYPES, TYPES, Accepts
 from fuzz.values import arrays
 from hlo.attributes import Attribute
 from hlo.literal import Literal
@@ -17,14 +17,18 @@ from hlo.types import ArrayShape, ElementType, Shape, TupleShape
 T = TypeVar("T")
 
 Generator = Callable[["Builder", ArrayShape], str]
-Accepts = Callable[[ArrayShape], bool]
 
 # Constants are text in the program: longer ones only make reports unreadable.
 _MOST_CONSTANT_ELEMENTS = 8
 
 
 class Builder:
-    """Adds instructions to an entry computation; generators call each other through it."""
+    """Adds instructions to a computation; generators call each other through it.
+
+    Every generator has the form ``generator(builder, shape) -> name``: it adds an instruction whose
+    result, or one of whose results, has ``shape``, and gives the name of a value of that shape.
+    Operands come from :meth:`value`, computations from :meth:`computation` and :meth:`binary`.
+    """
 
     def __init__(
         self,
@@ -32,12 +36,15 @@ class Builder:
         generators: Mapping[str, tuple[Generator, Accepts]],
         types: Sequence[ElementType] = TYPES,
         budget: int = 12,
+        *,
+        constants: bool = True,
     ) -> None:
         self._draw, self._generators = draw, generators
         self.types = types
-        self._budget = budget
+        self._budget, self._constants = budget, constants
+        self._is_entry = True
         self._instructions: list[Instruction] = []
-        self._computations: dict[tuple[str, ElementType], Computation] = {}
+        self._computations: dict[str, Computation] = {}
 
     def draw(self, strategy: st.SearchStrategy[T]) -> T:
         return self._draw(strategy)
@@ -45,9 +52,10 @@ class Builder:
     def value(self, shape: ArrayShape) -> str:
         """The name of some value of this shape: there already, or made now."""
         there = [i.name for i in self._instructions if i.shape == shape]
-        if there and self.draw(st.integers(0, 3)) == 0:
+        spent = self._budget <= 0
+        if there and ((spent and not self._is_entry) or self.draw(st.integers(0, 3)) == 0):
             return self.draw(st.sampled_from(there))
-        if self._budget <= 0:
+        if spent:
             return self.leaf(shape)
         self._budget -= 1
         able = [g for g, accepts in self._generators.values() if accepts(shape)]
@@ -55,20 +63,53 @@ class Builder:
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
         """One of the chosen types that fits, or of all if none of those does."""
-        fitting = [t for t in self.types if accepts(t)] or [t for t in TYPES if accepts(t)]
+        fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
         return self.draw(st.sampled_from(fitting))
 
     def leaf(self, shape: ArrayShape) -> str:
-        """A parameter, or a constant if it is small."""
-        if shape.elements <= _MOST_CONSTANT_ELEMENTS and self.draw(st.booleans()):
-            literal = Literal(shape, self.draw(arrays(shape)))
-            return self.emit("constant", shape, literal=literal)
+        """A parameter, or a constant if it is small; in a called computation only constants."""
+        small = shape.elements <= _MOST_CONSTANT_ELEMENTS
+        if not self._is_entry and not small:
+            scalar = self.leaf(ArrayShape(shape.element_type))
+            return self.emit("broadcast", shape, scalar, dimensions=())
+        if not self._is_entry or (self._constants and small and self.draw(st.booleans())):
+            return self.constant(shape)
+        return self._parameter(shape)
+
+    def constant(self, shape: ArrayShape) -> str:
+        literal = Literal(shape, self.draw(arrays(shape)))
+        return self.emit("constant", shape, literal=literal)
+
+    def _parameter(self, shape: Shape) -> str:
         number = sum(i.opcode == "parameter" for i in self._instructions)
         return self.emit("parameter", shape, parameter_number=number)
 
     def emit(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
         name = f"{opcode}.{len(self._instructions)}"
         self._instructions.append(Instruction(name, shape, opcode, operands, attributes))
+        return name
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a value by its name."""
+        return next(i.shape for i in self._instructions if i.name == name)
+
+    def tuple(self, *names: str) -> str:
+        shape = TupleShape(tuple(map(self.shape, names)))
+        return self.emit("tuple", shape, *names)
+
+    def computation(
+        self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
+    ) -> str:
+        """The name of a new computation: ``result(inner, names)`` draws its root, ``names`` being
+        its parameters in the builder ``inner``. Half of what may still be added here goes there."""
+        share = max(0, self._budget // 2)
+        self._budget -= share
+        inner = Builder(self._draw, self._generators, self.types, share)
+        inner._is_entry, inner._computations = False, self._computations
+        names = [inner._parameter(shape) for shape in parameters]
+        root = result(inner, names)
+        name = f"computation.{len(self._computations)}"
+        self._computations[name] = Computation(name, tuple(inner._instructions), root)
         return name
 
     def binary(self, opcode: str, element_type: ElementType) -> str:
@@ -81,13 +122,18 @@ class Builder:
         root = Instruction("result", shape, opcode, ("x", "y"))
         name = f"{opcode}_{element_type}"
         computation = Computation(name, (*both, root), "result")
-        return self._computations.setdefault((opcode, element_type), computation).name
+        return self._computations.setdefault(name, computation).name
 
     def module(self, results: Sequence[str]) -> Module:
         """The program: its result is a tuple unless there is exactly one."""
-        shapes = {i.name: i.shape for i in self._instructions}
-        root = results[0]
-        if len(results) != 1:
-            root = self.emit("tuple", TupleShape(tuple(shapes[n] for n in results)), *results)
-        entry = Computation("main", tuple(self._instructions), root)
+        root = results[0] if len(results) == 1 else self.tuple(*results)
+        return self._module(Computation("main", tuple(self._instructions), root))
+
+    def module_of(self, opcode: str) -> Module:
+        """The program whose result is that of the last instruction of an opcode."""
+        last = [i for i in self._instructions if i.opcode == opcode][-1]
+        until = self._instructions.index(last) + 1
+        return self._module(Computation("main", tuple(self._instructions[:until]), last.name))
+
+    def _module(self, entry: Computation) -> Module:
         return Module("drawn", (*self._computations.values(), entry), "main")

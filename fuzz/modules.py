@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
+from fuzz.builder import Builder, Generator
 from fuzz.generators import contraction, data_movement, elementwise, indexing, reduction
-from fuzz.shapes import TYPES, shapes
+from fuzz.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shapes
 from hlo.module import Module
 from hlo.types import ElementType
 
@@ -34,3 +34,23 @@ def modules(
     count = draw(st.integers(1, 3))
     results = [builder.value(draw(shapes(element_types))) for _ in range(count)]
     return builder.module(results)
+
+
+@st.composite
+def single_op(
+    draw: st.DrawFn,
+    opcode: str,
+    *,
+    element_types: Sequence[ElementType] = ALL_TYPES,
+    constants: bool = False,
+    max_elements: int = MOST_ELEMENTS,
+) -> Module:
+    """Programs of one instruction: its operands are parameters (or, if ``constants``, perhaps small
+    constants), its result, of one of ``element_types``, is the program's. All that the verifier
+    takes is drawn: types, ranks 0 to 5, dimensions without elements, values of the attributes."""
+    generator, accepts = GENERATORS[opcode]
+    shape = draw(shapes(element_types, accepts, max_elements))
+    chosen = {opcode: GENERATORS[opcode]}
+    builder = Builder(draw, chosen, ALL_TYPES, 0, constants=constants)
+    generator(builder, shape)
+    return builder.module_of(opcode)

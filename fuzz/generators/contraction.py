@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, extents, nonzero
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
 from hlo.types import ArrayShape, ElementType
 
 # Result type → types that operands may have besides: products are exact, the sum is rounded once.

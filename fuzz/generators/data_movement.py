@@ -6,8 +6,8 @@ import math
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, nonzero
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
 from hlo.types import PRED, ArrayShape
 
 

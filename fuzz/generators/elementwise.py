@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import Accepts
 from hlo.types import PRED, ArrayShape, ElementType
 
 Types = Callable[[ElementType], bool]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
-from fuzz.shapes import MOST_ELEMENTS, nonzero
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.types import ArrayShape
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Accepts, Builder, Generator
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, extents, nonzero
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
 from hlo.types import ArrayShape
 
 _ANY = ("add", "multiply", "maximum", "minimum")
