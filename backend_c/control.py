@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from backend_c.plan import Branch, Buffer, Repeat, Step, Value
+from backend_c.scans import Slices
 from hlo.errors import Unsupported
+from hlo.types import ArrayShape, TupleShape
 from hlo.walk import Callee
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ __all__ = [
     "fusion",
     "get_tuple_element",
     "opt_barrier",
+    "scan",
     "tuple_",
     "while_",
 ]
@@ -74,6 +77,39 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
     assert isinstance(predicate, Buffer)
     block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
     return state
+
+
+def scan(
+    *operands: Value,
+    to_apply: Callee[Value],
+    dimensions: tuple[int, ...],
+    num_carries: int,
+    is_reverse: bool = False,
+    is_associative: bool = False,
+    block: Lowering,
+) -> Value:
+    """A loop over the slices, in order; the carries live in buffers that each turn overwrites."""
+    count = len(operands) - num_carries
+    inputs = [operand for operand in operands[:count] if isinstance(operand, Buffer)]
+    carries = block.fresh_copy(operands[count:])
+    (dimension,) = dimensions
+    slices = Slices(block, dimension, inputs[0].shape.dims[dimension], is_reverse)
+    given = to_apply.computation.root_instruction.shape
+    assert isinstance(given, TupleShape) and isinstance(carries, tuple)
+    made = given.elements[: len(given.elements) - num_carries]
+    outputs = [slices.stacked(shape) for shape in made if isinstance(shape, ArrayShape)]
+    with block.steps_apart() as tests:
+        predicate = slices.is_left()
+    with block.steps_apart() as turn:
+        slices.start_turn()
+        results = to_apply(*map(slices.slice_of, inputs), *carries)
+        assert isinstance(results, tuple)
+        for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
+            slices.store(value, output)
+        _assign(carries, results[len(outputs) :], block)
+        slices.end_turn()
+    block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
+    return (*outputs, *carries)
 
 
 def conditional(

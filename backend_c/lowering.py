@@ -55,11 +55,11 @@ class Lowering:
                 return self._constant(instruction)
             if instruction.opcode == "fusion":
                 fused = self._module.computation(str(instruction.attributes["calls"]))
-                return self._launch(fused, operands)
+                return self.launch(fused, operands)
             op = self._control.get(function_name(instruction.opcode))
             if op is None:
                 given = [shapes[name] for name in instruction.operands]
-                return self._launch(_alone(instruction, given), operands)
+                return self.launch(_alone(instruction, given), operands)
             attributes = keywords(self._module, instruction, self._enter)
             if "block" in op.given:
                 attributes["block"] = self
@@ -84,16 +84,17 @@ class Lowering:
         if isinstance(literal.value, tuple):
             return tuple(map(self._literal, literal.value))
         assert isinstance(literal.shape, ArrayShape)
-        return self._constant_buffer(np.asarray(literal.value))
+        return self.constant(np.asarray(literal.value))
 
-    def _constant_buffer(self, values: np.ndarray) -> Buffer:
+    def constant(self, values: np.ndarray) -> Buffer:
+        """A buffer that the program brings along."""
         element_type = element_type_of(values.dtype)
         assert element_type is not None, values.dtype
         made = self.plan.buffer(ArrayShape(element_type, values.shape))
         self.plan.constants.append((made, values))
         return made
 
-    def _launch(self, computation: Computation, operands: list[Value]) -> Value:
+    def launch(self, computation: Computation, operands: list[Value]) -> Value:
         """One kernel for a computation of elemental instructions around at most one hero."""
         shape = computation.root_instruction.shape
         result = self.receive(shape)
@@ -108,7 +109,7 @@ class Lowering:
             self.plan.buffer(ArrayShape(array.element_type, (array.elements,)))
             for array in kernel.scratch
         ]
-        inputs = (*inputs, *map(self._constant_buffer, kernel.tables))
+        inputs = (*inputs, *map(self.constant, kernel.tables))
         number = len(self.plan.kernels) - 1
         self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
         return result

@@ -23,7 +23,7 @@ from hlo.types import ArrayShape
 
 # Computations of these are sequences of kernels, as the entry is; those of other instructions
 # (to_apply, select, …) are the insides of kernels.
-_CONTROL = frozenset(("while", "conditional", "call", "async-start"))
+_CONTROL = frozenset(("while", "conditional", "call", "scan", "async-start"))
 
 # Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
 # C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
