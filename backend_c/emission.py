@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from backend_c import cuda_phases
 from backend_c.byte_array import aligned_bytes
+from backend_c.c_types import memory_type
 from backend_c.dialect import CUDA, EMBEDDED, OPENMP
-from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.program import Program, program, with_sizes
 from backend_c.toolchain import RUNTIME

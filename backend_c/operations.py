@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from backend_c import bit_patterns
+from backend_c.c_types import integer_type, is_narrow, register_type
 from backend_c.loop_ir import INDEX
 from hlo import elementary
 from hlo.errors import Unsupported
@@ -18,19 +20,6 @@ _Texts = Sequence[str]
 ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
 _BINDS = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
 _Render = Callable[[_Texts, Sequence[ElementType], ElementType], tuple[str, int]]
-
-# The C type in a register, and in memory.
-_REGISTER = {
-    "index": "int64_t",
-    "pred": "hlo_pred",
-    "f32": "float",
-    "f64": "double",
-    "c64": "hlo_c64",
-    "c128": "hlo_c128",
-    "accumulator": "hlo_accumulator",
-    "accumulator_f64": "hlo_accumulator_f64",
-}
-_MEMORY = _REGISTER | {"pred": "uint8_t", "f16": "uint16_t", "bf16": "uint16_t"}
 
 _INFIX = {
     "add": "+",
@@ -62,42 +51,6 @@ _EXACT = frozenset(("maximum", "minimum", "abs"))
 _INTEGER_INFIX = frozenset(("and", "or", "xor"))
 
 
-def is_narrow(element_type: ElementType) -> bool:
-    """A float that registers hold as a wider one."""
-    return element_type.is_float and element_type.bits < 32
-
-
-def _integer(element_type: ElementType) -> str:
-    width = max(8, element_type.bits)
-    return f"{'u' if element_type.kind == 'unsigned' else ''}int{width}_t"
-
-
-def register_type(element_type: ElementType) -> str:
-    """The C type of a value in a variable."""
-    if element_type.is_integer and element_type is not INDEX:
-        return _integer(element_type)
-    return _REGISTER.get(element_type.name, "float")
-
-
-def memory_type(element_type: ElementType) -> str:
-    """The C type of a value in an array."""
-    if element_type.is_integer and element_type is not INDEX:
-        return _integer(element_type)
-    return _MEMORY.get(element_type.name, "uint8_t")
-
-
-def loaded(element_type: ElementType, text: str) -> str:
-    """The register value of an array element."""
-    if is_narrow(element_type):
-        return f"hlo_load_{element_type}({text})"
-    return f"({text} != 0)" if element_type is PRED else text
-
-
-def to_store(element_type: ElementType, text: str) -> str:
-    """The array element of a register value."""
-    return f"hlo_store_{element_type}({text})" if is_narrow(element_type) else text
-
-
 def applied(
     operation: str, texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
@@ -119,7 +72,7 @@ def applied(
         return _on_floats(operation, texts, operand)
     if operand.is_integer and operation in _INTEGER_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
-        return (f"({_integer(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
+        return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
 
 
@@ -244,21 +197,6 @@ def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str,
     return f"hlo_round_{result}((float){text})", ATOM
 
 
-def _bitcast(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    (text,), (source,) = texts, types
-    bits = text
-    if source.is_float:
-        bits = f"hlo_store_{source}({text})" if is_narrow(source) else f"hlo_bits_{source}({text})"
-    if result.is_float:
-        unsigned = f"(uint{max(8, result.bits)}_t){bits}"
-        if is_narrow(result):
-            return f"hlo_load_{result}({unsigned})", ATOM
-        return f"hlo_{result}_from_bits({unsigned})", ATOM
-    if result.bits < 8:
-        return f"hlo_wrap_{result}({bits})", ATOM
-    return f"({_integer(result)}){bits}", ATOM
-
-
 def _as_double(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     return f"(double){texts[0]}", ATOM
 
@@ -344,7 +282,9 @@ _SPECIAL: dict[str, _Render] = {
     "clamp": _clamp_index,
     "within": _within,
     "convert": _converted,
-    "bitcast": _bitcast,
+    "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),
+    "bitcast-part": lambda texts, types, result: (bit_patterns.part(texts, types, result), ATOM),
+    "bitcast-join": lambda texts, types, result: (bit_patterns.joined(texts, types, result), ATOM),
     "widen": _as_double,
     "round": _from_double,
 }

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend_c import buffers
+from backend_c.c_types import memory_type
 from backend_c.dialect import OPENMP, Dialect
 from backend_c.elementary_functions import definitions
-from backend_c.operations import memory_type
 from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.render import kernel_text
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from backend_c.c_types import loaded, memory_type, register_type, to_store
 from backend_c.dialect import Dialect
 from backend_c.loop_ir import (
     INDEX,
@@ -39,11 +40,7 @@ from backend_c.operations import (
     SUM,
     UNARY,
     applied,
-    loaded,
-    memory_type,
     operand_binding,
-    register_type,
-    to_store,
 )
 from hlo.types import F64, ElementType
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
 from hypothesis import strategies as st
 
 from fuzz.shapes import ALL_TYPES, TYPES, Accepts
@@ -19,7 +20,7 @@ T = TypeVar("T")
 Generator = Callable[["Builder", ArrayShape], str]
 
 # Constants are text in the program: longer ones only make reports unreadable.
-_MOST_CONSTANT_ELEMENTS = 8
+MOST_CONSTANT_ELEMENTS = 8
 
 
 class Builder:
@@ -68,7 +69,7 @@ class Builder:
 
     def leaf(self, shape: ArrayShape) -> str:
         """A parameter, or a constant if it is small; in a called computation only constants."""
-        small = shape.elements <= _MOST_CONSTANT_ELEMENTS
+        small = shape.elements <= MOST_CONSTANT_ELEMENTS
         if not self._is_entry and not small:
             scalar = self.leaf(ArrayShape(shape.element_type))
             return self.emit("broadcast", shape, scalar, dimensions=())
@@ -78,6 +79,11 @@ class Builder:
 
     def constant(self, shape: ArrayShape) -> str:
         literal = Literal(shape, self.draw(arrays(shape)))
+        return self.emit("constant", shape, literal=literal)
+
+    def number(self, shape: ArrayShape, value: int) -> str:
+        """A constant, the same number everywhere."""
+        literal = Literal(shape, np.full(shape.dims, value, shape.element_type.numpy))
         return self.emit("constant", shape, literal=literal)
 
     def _parameter(self, shape: Shape) -> str:
@@ -92,6 +98,10 @@ class Builder:
     def shape(self, name: str) -> Shape:
         """The shape of a value by its name."""
         return next(i.shape for i in self._instructions if i.name == name)
+
+    def opcode(self, name: str) -> str:
+        """What computes a value, by its name."""
+        return next(i.opcode for i in self._instructions if i.name == name)
 
     def tuple(self, *names: str) -> str:
         shape = TupleShape(tuple(map(self.shape, names)))

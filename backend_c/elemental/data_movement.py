@@ -288,10 +288,10 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         if source is target:
             return operand
 
-        def at(*index: Expr) -> Expr:
+        def same(*index: Expr) -> Expr:
             return apply("bitcast", operand.at(*index), type=target)
 
-        return Element(_plain(shape), at, operand.sizes)
+        return Element(_plain(shape), same, operand.sizes)
     narrow, wide = sorted((source.bits, target.bits))
     parts = wide // narrow
 
@@ -303,7 +303,17 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         pieces = [operand.at(*index, ix.constant(part)) for part in range(parts)]
         return apply("bitcast-join", *pieces, type=target)
 
-    return Element(_plain(shape), split if source.bits > target.bits else joined, operand.sizes)
+    at = split if source.bits > target.bits else joined
+    return Element(_plain(shape), at, _split_sizes(operand, shape.rank, parts))
+
+
+def _split_sizes(operand: Element, rank: int, parts: int) -> tuple[Expr, ...]:
+    """Actual sizes with the dimension of the parts, or without it."""
+    if not operand.sizes:
+        return ()
+    return (
+        operand.sizes[:rank] if rank < operand.shape.rank else (*operand.sizes, ix.constant(parts))
+    )
 
 
 def get_dimension_size(operand: Element, *, dimensions: tuple[int, ...]) -> Element:

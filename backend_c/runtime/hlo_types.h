@@ -111,6 +111,20 @@ HLO_FUNCTION double hlo_f64_from_bits(uint64_t bits) {
     return x;
 }
 
+/* c128 as two c64: parts 0 and 1 have the bits of the real and of the imaginary part. */
+HLO_FUNCTION hlo_c64 hlo_part_c128(hlo_c128 x, int64_t index) {
+    const uint64_t bits = hlo_bits_f64(index == 0 ? x.re : x.im);
+    return hlo_make_c64(hlo_f32_from_bits((uint32_t)bits), hlo_f32_from_bits((uint32_t)(bits >> 32)));
+}
+
+HLO_FUNCTION double hlo_joined_bits(hlo_c64 x) {
+    return hlo_f64_from_bits((uint64_t)hlo_bits_f32(x.im) << 32 | hlo_bits_f32(x.re));
+}
+
+HLO_FUNCTION hlo_c128 hlo_join_c128(hlo_c64 low, hlo_c64 high) {
+    return hlo_make_c128(hlo_joined_bits(low), hlo_joined_bits(high));
+}
+
 HLO_FUNCTION float hlo_abs_f32(float x) { return hlo_f32_from_bits(hlo_bits_f32(x) & 0x7fffffffu); }
 
 HLO_FUNCTION double hlo_abs_f64(double x) {
@@ -125,6 +139,15 @@ HLO_FUNCTION double hlo_abs_f64(double x) {
  * format's fixed point, and leaves the code in the low bits of the sum.
  */
 
+/* A NaN keeps what it can of its payload, so that one which is only moved keeps its bits: in the
+ * formats that have several, which are those with an infinity; `overflow` is its code there. */
+HLO_FUNCTION uint32_t hlo_encode_nan(uint32_t bits, int mantissa, uint32_t largest,
+                                     uint32_t overflow, uint32_t nan) {
+    const uint32_t payload = bits & (((uint32_t)1 << mantissa) - 1u);
+    const int several = (overflow > largest) & (nan > overflow);
+    return several && payload != 0 ? overflow + payload : nan;
+}
+
 HLO_FUNCTION uint32_t hlo_encode_f32(float x, int mantissa, int bias, uint32_t largest,
                                      uint32_t overflow, uint32_t nan) {
     const int shift = 23 - mantissa;
@@ -137,7 +160,9 @@ HLO_FUNCTION uint32_t hlo_encode_f32(float x, int mantissa, int bias, uint32_t l
         code = magnitude < (uint32_t)(128 - bias) << 23 ? hlo_bits_f32(sum) - unit : code;
     }
     code = code > largest ? overflow : code;
-    return magnitude > 0x7f800000u ? nan : code;
+    return magnitude > 0x7f800000u
+               ? hlo_encode_nan(magnitude >> shift, mantissa, largest, overflow, nan)
+               : code;
 }
 
 HLO_FUNCTION uint32_t hlo_encode_f64(double x, int mantissa, int bias, uint32_t largest,
@@ -150,7 +175,9 @@ HLO_FUNCTION uint32_t hlo_encode_f64(double x, int mantissa, int bias, uint32_t 
     uint64_t code = ((magnitude + half) >> shift) - ((uint64_t)(1023 - bias) << mantissa);
     code = magnitude < (uint64_t)(1024 - bias) << 52 ? hlo_bits_f64(sum) - unit : code;
     code = code > largest ? overflow : code;
-    return magnitude > 0x7ff0000000000000u ? nan : (uint32_t)code;
+    return magnitude > 0x7ff0000000000000u
+               ? hlo_encode_nan((uint32_t)(magnitude >> shift), mantissa, largest, overflow, nan)
+               : (uint32_t)code;
 }
 
 /* The value of a code without its sign, as the bits of a float. */
@@ -163,7 +190,10 @@ HLO_FUNCTION uint32_t hlo_decode(uint32_t code, int mantissa, int bias, uint32_t
         const float subnormal = (float)(int32_t)code * step;
         bits = code < (uint32_t)1 << mantissa ? hlo_bits_f32(subnormal) : normal;
     }
-    return code <= largest ? bits : code == infinity ? 0x7f800000u : 0x7fc00000u;
+    if (infinity != 0) { /* of NaNs the payload */
+        return code <= largest ? bits : 0x7f800000u | (code - infinity) << (23 - mantissa);
+    }
+    return code <= largest ? bits : 0x7fc00000u;
 }
 
 /* Puts the sign on a code. fnuz: zero has none, and the code of NaN is the lone sign bit. */

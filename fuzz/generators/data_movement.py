@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from fuzz.builder import Builder, Generator
+from fuzz.builder import MOST_CONSTANT_ELEMENTS, Builder, Generator
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
-from hlo.types import PRED, ArrayShape
+from hlo.types import PRED, U32, ArrayShape, ElementType, Layout, TupleShape
 
 
 def broadcast(builder: Builder, shape: ArrayShape) -> str:
@@ -22,16 +24,20 @@ def iota(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshape(builder: Builder, shape: ArrayShape) -> str:
-    """The same number of elements in other dimensions: divisors, ones, or all in one."""
-    rest, dims = shape.elements, []
+    operand = ArrayShape(shape.element_type, _other_dims(builder, shape.elements))
+    return builder.emit("reshape", shape, builder.value(operand))
+
+
+def _other_dims(builder: Builder, elements: int) -> tuple[int, ...]:
+    """Dimensions of so many elements: divisors, ones, or all in one."""
+    rest, dims = elements, list[int]()
     for _ in range(builder.draw(st.integers(0, MOST_RANK - 1))):
         divisors = [n for n in range(1, 9) if rest % n == 0] if rest else [1, 0]
         dims.append(builder.draw(st.sampled_from(divisors)))
         rest //= dims[-1] or 1
-    if math.prod(dims) != shape.elements:
+    if math.prod(dims) != elements:
         dims.append(rest)
-    operand = ArrayShape(shape.element_type, tuple(builder.draw(st.permutations(dims))))
-    return builder.emit("reshape", shape, builder.value(operand))
+    return tuple(builder.draw(st.permutations(dims)))
 
 
 def transpose(builder: Builder, shape: ArrayShape) -> str:
@@ -84,9 +90,10 @@ def pad(builder: Builder, shape: ArrayShape) -> str:
 
 
 def concatenate(builder: Builder, shape: ArrayShape) -> str:
+    """One to five operands, some of them empty."""
     dimension = builder.draw(st.integers(0, shape.rank - 1))
     rest, parts = shape.dims[dimension], []
-    for _ in range(builder.draw(st.integers(0, 3))):
+    for _ in range(builder.draw(st.integers(0, 4))):
         size = builder.draw(st.integers(0, rest))
         parts.append(size)
         rest -= size
@@ -97,13 +104,96 @@ def concatenate(builder: Builder, shape: ArrayShape) -> str:
     return builder.emit("concatenate", shape, *operands, dimensions=(dimension,))
 
 
+def constant(builder: Builder, shape: ArrayShape) -> str:
+    return builder.constant(shape)
+
+
+def _in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
+    order = builder.draw(st.permutations(range(shape.rank)))
+    return replace(shape, layout=Layout(tuple(order)))
+
+
+def copy(builder: Builder, shape: ArrayShape) -> str:
+    """From one layout to another."""
+    operand = builder.value(shape)
+    if builder.draw(st.booleans()):
+        operand = builder.emit("copy", _in_layout(builder, shape), operand)
+    return builder.emit("copy", _in_layout(builder, shape), operand)
+
+
+def copy_start(builder: Builder, shape: ArrayShape) -> str:
+    return _copied(builder, shape, builder.draw(st.sampled_from([{}, _PREFETCH])))
+
+
+def copy_done(builder: Builder, shape: ArrayShape) -> str:
+    return _copied(builder, shape, {})
+
+
+def _copied(builder: Builder, shape: ArrayShape, attributes: Mapping[str, int]) -> str:
+    started = TupleShape((shape, shape, ArrayShape(U32)))
+    start = builder.emit("copy-start", started, builder.value(shape), **attributes)
+    return builder.emit("copy-done", shape, start)
+
+
+def bitcast(builder: Builder, shape: ArrayShape) -> str:
+    """As many bytes in any type, dims and layouts."""
+    size = shape.elements * _bytes(shape.element_type)
+    same = shape.element_type.bits < 8 or shape.is_complex
+    source = builder.element_type(
+        lambda t: (
+            t is shape.element_type
+            or (not same and size % _bytes(t) == 0 and t.bits >= 8 and not t.is_complex)
+        )
+    )
+    dims = _other_dims(builder, size // _bytes(source))
+    operand = _in_layout(builder, ArrayShape(source, dims))
+    laid_out = builder.emit("copy", operand, builder.value(replace(operand, layout=None)))
+    return builder.emit("bitcast", _in_layout(builder, shape), laid_out)
+
+
+def _bytes(element_type: ElementType) -> int:
+    """As arrays hold them: types of less than 8 bits take a byte."""
+    return max(8, element_type.bits) // 8
+
+
+def bitcast_convert(builder: Builder, shape: ArrayShape) -> str:
+    """Types of the same width, of one that the last dimension splits, or of parts of it."""
+    target = shape.element_type
+    source = builder.element_type(lambda t: _fitting(t, shape) is not None)
+    dims = _fitting(source, shape)
+    assert dims is not None, target
+    return builder.emit("bitcast-convert", shape, builder.value(ArrayShape(source, dims)))
+
+
+def _fitting(source: ElementType, shape: ArrayShape) -> tuple[int, ...] | None:
+    """The dims that an operand must have to become ``shape`` bit by bit, if there are any."""
+    target = shape.element_type
+    if source.is_complex != target.is_complex:
+        return None
+    if source.bits > target.bits:
+        splits = shape.rank > 0 and shape.dims[-1] * target.bits == source.bits
+        return shape.dims[:-1] if splits else None
+    joins = target.bits % source.bits == 0 and shape.rank < MOST_RANK
+    if source.bits == target.bits or not joins:
+        return shape.dims if source.bits == target.bits else None
+    return (*shape.dims, target.bits // source.bits)
+
+
+_PREFETCH = {"cross_program_prefetch_index": 0}
+
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    "bitcast": (bitcast, lambda shape: True),
+    "bitcast-convert": (bitcast_convert, lambda shape: True),
     "broadcast": (broadcast, lambda shape: True),
+    "concatenate": (concatenate, lambda shape: shape.rank > 0),
+    "constant": (constant, lambda shape: shape.elements <= MOST_CONSTANT_ELEMENTS),
+    "copy": (copy, lambda shape: True),
+    "copy-done": (copy_done, lambda shape: True),
+    "copy-start": (copy_start, lambda shape: True),
     "iota": (iota, lambda shape: shape.rank > 0 and shape.element_type is not PRED),
+    "pad": (pad, lambda shape: shape.rank > 0),  # no compiler reads back an empty "padding="
     "reshape": (reshape, lambda shape: True),
-    "transpose": (transpose, lambda shape: True),
     "reverse": (reverse, lambda shape: True),
     "slice": (slice_, lambda shape: True),
-    "pad": (pad, lambda shape: shape.rank > 0),  # no compiler reads back an empty "padding="
-    "concatenate": (concatenate, lambda shape: shape.rank > 0),
+    "transpose": (transpose, lambda shape: True),
 }

@@ -8,9 +8,20 @@ from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import Accepts
-from hlo.types import PRED, ArrayShape, ElementType
+from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, ElementType
 
 Types = Callable[[ElementType], bool]
+
+_WHOLES = {F32: C64, F64: C128}
+_PARTS = {C64: F32, C128: F64}
+_COMPARISONS = {
+    "pred": ("UNSIGNED",),
+    "signed": ("SIGNED",),
+    "unsigned": ("UNSIGNED",),
+    "float": ("FLOAT", "TOTALORDER"),
+    "complex": ("FLOAT",),
+}
+_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def _same(opcode: str, arity: int) -> Generator:
@@ -23,20 +34,27 @@ def _same(opcode: str, arity: int) -> Generator:
 
 
 _ROWS: tuple[tuple[Types, int, str], ...] = (
-    (lambda t: True, 2, "add multiply maximum minimum"),
-    (lambda t: t.kind != "pred", 2, "subtract divide remainder power"),
-    (lambda t: not t.is_float, 2, "and or xor"),
-    (lambda t: t.is_integer, 2, "shift-left shift-right-arithmetic shift-right-logical"),
-    (lambda t: t.is_float, 2, "atan2"),
-    (lambda t: t.kind != "pred", 1, "negate"),
-    (lambda t: t.is_float or t.kind == "signed", 1, "abs sign"),
-    (lambda t: not t.is_float, 1, "not"),
-    (lambda t: t.is_integer, 1, "popcnt count-leading-zeros"),
+    (lambda t: True, 2, "add multiply"),
+    (lambda t: not t.is_complex, 2, "maximum minimum"),
+    (lambda t: t is not PRED, 2, "subtract divide power"),
+    (lambda t: t.is_integer or t.is_float, 2, "remainder"),
+    (lambda t: t.is_integer or t is PRED, 2, "and or xor"),
     (
-        lambda t: t.is_float,
+        lambda t: t.is_integer,
+        2,
+        "shift-left shift-right-arithmetic shift-right-logical mulhi",
+    ),
+    (lambda t: t.is_float or t.is_complex, 2, "atan2"),
+    (lambda t: t is not PRED, 1, "negate"),
+    (lambda t: t.kind in ("signed", "float", "complex"), 1, "sign"),
+    (lambda t: t.is_integer or t is PRED, 1, "not"),
+    (lambda t: t.is_integer, 1, "popcnt count-leading-zeros"),
+    (lambda t: t.is_float, 1, "ceil floor round-nearest-afz round-nearest-even cbrt erf"),
+    (
+        lambda t: t.is_float or t.is_complex,
         1,
-        "ceil floor round-nearest-afz round-nearest-even exponential exponential-minus-one log"
-        " log-plus-one logistic tanh sqrt rsqrt cbrt sine cosine tan erf",
+        "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one"
+        " logistic rsqrt sine sinh sqrt tan tanh",
     ),
 )
 
@@ -48,42 +66,98 @@ def _of_type(types: Types) -> Accepts:
 _SAME = {name: (types, arity) for types, arity, names in _ROWS for name in names.split()}
 
 
+def _with_type(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
+    return ArrayShape(element_type, shape.dims)
+
+
+def _part(opcode: str) -> Generator:
+    """A float of a complex number, or of a float."""
+
+    def generator(builder: Builder, shape: ArrayShape) -> str:
+        whole = _WHOLES.get(shape.element_type)
+        if whole is None or whole not in builder.types or builder.draw(st.booleans()):
+            return builder.emit(opcode, shape, builder.value(shape))
+        return builder.emit(opcode, shape, builder.value(_with_type(shape, whole)))
+
+    return generator
+
+
+def complex_(builder: Builder, shape: ArrayShape) -> str:
+    part = _with_type(shape, _PARTS[shape.element_type])
+    return builder.emit("complex", shape, builder.value(part), builder.value(part))
+
+
 def compare(builder: Builder, shape: ArrayShape) -> str:
     element_type = builder.draw(st.sampled_from(builder.types))
-    operand = ArrayShape(element_type, shape.dims)
-    direction = builder.draw(st.sampled_from(("EQ", "NE", "LT", "LE", "GT", "GE")))
+    directions = _DIRECTIONS[:2] if element_type.is_complex else _DIRECTIONS
+    operand = _with_type(shape, element_type)
+    attributes = {"direction": builder.draw(st.sampled_from(directions))}
+    kinds = {
+        "float": ("", "FLOAT", "TOTALORDER"),
+        "complex": ("", "FLOAT"),
+        "signed": ("", "SIGNED"),
+    }
+    of_kind = kinds.get(element_type.kind, ("", "UNSIGNED"))
+    if comparison := builder.draw(st.sampled_from(of_kind)):
+        attributes["type"] = comparison
     lhs, rhs = builder.value(operand), builder.value(operand)
-    if element_type.is_float and builder.draw(st.booleans()):
-        return builder.emit("compare", shape, lhs, rhs, direction=direction, type="TOTALORDER")
-    return builder.emit("compare", shape, lhs, rhs, direction=direction)
+    return builder.emit("compare", shape, lhs, rhs, **attributes)
+
+
+def _scalar_or_whole(builder: Builder, shape: ArrayShape) -> str:
+    return builder.value(shape if builder.draw(st.booleans()) else ArrayShape(shape.element_type))
 
 
 def select(builder: Builder, shape: ArrayShape) -> str:
-    predicate = builder.value(ArrayShape(PRED, shape.dims))
+    predicate = _scalar_or_whole(builder, _with_type(shape, PRED))
     return builder.emit("select", shape, predicate, builder.value(shape), builder.value(shape))
 
 
 def clamp(builder: Builder, shape: ArrayShape) -> str:
-    bound = shape if builder.draw(st.booleans()) else ArrayShape(shape.element_type)
-    low, high = builder.value(bound), builder.value(bound)
-    return builder.emit("clamp", shape, low, builder.value(shape), high)
+    low, operand = _scalar_or_whole(builder, shape), builder.value(shape)
+    return builder.emit("clamp", shape, low, operand, _scalar_or_whole(builder, shape))
 
 
 def convert(builder: Builder, shape: ArrayShape) -> str:
-    source = builder.draw(st.sampled_from(builder.types))
-    return builder.emit("convert", shape, builder.value(ArrayShape(source, shape.dims)))
+    source = builder.element_type(lambda t: shape.is_complex or not t.is_complex)
+    return builder.emit("convert", shape, builder.value(_with_type(shape, source)))
 
 
 def is_finite(builder: Builder, shape: ArrayShape) -> str:
-    operand = ArrayShape(builder.element_type(lambda t: t.is_float), shape.dims)
+    operand = _with_type(shape, builder.element_type(lambda t: t.is_float))
     return builder.emit("is-finite", shape, builder.value(operand))
+
+
+def reduce_precision(builder: Builder, shape: ArrayShape) -> str:
+    """Up to a few bits more than the widest type has."""
+    exponent_bits, mantissa_bits = st.integers(1, 13), st.integers(0, 54)
+    return builder.emit(
+        "reduce-precision",
+        shape,
+        builder.value(shape),
+        exponent_bits=builder.draw(exponent_bits),
+        mantissa_bits=builder.draw(mantissa_bits),
+    )
+
+
+def stochastic_convert(builder: Builder, shape: ArrayShape) -> str:
+    source = builder.element_type(lambda t: t.is_float and f"u{t.bits}" in ELEMENT_TYPES)
+    random = _with_type(shape, ELEMENT_TYPES[f"u{source.bits}"])
+    operand = builder.value(_with_type(shape, source))
+    return builder.emit("stochastic-convert", shape, operand, builder.value(random))
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     **{name: (_same(name, arity), _of_type(types)) for name, (types, arity) in _SAME.items()},
-    "compare": (compare, lambda shape: shape.element_type is PRED),
-    "is-finite": (is_finite, lambda shape: shape.element_type is PRED),
+    "abs": (_part("abs"), _of_type(lambda t: t.is_float or t.kind == "signed")),
+    "real": (_part("real"), _of_type(lambda t: t.is_float)),
+    "imag": (_part("imag"), _of_type(lambda t: t.is_float)),
+    "complex": (complex_, _of_type(lambda t: t.is_complex)),
+    "compare": (compare, _of_type(lambda t: t is PRED)),
+    "is-finite": (is_finite, _of_type(lambda t: t is PRED)),
     "select": (select, lambda shape: True),
-    "clamp": (clamp, lambda shape: shape.element_type is not PRED),
+    "clamp": (clamp, _of_type(lambda t: not t.is_complex)),
     "convert": (convert, lambda shape: True),
+    "reduce-precision": (reduce_precision, _of_type(lambda t: t.is_float)),
+    "stochastic-convert": (stochastic_convert, _of_type(lambda t: t.is_integer)),
 }

@@ -1,0 +1,215 @@
+"""Tuples, calls, branches and loops, around values of the shape that is asked for.
+
+Their computations are one drawn elementwise instruction each, or what the builder may still add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from fuzz.builder import Builder, Generator
+from fuzz.generators import elementwise
+from fuzz.shapes import Accepts
+from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
+
+_MOST_TURNS = 4
+_MOST_DEPTH = 3
+
+
+def _computed(inner: Builder, shape: ArrayShape) -> str:
+    """One elementwise instruction, or a value that is there."""
+    able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
+    return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
+
+
+def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
+    """A value of any shape: an array, or a tuple of values, perhaps of none."""
+    if depth and builder.draw(st.integers(0, 2)) == 0:
+        count = builder.draw(st.integers(0, 2))
+        return builder.tuple(*(_other(builder, depth - 1) for _ in range(count)))
+    dims = builder.draw(st.sampled_from([(), (3,), (2, 2), (0,)]))
+    return builder.value(ArrayShape(builder.draw(st.sampled_from(builder.types)), dims))
+
+
+def _wrapped(builder: Builder, name: str) -> tuple[str, list[int]]:
+    """A value in tuples with others, and the path to it."""
+    path: list[int] = []
+    for _ in range(builder.draw(st.integers(1, _MOST_DEPTH))):
+        before = [_other(builder) for _ in range(builder.draw(st.integers(0, 2)))]
+        after = [_other(builder) for _ in range(builder.draw(st.integers(0, 1)))]
+        name = builder.tuple(*before, name, *after)
+        path.insert(0, len(before))
+    return name, path
+
+
+def _unwrapped(builder: Builder, name: str, path: list[int]) -> str:
+    for index in path:
+        shape = builder.shape(name)
+        assert isinstance(shape, TupleShape)
+        name = builder.emit("get-tuple-element", shape.elements[index], name, index=index)
+    return name
+
+
+def _rebuilt(builder: Builder, name: str, path: list[int], value: str) -> str:
+    """The tuple ``name`` with ``value`` in place of the element at ``path``."""
+    if not path:
+        return value
+    shape = builder.shape(name)
+    assert isinstance(shape, TupleShape)
+    elements = [_unwrapped(builder, name, [index]) for index in range(len(shape.elements))]
+    elements[path[0]] = _rebuilt(builder, elements[path[0]], path[1:], value)
+    return builder.tuple(*elements)
+
+
+def tuple_(builder: Builder, shape: ArrayShape) -> str:
+    return _unwrapped(builder, *_wrapped(builder, builder.value(shape)))
+
+
+def get_tuple_element(builder: Builder, shape: ArrayShape) -> str:
+    return tuple_(builder, shape)
+
+
+def _identity(opcode: str) -> Generator:
+    """An instruction that passes on an array or a tuple."""
+
+    def generator(builder: Builder, shape: ArrayShape) -> str:
+        name, path = builder.value(shape), list[int]()
+        if builder.draw(st.booleans()):
+            name, path = _wrapped(builder, name)
+        return _unwrapped(builder, builder.emit(opcode, builder.shape(name), name), path)
+
+    return generator
+
+
+def after_all(builder: Builder, shape: ArrayShape) -> str:
+    tokens = [_token(builder) for _ in range(builder.draw(st.integers(0, 2)))]
+    token = builder.emit("after-all", ArrayShape(TOKEN), *tokens)
+    return builder.emit("add-dependency", shape, builder.value(shape), token)
+
+
+def _token(builder: Builder) -> str:
+    return builder.emit("after-all", ArrayShape(TOKEN))
+
+
+def add_dependency(builder: Builder, shape: ArrayShape) -> str:
+    name, path = builder.value(shape), list[int]()
+    if builder.draw(st.booleans()):
+        name, path = _wrapped(builder, name)
+    result = builder.emit("add-dependency", builder.shape(name), name, _token(builder))
+    return _unwrapped(builder, result, path)
+
+
+def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator:
+    """A call with some arguments: its result is an array, or a tuple around it."""
+
+    def generator(builder: Builder, shape: ArrayShape) -> str:
+        arguments = [_other(builder, 1) for _ in range(builder.draw(st.integers(0, 2)))]
+        arguments.append(builder.value(shape))
+        path: list[int] = []
+
+        def result(inner: Builder, names: list[str]) -> str:
+            root = _computed(inner, shape)
+            if inner.draw(st.booleans()):
+                root, path[:] = _wrapped(inner, root)
+            found.append(inner.shape(root))
+            return root
+
+        found: list[Shape] = []
+        callee = builder.computation([builder.shape(name) for name in arguments], result)
+        given = {attribute: callee, **attributes}
+        if opcode == "fusion":
+            kinds = ("kLoop", "kInput", "kOutput", "kCustom")
+            given["kind"] = builder.draw(st.sampled_from(kinds))
+        elif builder.draw(st.booleans()):
+            given["is_composite"] = True
+        return _unwrapped(builder, builder.emit(opcode, found[0], *arguments, **given), path)
+
+    return generator
+
+
+def map_(builder: Builder, shape: ArrayShape) -> str:
+    types = [shape.element_type]
+    types += builder.draw(st.lists(st.sampled_from(builder.types), max_size=2))
+    operands = [builder.value(ArrayShape(t, shape.dims)) for t in types]
+    scalar = ArrayShape(shape.element_type)
+    to_apply = builder.computation(
+        [ArrayShape(t) for t in types], lambda inner, names: _computed(inner, scalar)
+    )
+    dimensions = tuple(range(shape.rank))
+    return builder.emit("map", shape, *operands, dimensions=dimensions, to_apply=to_apply)
+
+
+def while_(builder: Builder, shape: ArrayShape) -> str:
+    """A loop of at most a few turns, counted by an element of its state."""
+    turns = builder.draw(st.integers(0, _MOST_TURNS))
+    counter = ArrayShape(S32)
+    start = builder.number(counter, _MOST_TURNS - turns)
+    init, path = _wrapped(builder, builder.value(shape))
+    state = builder.tuple(start, init)
+    path = [1, *path]
+
+    def condition(inner: Builder, names: list[str]) -> str:
+        count = _unwrapped(inner, names[0], [0])
+        limit = inner.number(counter, _MOST_TURNS)
+        return inner.emit("compare", ArrayShape(PRED), count, limit, direction="LT")
+
+    def body(inner: Builder, names: list[str]) -> str:
+        count = _unwrapped(inner, names[0], [0])
+        count = inner.emit("add", counter, count, inner.number(counter, 1))
+        _unwrapped(inner, names[0], path)
+        changed = _rebuilt(inner, names[0], path, _computed(inner, shape))
+        return _rebuilt(inner, changed, [0], count)
+
+    state_shape = builder.shape(state)
+    result = builder.emit(
+        "while",
+        state_shape,
+        state,
+        condition=builder.computation([state_shape], condition),
+        body=builder.computation([state_shape], body),
+    )
+    return _unwrapped(builder, result, path)
+
+
+def conditional(builder: Builder, shape: ArrayShape) -> str:
+    """By pred or by index, in range or not; every branch has an operand of its own."""
+    by_pred = builder.draw(st.booleans())
+    count = 2 if by_pred else builder.draw(st.integers(1, 4))
+    in_tuple = builder.draw(st.booleans())
+    selector = builder.value(ArrayShape(PRED if by_pred else S32))
+    operands, branches = [], []
+    for _ in range(count):
+        operands.append(builder.value(shape) if builder.draw(st.booleans()) else _other(builder))
+        branches.append(
+            builder.computation([builder.shape(operands[-1])], _branch(shape, in_tuple))
+        )
+    result = TupleShape((shape,)) if in_tuple else shape
+    named: dict[str, str | tuple[str, ...]] = {"branch_computations": tuple(branches)}
+    if by_pred and builder.draw(st.booleans()):
+        named = {"true_computation": branches[0], "false_computation": branches[1]}
+    name = builder.emit("conditional", result, selector, *operands, **named)
+    return _unwrapped(builder, name, [0] if in_tuple else [])
+
+
+def _branch(shape: ArrayShape, in_tuple: bool) -> Callable[[Builder, list[str]], str]:
+    def branch(inner: Builder, names: list[str]) -> str:
+        root = _computed(inner, shape)
+        return inner.tuple(root) if in_tuple else root
+
+    return branch
+
+
+GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    "tuple": (tuple_, lambda shape: True),
+    "get-tuple-element": (get_tuple_element, lambda shape: True),
+    "opt-barrier": (_identity("opt-barrier"), lambda shape: True),
+    "after-all": (after_all, lambda shape: True),
+    "add-dependency": (add_dependency, lambda shape: True),
+    "call": (_calling("call", "to_apply"), lambda shape: True),
+    "fusion": (_calling("fusion", "calls"), lambda shape: True),
+    "map": (map_, lambda shape: True),
+    "while": (while_, lambda shape: True),
+    "conditional": (conditional, lambda shape: True),
+}
