@@ -59,7 +59,7 @@ def evaluate(
     if replicas != 1:
         raise Unsupported(f"{replicas} replicas: only one is implemented")
     arguments = _checked(module.entry, arrays)
-    evaluation = _Evaluation(module, fuel)
+    evaluation = Evaluation(module, fuel)
     with np.errstate(all="ignore"), random.seeded(seed):
         result = evaluation.run(evaluation.plan(module.entry), *arguments)
     return _own(result, arguments)
@@ -84,7 +84,7 @@ class _Plan:
     is_elementwise: bool  # can be evaluated on whole arrays
 
 
-class _Evaluation:
+class Evaluation:
     """The state of one evaluation: what is prepared so far, and the fuel that is left."""
 
     def __init__(self, module: Module, fuel: int | None) -> None:
@@ -119,7 +119,7 @@ class _Evaluation:
                 op = op_of(self.ops, instruction, "the interpreter")
             except Unsupported as error:
                 raise Unsupported(f"{self._line(instruction)}{error}") from error
-            given = keywords(self.module, instruction, self._enter)
+            given = keywords(self.module, instruction, self.enter)
             steps[instruction.name] = _Step(op, given, first)
         parameters = tuple(p for p in computation.parameters if p.name in names)
         scalar = _is_scalar(computation)
@@ -130,7 +130,8 @@ class _Evaluation:
             scalar and all(map(self._is_elementwise, instructions)),
         )
 
-    def _enter(self, computation: Computation) -> Callable[..., Value]:
+    def enter(self, computation: Computation) -> Callable[..., Value]:
+        """A computation as its callers call it."""
         if _is_scalar(computation):
             return lambda *arguments: self._run_batch(self.plan(computation), arguments)
         return lambda *arguments: self.run(self.plan(computation), *arguments)
