@@ -36,6 +36,11 @@ class ArgumentError(Error):
     """The arguments of a run do not fit the entry computation, or a value could not be read."""
 
 
+class CollectiveError(Error):
+    """Ranks that should meet do not: they wait for each other, or their groups, operations, shapes
+    or channels differ; the message names the ranks."""
+
+
 class OutOfFuel(Error):
     """The evaluation used up the ``fuel`` it was given."""
 

@@ -1,7 +1,6 @@
 """Evaluate a module: walk its computations with the NumPy meaning of each op.
 
-Values are NumPy arrays (rank 0 for scalars), tuples of values, and None for tokens. An array of a
-bounded shape has its actual size.
+Values are those of :mod:`interp.values`.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
-
-Value = Any  # np.ndarray, None (a token) or a tuple of values
+from interp.values import Value, as_arrays, conforms, described, from_caller, mapped, own
 
 # A level of calls takes six Python frames, and Python allows a thousand.
 _DEEPEST_CALLS = 80
@@ -62,7 +60,7 @@ def evaluate(
     evaluation = Evaluation(module, fuel)
     with np.errstate(all="ignore"), random.seeded(seed):
         result = evaluation.run(evaluation.plan(module.entry), *arguments)
-    return _own(result, arguments)
+    return own(result, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +163,11 @@ class Evaluation:
         except MemoryError as error:
             full = Unsupported(f"{instruction.shape} does not fit into memory")
             raise self._located(full, instruction) from error
-        value = _as_arrays(value)
-        if not _conforms(value, instruction.shape):
+        value = as_arrays(value)
+        if not conforms(value, instruction.shape):
             raise VerifyError(
                 f"{self._line(instruction)}%{instruction.name} = {instruction.opcode}: the result"
-                f" is {_described(value)}, not {instruction.shape} as declared"
+                f" is {described(value)}, not {instruction.shape} as declared"
             )
         return value
 
@@ -195,7 +193,7 @@ class Evaluation:
         self._burn()
         apply = partial(self._apply_batch, plan)
         result = walk(plan.computation, arguments, apply, plan.instructions)
-        return _mapped(lambda array: np.broadcast_to(array, dims), result)
+        return mapped(lambda array: np.broadcast_to(array, dims), result)
 
     def _apply_batch(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
         self._burn()
@@ -204,7 +202,7 @@ class Evaluation:
         step = plan.steps[instruction.name]
         op = self.ops["bitcast_convert"] if instruction.opcode == "bitcast" else step.op
         try:
-            return _as_arrays(call(op, instruction, operands, step.keywords, step.operand_shape))
+            return as_arrays(call(op, instruction, operands, step.keywords, step.operand_shape))
         except (Unsupported, ArgumentError) as error:
             raise self._located(error, instruction) from error
 
@@ -256,76 +254,16 @@ def _checked_calls(module: Module) -> Mapping[str, bool]:
     return effects
 
 
-def _as_arrays(value: Value) -> Value:
-    """NumPy makes scalars of rank-0 results; values are arrays."""
-    if isinstance(value, tuple):
-        return tuple(map(_as_arrays, value))
-    return np.asarray(value) if isinstance(value, np.generic) else value
-
-
-def _mapped(function: Callable[[Value], Value], value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(_mapped(function, element) for element in value)
-    return function(value)
-
-
-def _conforms(value: Value, shape: Shape) -> bool:
-    if isinstance(shape, TupleShape):
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(shape.elements)
-            and all(map(_conforms, value, shape.elements))
-        )
-    if not shape.element_type.is_array:
-        return value is None
-    if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype:
-        return False
-    return value.shape == shape.dims or _fits(value.shape, shape)
-
-
-def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
-    """Whether ``dims`` are sizes that the bounded dimensions of ``shape`` may have."""
-    return len(dims) == len(shape.dynamic) and all(
-        size <= bound if bounded else size == bound
-        for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
-    )
-
-
-def _described(value: Value) -> str:
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_described, value))})"
-    return "a token" if value is None else f"{value.dtype}[{','.join(map(str, value.shape))}]"
-
-
 def _checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
     """The arguments as values, or ArgumentError naming the first that does not fit."""
     parameters = entry.parameters
     if len(arrays) != len(parameters):
         raise ArgumentError(f"{len(parameters)} arguments are expected, {len(arrays)} were given")
-    values = tuple(map(_mapped_to_arrays, arrays))
+    values = tuple(map(from_caller, arrays))
     for number, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
-        if not _conforms(value, parameter.shape):
+        if not conforms(value, parameter.shape):
             raise ArgumentError(
                 f"parameter {number} ({parameter.name}): expected {parameter.shape},"
-                f" got {_described(value)}"
+                f" got {described(value)}"
             )
     return values
-
-
-def _mapped_to_arrays(value: Value) -> Value:
-    is_token = value is None
-    return _mapped(lambda array: None if is_token else np.asarray(array), value)
-
-
-def _own(value: Value, arguments: Sequence[Value]) -> Value:
-    """Results that share no memory with arguments and constants, in row-major order."""
-
-    def owned(array: Value) -> Value:
-        if array is None:
-            return None
-        flags = array.flags
-        fresh = flags.owndata and flags.writeable and flags.c_contiguous
-        taken = any(array is argument for argument in arguments)
-        return array if fresh and not taken else np.array(array, order="C")
-
-    return _mapped(owned, value)

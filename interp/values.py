@@ -1,0 +1,78 @@
+"""What values are: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values.
+
+An array of a bounded shape has its actual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ArrayShape, Shape, TupleShape
+
+Value = Any  # np.ndarray, None (a token) or a tuple of values
+
+
+def as_arrays(value: Value) -> Value:
+    """NumPy makes scalars of rank-0 results; values are arrays."""
+    if isinstance(value, tuple):
+        return tuple(map(as_arrays, value))
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def mapped(function: Callable[[Value], Value], value: Value) -> Value:
+    """A function of every array and token in a value."""
+    if isinstance(value, tuple):
+        return tuple(mapped(function, element) for element in value)
+    return function(value)
+
+
+def from_caller(value: Value) -> Value:
+    """A value as someone outside wrote it: numbers and lists become arrays."""
+    return mapped(lambda array: None if array is None else np.asarray(array), value)
+
+
+def conforms(value: Value, shape: Shape) -> bool:
+    """Whether a value is one of a shape."""
+    if isinstance(shape, TupleShape):
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(shape.elements)
+            and all(map(conforms, value, shape.elements))
+        )
+    if not shape.element_type.is_array:
+        return value is None
+    if not isinstance(value, np.ndarray) or value.dtype != shape.element_type.dtype:
+        return False
+    return value.shape == shape.dims or _fits(value.shape, shape)
+
+
+def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
+    """Whether ``dims`` are sizes that the bounded dimensions of ``shape`` may have."""
+    return len(dims) == len(shape.dynamic) and all(
+        size <= bound if bounded else size == bound
+        for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
+    )
+
+
+def described(value: Value) -> str:
+    """The value's types and sizes, for messages."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(described, value))})"
+    return "a token" if value is None else f"{value.dtype}[{','.join(map(str, value.shape))}]"
+
+
+def own(value: Value, arguments: Sequence[Value]) -> Value:
+    """The value in arrays that share no memory with arguments and constants, in row-major order."""
+
+    def owned(array: Value) -> Value:
+        if array is None:
+            return None
+        flags = array.flags
+        fresh = flags.owndata and flags.writeable and flags.c_contiguous
+        taken = any(array is argument for argument in arguments)
+        return array if fresh and not taken else np.array(array, order="C")
+
+    return mapped(owned, value)
