@@ -9,31 +9,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.c_types import integer_type, is_narrow
+from hlo.errors import Unsupported
 from hlo.types import C64, C128, PRED, ElementType
 
 
 def cast(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
     """``bitcast(value)``: types of the same width."""
+    _require_words(types[0], result)
     return _value(_word(texts[0], types[0]), result)
 
 
 def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
     """``bitcast-part(value, index)``: that part of a wider value."""
     (value, index), source = texts, types[0]
-    if source is C128:
+    if source is C128 and result is C64:
         return f"hlo_part_c128({value}, {index})"
+    _require_words(source, result)
     return _value(f"((uint64_t){_word(value, source)} >> {index} * {result.bits})", result)
 
 
 def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
     """``bitcast-join(values…)``: a wider value of all its parts."""
     source = types[0]
-    if source is C64:
+    if source is C64 and result is C128:
         return f"hlo_join_c128({', '.join(texts)})"
+    _require_words(source, result)
     mask = f"0x{2**source.bits - 1:x}u"
     words = [f"((uint64_t){_word(text, source)} & {mask})" for text in texts]
     shifted = [f"{word} << {n * source.bits}" if n else word for n, word in enumerate(words)]
     return _value(f"({' | '.join(shifted)})", result)
+
+
+def _require_words(source: ElementType, result: ElementType) -> None:
+    if C128 in (source, result):
+        raise Unsupported(f"C has no integer for the bits of {source} as {result}")
 
 
 def _word(text: str, source: ElementType) -> str:

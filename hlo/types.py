@@ -8,6 +8,7 @@ Source of names and encodings: XLA's ``primitive_util.cc`` and the OCP/IEEE form
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -163,6 +164,12 @@ class ArrayShape:
             return f"[{','.join(map(str, self.dims))}]"
         bounds = zip(self.dims, self.dynamic, strict=True)
         return f"[{','.join(f'<={dim}' if bounded else str(dim) for dim, bounded in bounds)}]"
+
+    @property
+    def storage_bits(self) -> int:
+        """Bits of an element in memory: what the layout says (``E(4)``), else whole bytes."""
+        packed = re.search(r"E\((\d{1,4})\)", self.layout.suffix) if self.layout else None
+        return int(packed[1]) if packed else max(8, self.element_type.bits)
 
     @property
     def rank(self) -> int:

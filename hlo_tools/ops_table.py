@@ -9,6 +9,8 @@ from hlo.walk import column, function_name
 
 # The walker evaluates parameters itself; fusions, calls and tuples need no code of their own in C.
 _BY_THE_WALKER = "walker"
+# What a pass turns into other instructions before C is generated.
+_BY_PASSES = {"bitcast": "hlo.passes.layouts"}
 _FILE = Path(__file__).parents[1] / "docs" / "ops.md"
 
 
@@ -26,9 +28,11 @@ def table() -> str:
         homes = [ops[name].home if name in ops else "" for ops in columns.values()]
         if opcode == "parameter":
             homes = [_BY_THE_WALKER] * len(columns)
+        homes[2] = homes[2] or _BY_PASSES.get(opcode, "")
         cells = [home.split(".", 1)[-1] if "." in home else home for home in homes]
         rows.append(f"| {opcode} | {' | '.join(cells)} |")
     done = [sum(name in ops for name in map(function_name, OPCODES)) for ops in columns.values()]
+    done[2] += len(_BY_PASSES)
     return "\n".join(
         [
             "# Opcodes",

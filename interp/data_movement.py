@@ -162,6 +162,13 @@ def set_dimension_size(
 
 def bitcast(operand: Array, *, shape: ArrayShape, operand_shape: ArrayShape) -> Array:
     """The same bytes in memory, read in the order of the layouts of both shapes."""
+    if type_of(operand).bits != shape.element_type.bits:
+        for one in (operand_shape, shape):
+            if one.storage_bits != one.element_type.bits:
+                raise Unsupported(
+                    f"a bitcast of {operand_shape} to {shape}: what is in the spare bits of"
+                    f" {one.element_type} in bytes of their own is not defined"
+                )
     physical = operand.transpose(_major_to_minor(operand_shape))
     order = _major_to_minor(shape)
     words = _regrouped(physical.reshape(-1), shape)
@@ -199,6 +206,7 @@ def _regrouped(operand: Array, shape: ArrayShape) -> Array:
         contiguous = np.packbits(bits[:, : source.bits], bitorder="little")
     if target.bits >= 8:
         return contiguous.view(target.numpy)
-    bits = np.unpackbits(contiguous, bitorder="little").reshape(-1, target.bits)
-    words = np.packbits(bits, axis=1, bitorder="little").reshape(-1)
-    return words[: operand.size * source.bits // target.bits].view(target.numpy)
+    count = operand.size * source.bits // target.bits
+    bits = np.unpackbits(contiguous, bitorder="little")[: count * target.bits]
+    words = np.packbits(bits.reshape(count, target.bits), axis=1, bitorder="little")
+    return words.reshape(count).view(target.numpy)

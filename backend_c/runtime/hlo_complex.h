@@ -42,6 +42,14 @@
         return hlo_make_c128((double)x, 0.0);                                            \
     }
 
+/* The real part is in the low bits. */
+HLO_FUNCTION uint64_t hlo_bits_c64(hlo_c64 x) {
+    return (uint64_t)hlo_bits_f32(x.im) << 32 | hlo_bits_f32(x.re);
+}
+HLO_FUNCTION hlo_c64 hlo_c64_from_bits(uint64_t bits) {
+    return hlo_make_c64(hlo_f32_from_bits((uint32_t)bits), hlo_f32_from_bits((uint32_t)(bits >> 32)));
+}
+
 HLO_COMPLEX(c64, f32, float)
 HLO_COMPLEX(c128, f64, double)
 HLO_COMPLEX_FROM(pred, int)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from hlo.literal import Literal
 from hlo.ops.constraints import array, arrays, distinct_dimensions, is_scalar, require
-from hlo.types import PRED, S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible
+from hlo.ops.element_types import takes
+from hlo.types import S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible
 
 __all__ = [
     "bitcast", "bitcast_convert", "broadcast", "concatenate", "constant", "copy", "copy_done",
@@ -31,7 +32,7 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> ArrayShape:
     """C1: an array; C2: iota_dimension is one of it; C3: of numbers."""
     result = array("C1", shape, "result")
     distinct_dimensions("C2", (iota_dimension,), result.rank, "iota_dimension")
-    require("C3", result.element_type is not PRED, f"iota cannot give {result}")
+    takes("C3", "iota", result)
     return _plain(result)
 
 
@@ -168,7 +169,7 @@ def copy_done(operand: TupleShape) -> Shape:
 
 
 def _bytes(shape: ArrayShape) -> int:
-    return shape.elements * max(8, shape.element_type.bits)
+    return -(-shape.elements * shape.storage_bits // 8)
 
 
 def bitcast(operand: ArrayShape, *, shape: ArrayShape, operand_shape: ArrayShape) -> ArrayShape:
@@ -200,11 +201,13 @@ def bitcast_convert(operand: ArrayShape, *, shape: ArrayShape) -> ArrayShape:
 def _dimension(operand: ArrayShape, dimensions: tuple[int, ...]) -> int:
     require("C1", len(dimensions) == 1, f"{len(dimensions)} dimensions, one is needed")
     distinct_dimensions("C1", dimensions, operand.rank)
+    size = operand.dims[dimensions[0]]
+    require("C1", size < 2**31, f"dimension {dimensions[0]} of {operand} is too large for s32")
     return dimensions[0]
 
 
 def get_dimension_size(operand: ArrayShape, *, dimensions: tuple[int, ...]) -> ArrayShape:
-    """C1: one dimension of the operand."""
+    """C1: one dimension of the operand, of a size that s32 holds."""
     _dimension(array("C1", operand), dimensions)
     return ArrayShape(S32)
 
@@ -212,7 +215,8 @@ def get_dimension_size(operand: ArrayShape, *, dimensions: tuple[int, ...]) -> A
 def set_dimension_size(
     operand: ArrayShape, size: ArrayShape, *, dimensions: tuple[int, ...], shape: ArrayShape
 ) -> ArrayShape:
-    """C1: one dimension of the operand; C2: the size is s32[]; C3: the result has the operand's
+    """C1: one dimension of the operand, of a size that s32 holds; C2: the size is s32[]; C3: the
+    result has the operand's
     bounds; the dimension set may be bounded, or static where the size is known to be the bound."""
     source, result = array("C1", operand), array("C3", shape, "result")
     dimension = _dimension(source, dimensions)

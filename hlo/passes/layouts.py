@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hlo.attributes import Attribute
+from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import Rebuilt, array, each
@@ -70,6 +71,7 @@ class _Steps:
         self._name = instruction.operands[0]
 
     def bitcast(self, source: ArrayShape, target: ArrayShape) -> str:
+        _require_defined(source, target)
         stored = _major_to_minor(target)
         shape = self._transposed(source, _major_to_minor(source))
         in_memory = _permuted(target, stored)
@@ -109,6 +111,15 @@ class _Steps:
         parts = element_type.bits // shape.element_type.bits
         self._reshaped(shape, ArrayShape(shape.element_type, (*target.dims, parts)))
         return self._add("bitcast-convert", target, {})
+
+
+def _require_defined(source: ArrayShape, target: ArrayShape) -> None:
+    for one in (source, target) if source.element_type.bits != target.element_type.bits else ():
+        if one.storage_bits != one.element_type.bits:
+            raise Unsupported(
+                f"a bitcast of {source} to {target}: what is in the spare bits of"
+                f" {one.element_type} in bytes of their own is not defined"
+            )
 
 
 def _permuted(shape: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
