@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from hlo.types import TOKEN, ArrayShape, ElementType, Shape, TupleShape, compatible
 from hlo.walk import Callee
-
-Types = Callable[[ElementType], bool]
 
 
 class Violation(Exception):
@@ -41,10 +39,6 @@ def is_scalar(shape: Shape, element_type: ElementType) -> bool:
 
 def is_token(shape: Shape) -> bool:
     return is_scalar(shape, TOKEN)
-
-
-def of_types(label: str, shape: ArrayShape, types: Types, wanted: str) -> None:
-    require(label, types(shape.element_type), f"{shape} is not of {wanted} type")
 
 
 def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:

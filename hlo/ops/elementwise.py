@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hlo.ops.constraints import Types, array, arrays, of_types, require, same_dims
+from hlo.ops.constraints import array, arrays, require, same_dims
+from hlo.ops.element_types import is_order, takes
 from hlo.types import C64, C128, F32, F64, PRED, ArrayShape, ElementType, bounded
 
 __all__ = [
@@ -22,79 +23,35 @@ __all__ = [
 ]  # fmt: skip
 
 _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
-_COMPARISONS = ("", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")
+_COMPARISONS = {
+    "FLOAT": ("float", "complex"),
+    "TOTALORDER": ("float",),
+    "SIGNED": ("signed",),
+    "UNSIGNED": ("unsigned", "pred"),
+}
 _PARTS = {C64: F32, C128: F64}
 _WHOLES = {F32: C64, F64: C128}
-
-
-def _any(element_type: ElementType) -> bool:
-    return element_type.is_array
-
-
-def _number(element_type: ElementType) -> bool:
-    return element_type.is_array and element_type is not PRED
-
-
-def _integer(element_type: ElementType) -> bool:
-    return element_type.is_integer
-
-
-def _floating(element_type: ElementType) -> bool:
-    return element_type.is_float
-
-
-def _continuous(element_type: ElementType) -> bool:
-    return element_type.is_float or element_type.is_complex
-
-
-def _logical(element_type: ElementType) -> bool:
-    return element_type.is_integer or element_type is PRED
-
-
-def _signed(element_type: ElementType) -> bool:
-    return element_type.kind in ("signed", "float", "complex")
-
-
-def _real(element_type: ElementType) -> bool:
-    return element_type.is_integer or element_type.is_float
-
-
-def _ordered(element_type: ElementType) -> bool:
-    return element_type.is_array and not element_type.is_complex
-
-
-_WANTED: dict[Types, str] = {
-    _any: "an array",
-    _number: "a number",
-    _integer: "an integer",
-    _floating: "a float",
-    _continuous: "a float or complex",
-    _logical: "an integer or pred",
-    _signed: "a signed, float or complex",
-    _real: "an integer or float",
-    _ordered: "an ordered",
-}
 
 
 def _plain(shape: ArrayShape, element_type: ElementType | None = None) -> ArrayShape:
     return ArrayShape(element_type or shape.element_type, shape.dims, shape.dynamic)
 
 
-def _unary(types: Types) -> Callable[[ArrayShape], ArrayShape]:
+def _unary(opcode: str) -> Callable[[ArrayShape], ArrayShape]:
     def unary(operand: ArrayShape) -> ArrayShape:
         """C1: an array; C2: of an element type that the op is defined for."""
         shape = array("C1", operand)
-        of_types("C2", shape, types, _WANTED[types])
+        takes("C2", opcode, shape)
         return _plain(shape)
 
     return unary
 
 
-def _binary(types: Types) -> Callable[[ArrayShape, ArrayShape], ArrayShape]:
+def _binary(opcode: str) -> Callable[[ArrayShape, ArrayShape], ArrayShape]:
     def binary(lhs: ArrayShape, rhs: ArrayShape) -> ArrayShape:
         """C1: arrays; C2: of a type that the op is defined for; C3: of the same type and dims."""
         shapes = arrays("C1", (lhs, rhs))
-        of_types("C2", shapes[0], types, _WANTED[types])
+        takes("C2", opcode, shapes[0])
         same = lhs.element_type is rhs.element_type
         require("C3", same, f"{lhs} and {rhs} differ in their element types")
         return bounded(lhs.element_type, lhs.dims, same_dims("C3", shapes))
@@ -102,36 +59,65 @@ def _binary(types: Types) -> Callable[[ArrayShape, ArrayShape], ArrayShape]:
     return binary
 
 
-negate = _unary(_number)
-not_ = _unary(_logical)
-sign = _unary(_signed)
-cbrt = ceil = erf = floor = round_nearest_afz = round_nearest_even = _unary(_floating)
-count_leading_zeros = popcnt = _unary(_integer)
-(
-    acos, acosh, asin, asinh, atanh, cosine, cosh, exponential, exponential_minus_one, log,
-    log_plus_one, logistic, rsqrt, sine, sinh, sqrt, tan, tanh,
-) = [_unary(_continuous)] * 18  # fmt: skip
+acos = _unary("acos")
+acosh = _unary("acosh")
+asin = _unary("asin")
+asinh = _unary("asinh")
+atanh = _unary("atanh")
+cbrt = _unary("cbrt")
+ceil = _unary("ceil")
+cosine = _unary("cosine")
+cosh = _unary("cosh")
+count_leading_zeros = _unary("count-leading-zeros")
+erf = _unary("erf")
+exponential = _unary("exponential")
+exponential_minus_one = _unary("exponential-minus-one")
+floor = _unary("floor")
+log = _unary("log")
+log_plus_one = _unary("log-plus-one")
+logistic = _unary("logistic")
+negate = _unary("negate")
+not_ = _unary("not")
+popcnt = _unary("popcnt")
+round_nearest_afz = _unary("round-nearest-afz")
+round_nearest_even = _unary("round-nearest-even")
+rsqrt = _unary("rsqrt")
+sign = _unary("sign")
+sine = _unary("sine")
+sinh = _unary("sinh")
+sqrt = _unary("sqrt")
+tan = _unary("tan")
+tanh = _unary("tanh")
 
-add = multiply = _binary(_any)  # of pred: or, and
-maximum = minimum = _binary(_ordered)
-subtract = divide = power = _binary(_number)
-remainder = _binary(_real)
-atan2 = _binary(_continuous)
-and_ = or_ = xor = _binary(_logical)
-mulhi = shift_left = shift_right_arithmetic = shift_right_logical = _binary(_integer)
+add = _binary("add")
+and_ = _binary("and")
+atan2 = _binary("atan2")
+divide = _binary("divide")
+maximum = _binary("maximum")
+minimum = _binary("minimum")
+mulhi = _binary("mulhi")
+multiply = _binary("multiply")
+or_ = _binary("or")
+power = _binary("power")
+remainder = _binary("remainder")
+shift_left = _binary("shift-left")
+shift_right_arithmetic = _binary("shift-right-arithmetic")
+shift_right_logical = _binary("shift-right-logical")
+subtract = _binary("subtract")
+xor = _binary("xor")
 
 
 def abs_(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of signed numbers. The magnitude of a complex number is a float."""
     shape = array("C1", operand)
-    of_types("C2", shape, _signed, _WANTED[_signed])
+    takes("C2", "abs", shape)
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
 def _part(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of floats or complex numbers."""
     shape = array("C1", operand)
-    of_types("C2", shape, _continuous, _WANTED[_continuous])
+    takes("C2", "real", shape)
     return _plain(shape, _PARTS.get(shape.element_type))
 
 
@@ -141,7 +127,7 @@ real = imag = _part
 def complex_(real: ArrayShape, imag: ArrayShape) -> ArrayShape:
     """C1: arrays; C2: of f32 or f64; C3: of the same type and dims."""
     shapes = arrays("C1", (real, imag))
-    of_types("C2", shapes[0], lambda t: t in _WHOLES, "f32 or f64")
+    takes("C2", "complex", shapes[0])
     same = real.element_type is imag.element_type
     require("C3", same, f"{real} and {imag} differ in their element types")
     return bounded(_WHOLES[real.element_type], real.dims, same_dims("C3", shapes))
@@ -150,7 +136,7 @@ def complex_(real: ArrayShape, imag: ArrayShape) -> ArrayShape:
 def is_finite(operand: ArrayShape) -> ArrayShape:
     """C1: an array; C2: of floats."""
     shape = array("C1", operand)
-    of_types("C2", shape, _floating, _WANTED[_floating])
+    takes("C2", "is-finite", shape)
     return _plain(shape, PRED)
 
 
@@ -167,18 +153,18 @@ def stochastic_convert(operand: ArrayShape, random: ArrayShape, *, shape: ArrayS
     """C1: same dims; C2: a float, and unsigned random bits of its width; C3: to an integer."""
     shapes = arrays("C1", (operand, random, shape))
     dynamic = same_dims("C1", shapes[:2])
-    of_types("C2", operand, _floating, _WANTED[_floating])
+    takes("C2", "stochastic-convert", operand)
     bits = random.element_type
     fits = bits.kind == "unsigned" and bits.bits == operand.element_type.bits
     require("C2", fits, f"random bits {random} are not unsigned of the width of {operand}")
-    of_types("C3", shape, _integer, _WANTED[_integer])
+    require("C3", shape.is_integer, f"{shape} is not of an integer type")
     return bounded(shape.element_type, operand.dims, dynamic)
 
 
 def reduce_precision(operand: ArrayShape, *, exponent_bits: int, mantissa_bits: int) -> ArrayShape:
     """C1: an array of floats; C2: 1 <= exponent_bits; C3: 0 <= mantissa_bits."""
     shape = array("C1", operand)
-    of_types("C1", shape, _floating, _WANTED[_floating])
+    takes("C1", "reduce-precision", shape)
     require("C2", exponent_bits >= 1, f"exponent_bits={exponent_bits} is less than 1")
     require("C3", mantissa_bits >= 0, f"mantissa_bits={mantissa_bits} is less than 0")
     return _plain(shape)
@@ -193,11 +179,11 @@ def compare(lhs: ArrayShape, rhs: ArrayShape, *, direction: str, type: str = "")
     dynamic = same_dims("C1", shapes)
     known = direction in _DIRECTIONS
     require("C2", known, f"direction={direction}: one of {', '.join(_DIRECTIONS)}")
-    require("C3", type in _COMPARISONS, f"type={type}: one of {', '.join(_COMPARISONS[1:])}")
-    kinds = {"FLOAT": ("float", "complex"), "SIGNED": ("signed",), "UNSIGNED": ("unsigned", "pred")}
-    fits = lhs.element_type.kind in kinds.get(type, (lhs.element_type.kind,))
+    known = not type or type in _COMPARISONS
+    require("C3", known, f"type={type}: one of {', '.join(_COMPARISONS)}")
+    fits = not type or lhs.element_type.kind in _COMPARISONS[type]
     require("C3", fits, f"type={type} does not fit {lhs}")
-    ordered = direction in ("EQ", "NE") or not lhs.is_complex
+    ordered = direction in ("EQ", "NE") or is_order(lhs.element_type)
     require("C4", ordered, f"direction={direction} is not defined on {lhs}")
     return bounded(PRED, lhs.dims, dynamic)
 
@@ -206,7 +192,7 @@ def clamp(min: ArrayShape, operand: ArrayShape, max: ArrayShape) -> ArrayShape:
     """C1: arrays; C2: of the same type, not complex; C3: min and max are scalars or of the
     operand's dims."""
     arrays("C1", (min, operand, max))
-    of_types("C2", operand, _ordered, _WANTED[_ordered])
+    takes("C2", "clamp", operand)
     for bound in (min, max):
         same = bound.element_type is operand.element_type
         require("C2", same, f"{bound} and {operand} differ in their element types")

@@ -18,6 +18,7 @@ from hlo.ops.constraints import (
     scalars,
     still_bounded,
 )
+from hlo.ops.element_types import takes
 from hlo.types import PRED, S32, ArrayShape, Shape, TupleShape, bounded
 from hlo.walk import Callee
 
@@ -194,8 +195,9 @@ def sort(
 def topk(
     operand: ArrayShape, *, k: int, largest: bool = True, is_stable: bool = True
 ) -> TupleShape:
-    """C1: an array of rank >= 1; C2: 0 <= k <= the last dimension."""
+    """C1: an array of rank >= 1, of ordered elements; C2: 0 <= k <= the last dimension."""
     source = array("C1", operand)
+    takes("C1", "topk", source)
     require("C1", source.rank > 0, "topk of a scalar")
     require("C2", 0 <= k <= source.dims[-1], f"k={k} of the last dimension of {source}")
     dims = (*source.dims[:-1], k)

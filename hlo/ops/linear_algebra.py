@@ -7,6 +7,7 @@ Sources: ``InferFftShape``, ``InferCholeskyShape`` and ``InferTriangularSolveSha
 from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
+from hlo.ops.element_types import takes
 from hlo.types import C64, C128, F32, F64, ArrayShape, bounded
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
@@ -21,6 +22,7 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     source = array("C1", operand)
     known = fft_type in ("FFT", "IFFT", "RFFT", "IRFFT")
     require("C1", known, f"fft_type={fft_type}: one of FFT, IFFT, RFFT, IRFFT")
+    takes("C1", "fft", source)
     wanted = _WHOLES if fft_type == "RFFT" else _PARTS
     require("C1", source.element_type in wanted, f"{fft_type} of {source}")
     rank = len(fft_length)
@@ -35,17 +37,16 @@ def fft(operand: ArrayShape, *, fft_type: str, fft_length: tuple[int, ...]) -> A
     return bounded(real.get(source.element_type, source.element_type), dims, source.dynamic)
 
 
-def _square(label: str, shape: ArrayShape) -> None:
+def _square(label: str, opcode: str, shape: ArrayShape) -> None:
     square = shape.rank >= 2 and shape.dims[-1] == shape.dims[-2]
     require(label, square, f"{shape} is not of square matrices")
-    continuous = shape.is_float or shape.is_complex
-    require(label, continuous, f"{shape} is not of float or complex type")
+    takes(label, opcode, shape)
 
 
 def cholesky(operand: ArrayShape, *, lower: bool = False) -> ArrayShape:
     """C1: square matrices of floats or complex numbers."""
     source = array("C1", operand)
-    _square("C1", source)
+    _square("C1", "cholesky", source)
     return bounded(source.element_type, source.dims, source.dynamic)
 
 
@@ -61,7 +62,7 @@ def triangular_solve(
     """C1: square matrices; C2: right sides of the same type, batch and size; C3: a known
     transposition."""
     matrix, right = arrays("C1", (a, b))
-    _square("C1", matrix)
+    _square("C1", "triangular-solve", matrix)
     same = matrix.element_type is right.element_type and matrix.rank == right.rank
     same = same and matrix.dims[:-2] == right.dims[:-2]
     same = same and right.dims[-2 if left_side else -1] == matrix.dims[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hlo.ops.constraints import array, arrays, require
+from hlo.ops.element_types import takes
 from hlo.types import U64, ArrayShape, Shape, TupleShape
 
 __all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
@@ -11,8 +12,8 @@ _WORDS = {"rng_default": (2, 3), "rng_three_fry": (2,), "rng_philox": (2, 3)}
 
 
 def rng(*operands: ArrayShape, distribution: str, shape: ArrayShape) -> ArrayShape:
-    """C1: a known distribution; C2: two scalars of the result's type; C3: rng_normal gives
-    floats."""
+    """C1: a known distribution; C2: two scalars of the result's type; C3: rng_normal gives floats,
+    rng_uniform no complex numbers."""
     result = array("C2", shape, "result")
     known = distribution in ("rng_uniform", "rng_normal")
     require("C1", known, f"distribution={distribution}: rng_uniform or rng_normal")
@@ -20,6 +21,7 @@ def rng(*operands: ArrayShape, distribution: str, shape: ArrayShape) -> ArraySha
     for operand in arrays("C2", operands):
         fits = not operand.rank and operand.element_type is result.element_type
         require("C2", fits, f"{operand} is no scalar of the type of {result}")
+    takes("C3", "rng", result)
     normal = distribution == "rng_normal"
     require("C3", result.is_float or not normal, f"rng_normal cannot give {result}")
     return ArrayShape(result.element_type, result.dims, result.dynamic)
@@ -42,14 +44,14 @@ def rng_bit_generator(state: ArrayShape, *, algorithm: str, shape: Shape) -> Sha
         require("C3", same, f"the new state is {new}, the state {given}")
         bits = shape.elements[1]
     result = array("C3", bits, "bits")
-    wide = result.element_type.bits >= 8 and (result.is_integer or result.is_float)
-    require("C3", wide, f"random bits {result}")
+    takes("C3", "rng-bit-generator", result)
     return shape
 
 
 def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> ArrayShape:
     """C1: the state is u64[2]."""
     result = array("C1", shape, "result")
-    fits = result.element_type is U64 and result.dims == (2,)
+    takes("C1", "rng-get-and-update-state", result)
+    fits = result.dims == (2,)
     require("C1", fits, f"result {result} is not u64[2]")
     return ArrayShape(U64, (2,))

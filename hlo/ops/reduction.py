@@ -20,6 +20,7 @@ from hlo.ops.constraints import (
     scalars,
 )
 from hlo.ops.contraction import window_positions
+from hlo.ops.element_types import takes
 from hlo.types import PRED, ArrayShape, Shape, TupleShape, bounded, compatible
 from hlo.walk import Callee
 
@@ -156,7 +157,7 @@ def _features(
     """C1: floats; C2: feature_index is a dimension of the operand; C3: the vectors have one element
     for each feature. Operand and vector."""
     source = array("C1", operand)
-    require("C1", source.is_float, f"{source} is not of floats")
+    takes("C1", "batch-norm-training", source)
     distinct_dimensions("C2", (feature_index,), source.rank, "feature_index")
     vector = ArrayShape(source.element_type, (source.dims[feature_index],))
     for one in arrays("C3", vectors):
