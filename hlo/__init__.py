@@ -2,6 +2,7 @@
 
 from hlo.errors import (
     ArgumentError,
+    CollectiveError,
     Error,
     OutOfFuel,
     ParseError,
@@ -16,6 +17,7 @@ from hlo.verify import verify
 
 __all__ = [
     "ArgumentError",
+    "CollectiveError",
     "Computation",
     "Error",
     "Instruction",

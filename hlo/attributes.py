@@ -57,6 +57,7 @@ Attribute = Union[
     tuple[int, ...],
     tuple[str, ...],  # branch_computations, called_computations, operand_precision
     tuple[tuple[int, int, int], ...],  # slice (start, limit, stride), padding (low, high, interior)
+    tuple[tuple[int, ...], ...],  # slice_sizes of collective-permute
     tuple["Shape", ...],
     Window,
     ConvolutionDimensions,

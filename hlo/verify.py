@@ -15,7 +15,7 @@ from hlo.walk import Callee, Op, call, called, column, function_name
 
 # Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
 _MAXIMUM_DEPTH = 100
-_DRIVER = ("shape", "operand_shape", "backend_config")
+_DRIVER = ("shape", "operand_shape", "backend_config", "frontend_attributes")
 
 
 def verify(module: Module) -> None:

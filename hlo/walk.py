@@ -66,7 +66,9 @@ class Op:
     home: str  # the module it is in
 
 
-_GIVEN = frozenset(("shape", "operand_shape", "backend_config", "write", "block"))
+# Annotations that mean something to a few ops; their functions name them.
+_ANNOTATIONS = ("backend_config", "frontend_attributes")
+_GIVEN = frozenset(("shape", "operand_shape", "write", "block", *_ANNOTATIONS))
 
 
 def column(*packages: str) -> Mapping[str, Op]:
@@ -129,8 +131,8 @@ def call(
         extra["operand_shape"] = operand_shape
     if "shape" in op.given:
         extra["shape"] = instruction.shape
-    if "backend_config" in op.given:
-        extra["backend_config"] = instruction.annotations.get("backend_config", "")
+    for name in op.given.intersection(_ANNOTATIONS):
+        extra[name] = instruction.annotations.get(name, "")
     return op.function(*operands, **given, **extra)  # type: ignore[return-value]
 
 

@@ -5,20 +5,22 @@ Values are those of :mod:`interp.values`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlo.errors import ArgumentError, Error, OutOfFuel, Unsupported, VerifyError
+from hlo.errors import ArgumentError, CollectiveError, Error, OutOfFuel, Unsupported, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
-from interp.values import Value, as_arrays, conforms, described, from_caller, mapped, own
+from interp.host import connect
+from interp.ranks import Rank, per_rank, ranks_of, running
+from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
 
 # A level of calls takes six Python frames, and Python allows a thousand.
 _DEEPEST_CALLS = 80
@@ -45,22 +47,43 @@ _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "opt-barrier"))
 
 
 def evaluate(
-    module: Module, *arrays: Any, seed: int = 0, fuel: int | None = None, replicas: int = 1
+    module: Module,
+    *arguments: Any,
+    seed: int = 0,
+    fuel: int | None = None,
+    replicas: int = 1,
+    partitions: int = 1,
+    infeed: Iterable[Any] | None = None,
+    outfeed: Any = None,
 ) -> Any:
     """The result of the entry computation; VerifyError if the module means nothing.
 
     One array (a tuple of arrays for a tuple) per parameter: NumPy's type and sizes must be the
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
-    number generator of ``rng``; ``fuel`` bounds the number of instructions evaluated (OutOfFuel).
+    number generator of ``rng``; ``fuel`` bounds the number of instructions that each rank
+    evaluates (OutOfFuel). ``infeed`` gives the values that the instruction takes, in order;
+    ``outfeed.append`` receives those that are outfed.
+
+    With several replicas or partitions, the arguments are one tuple of arrays per rank, the result
+    is one result per rank, and so are ``infeed`` and ``outfeed``: rank ``replica * partitions +
+    partition``. CollectiveError if ranks do not meet; ArgumentError if the module is made for
+    another number of ranks.
     """
     verify(module)
-    if replicas != 1:
-        raise Unsupported(f"{replicas} replicas: only one is implemented")
-    arguments = _checked(module.entry, arrays)
-    evaluation = Evaluation(module, fuel)
-    with np.errstate(all="ignore"), random.seeded(seed):
-        result = evaluation.run(evaluation.plan(module.entry), *arguments)
-    return own(result, arguments)
+    ranks = ranks_of(module, replicas, partitions)
+    each = (arguments,) if ranks.size == 1 else per_rank(ranks, arguments, "arguments")
+    values = [_checked(module.entry, arrays) for arrays in each]
+    connect(ranks, infeed, outfeed)
+
+    def evaluated(rank: Rank) -> Value:
+        evaluation = Evaluation(module, fuel, rank)
+        mine = values[rank.number]
+        with np.errstate(all="ignore"), random.seeded(seed), running(rank):
+            result = evaluation.run(evaluation.plan(module.entry), *mine)
+        return own(result, mine) if ranks.size == 1 else copied(result)
+
+    results = ranks.run(evaluated)
+    return results[0] if ranks.size == 1 else tuple(results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +108,8 @@ class _Plan:
 class Evaluation:
     """The state of one evaluation: what is prepared so far, and the fuel that is left."""
 
-    def __init__(self, module: Module, fuel: int | None) -> None:
-        self.module = module
+    def __init__(self, module: Module, fuel: int | None, rank: Rank | None = None) -> None:
+        self.module, self.rank = module, rank
         self.fuel = fuel
         self.ops = column("interp")
         self.plans: dict[str, _Plan] = {}
@@ -156,9 +179,11 @@ class Evaluation:
     def _apply(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
         self._burn()
         step = plan.steps[instruction.name]
+        if self.rank is not None:
+            self.rank.at(plan.computation.name, instruction)
         try:
             value = call(step.op, instruction, operands, step.keywords, step.operand_shape)
-        except (Unsupported, ArgumentError) as error:
+        except (Unsupported, ArgumentError, CollectiveError) as error:
             raise self._located(error, instruction) from error
         except MemoryError as error:
             full = Unsupported(f"{instruction.shape} does not fit into memory")

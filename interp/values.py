@@ -76,3 +76,8 @@ def own(value: Value, arguments: Sequence[Value]) -> Value:
         return array if fresh and not taken else np.array(array, order="C")
 
     return mapped(owned, value)
+
+
+def copied(value: Value) -> Value:
+    """The value in arrays of its own."""
+    return mapped(lambda array: None if array is None else np.array(array, order="C"), value)

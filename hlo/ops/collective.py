@@ -19,6 +19,9 @@ from hlo.ops.constraints import (
     require,
     scalars,
 )
+from hlo.ops.groups import require_groups, require_pairs
+from hlo.scanning import without_comments
+from hlo.shapes import ShapeReader
 from hlo.types import TOKEN, U32, ArrayShape, Shape, TupleShape, bounded, compatible, without_layout
 from hlo.walk import Callee
 
@@ -82,7 +85,9 @@ def all_gather(
     use_global_device_ids: bool = False,
 ) -> Shape:
     """C1: arrays, a result for each; C2: one dimension of each; C3: along it, and only there, a
-    result is the same multiple of its operand."""
+    result is the same multiple of its operand; C4: groups of one size."""
+    flattened = use_global_device_ids
+    require_groups("C4", replica_groups, uniform=True, channel_id=channel_id, flattened=flattened)
     return _scaled(operands, dimensions, shape, gathers=True)
 
 
@@ -98,7 +103,10 @@ def reduce_scatter(
     mode: str = "",
 ) -> Shape:
     """C1: arrays, a result for each; C2: one dimension of each; C3: along it, and only there, an
-    operand is the same multiple of its result; C4: to_apply takes two elements and gives one."""
+    operand is the same multiple of its result; C4: to_apply takes two elements and gives one; C5:
+    groups of one size."""
+    flattened = use_global_device_ids
+    require_groups("C5", replica_groups, uniform=True, channel_id=channel_id, flattened=flattened)
     result = _scaled(operands, dimensions, shape, gathers=False)
     _combines("C4", to_apply, operands)
     return result
@@ -118,12 +126,14 @@ def all_gather_start(
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Shape:
-    """(operands, results): C1 to C3 as of all-gather; C4: the operands come first."""
+    """(operands, results): C1 to C4 as of all-gather; C5: the operands come first."""
     two = isinstance(shape, TupleShape) and len(shape.elements) == 2
-    require("C4", two, f"result {shape} is not (operands, results)")
+    require("C5", two, f"result {shape} is not (operands, results)")
     assert isinstance(shape, TupleShape)
     same = compatible(shape.elements[0], one_or_tuple(operands))
-    require("C4", same, f"{shape.elements[0]} are not the operands")
+    require("C5", same, f"{shape.elements[0]} are not the operands")
+    flattened = use_global_device_ids
+    require_groups("C4", replica_groups, uniform=True, channel_id=channel_id, flattened=flattened)
     _scaled(operands, dimensions, shape.elements[1], gathers=True)
     return without_layout(shape)
 
@@ -150,7 +160,9 @@ def all_reduce(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Shape:
-    """C1: arrays; C2: to_apply takes two elements and gives one."""
+    """C1: arrays; C2: to_apply takes two elements and gives one; C3: groups."""
+    flattened = use_global_device_ids
+    require_groups("C3", replica_groups, uniform=False, channel_id=channel_id, flattened=flattened)
     result = _same(operands)
     _combines("C2", to_apply, operands)
     return result
@@ -172,7 +184,8 @@ def all_to_all(
     constrain_layout: bool = False,
 ) -> Shape:
     """C1: arrays; C2: one operand with one dimension to split and join, or several operands, all
-    alike and without one."""
+    alike and without one; C3: groups of one size."""
+    require_groups("C3", replica_groups, uniform=True)
     result = _same(operands)
     if dimensions:
         one = len(dimensions) == len(operands) == 1
@@ -190,33 +203,59 @@ def collective_broadcast(
     replica_groups: str = "",
     channel_id: int = 0,
 ) -> Shape:
-    """C1: arrays. The last one is the root's number where that is dynamic."""
+    """C1: arrays; C2: groups. The last one is the root's number where that is dynamic."""
+    require_groups("C2", replica_groups, uniform=False)
     return _same(operands[:-1] if has_dynamic_root else operands)
 
 
 def collective_permute(
-    *operands: ArrayShape,
+    *operands: Shape,
     source_target_pairs: str,
     channel_id: int = 0,
-    slice_sizes: tuple[int, ...] = (),
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
-    """C1: arrays; C2: with slice_sizes input, output and their offsets: the result is the
-    output's."""
-    result = _same(operands)
-    if slice_sizes:
-        require("C2", len(operands) == 4, f"{len(operands)} operands with slice_sizes, not four")
-        return without_layout(operands[1])
-    return result
+    """C1: arrays; C2: with slice_sizes input, output and where slices of them start: an array (or
+    as many) each, and for each slice a tuple of scalars; the result is the output's; C3: slices
+    fit; C4: no rank sends or receives twice."""
+    require_pairs("C4", source_target_pairs, once=not slice_sizes)
+    if not slice_sizes:
+        return _same(operands)
+    require("C2", len(operands) == 4, f"{len(operands)} operands with slice_sizes, not four")
+    nested = all(isinstance(sizes, tuple) for sizes in slice_sizes)
+    require("C2", nested, "slice_sizes of collective-permute is a list of lists, one per slice")
+    for data, starts in zip(operands[:2], operands[2:], strict=True):
+        _sliced(data, starts, slice_sizes)
+    return without_layout(operands[1])
+
+
+def _sliced(data: Shape, starts: Shape, slice_sizes: tuple[tuple[int, ...], ...]) -> None:
+    """C2 and C3 of one side: slices are divided evenly among the arrays."""
+    whole = arrays("C2", data.elements if isinstance(data, TupleShape) else (data,), "buffer")
+    places = starts.elements if isinstance(starts, TupleShape) else (starts,)
+    if not any(isinstance(place, TupleShape) for place in places):
+        places = (starts,)
+    count = len(slice_sizes)
+    each = bool(whole) and count % len(whole) == 0 and len(places) == count
+    require("C2", each, f"{count} slices of {len(whole)} arrays at {len(places)} places")
+    for number, (sizes, place) in enumerate(zip(slice_sizes, places, strict=True)):
+        shape = whole[number * len(whole) // count]
+        index = place.elements if isinstance(place, TupleShape) else (place,)
+        scalar = all(isinstance(i, ArrayShape) and i.is_integer and not i.rank for i in index)
+        fits = scalar and len(index) == shape.rank == len(sizes)
+        require("C2", fits, f"{place} does not say where a slice of {shape} starts")
+        inside = all(0 <= size <= extent for size, extent in zip(sizes, shape.dims, strict=True))
+        require("C3", inside, f"slice_sizes {{{','.join(map(str, sizes))}}} of {shape}")
 
 
 def collective_permute_start(
-    *operands: ArrayShape,
+    *operands: Shape,
     shape: Shape,
     source_target_pairs: str,
     channel_id: int = 0,
-    slice_sizes: tuple[int, ...] = (),
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
-    """(operands, results, contexts…): C1 and C2 as of collective-permute; C3: they come first."""
+    """(operands, results, contexts…), or (input, output, contexts…): C1 to C4 as of
+    collective-permute; C5: they come first."""
     result = collective_permute(
         *operands,
         source_target_pairs=source_target_pairs,
@@ -224,10 +263,10 @@ def collective_permute_start(
         slice_sizes=slice_sizes,
     )
     found = shape.elements if isinstance(shape, TupleShape) else ()
-    wanted = (one_or_tuple(operands), result)
+    wanted = (operands[0] if slice_sizes else one_or_tuple(operands), result)
     fits = len(found) in (2, 4) and all(map(compatible, found[:2], wanted))
     fits = fits and all(is_scalar(context, U32) for context in found[2:])
-    require("C3", fits, f"result {shape} is not ({wanted[0]}, {result}) with contexts")
+    require("C5", fits, f"result {shape} is not ({wanted[0]}, {result}) with contexts")
     return without_layout(shape)
 
 
@@ -248,16 +287,17 @@ def ragged_all_to_all(
     channel_id: int = 0,
     dimensions: tuple[int, ...] = (),
 ) -> ArrayShape:
-    """C1: arrays, operand and output alike but for the first dimension; C2: integer vectors, all
-    of one size."""
+    """C1: arrays, operand and output alike but for the first dimension; C2: offsets and sizes are
+    integers, all of one shape of rank 1 or 2; C3: groups of one size."""
+    require_groups("C3", replica_groups, uniform=True)
     source, target = arrays("C1", (operand, output))
     alike = source.element_type is target.element_type and source.dims[1:] == target.dims[1:]
     alike = alike and source.rank == target.rank >= 1
     require("C1", alike, f"{source} and {target} differ in more than the first dimension")
     sizes = arrays("C2", (input_offsets, send_sizes, output_offsets, recv_sizes))
     for one in sizes:
-        fits = one.is_integer and one.rank == 1 and one.dims == sizes[0].dims
-        require("C2", fits, f"{one} is not an integer vector like {sizes[0]}")
+        fits = one.is_integer and one.rank in (1, 2) and one.dims == sizes[0].dims
+        require("C2", fits, f"{one} is not of integers of rank 1 or 2, like {sizes[0]}")
     return bounded(target.element_type, target.dims, target.dynamic)
 
 
@@ -318,6 +358,13 @@ def infeed(token: Shape, *, shape: Shape, infeed_config: str = "") -> Shape:
 def outfeed(
     operand: Shape, token: Shape, *, outfeed_config: str = "", outfeed_shape: str = ""
 ) -> ArrayShape:
-    """A token; C1: the second operand is one."""
+    """A token; C1: the second operand is one; C2: outfeed_shape, if given, is the first one's."""
     require("C1", is_token(token), f"{token} is not a token")
+    if outfeed_shape:
+        try:
+            shape = ShapeReader().read(without_comments(outfeed_shape).strip())
+        except ValueError as error:
+            require("C2", False, f"outfeed_shape: {error}")
+        fits = compatible(shape, operand)
+        require("C2", fits, f"outfeed_shape is {shape}, the operand {operand}")
     return ArrayShape(TOKEN)

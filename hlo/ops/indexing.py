@@ -95,7 +95,9 @@ def gather(
     distinct_dimensions("C1", apart, source.rank, "collapsed and batching dims")
     distinct_dimensions("C1", (*start_index_map, *operand_batching_dims), source.rank, "index map")
     batch = _index_vector(indices, index_vector_dim, len(start_index_map))
-    require("C3", len(slice_sizes) == source.rank, f"{len(slice_sizes)} slice_sizes for {source}")
+    plain = all(isinstance(size, int) for size in slice_sizes)  # lists in collective-permute
+    fits = plain and len(slice_sizes) == source.rank
+    require("C3", fits, f"{len(slice_sizes)} slice_sizes for {source}")
     for d, (size, extent) in enumerate(zip(slice_sizes, source.dims, strict=True)):
         limit = min(extent, 1) if d in apart else extent
         require("C3", 0 <= size <= limit, f"slice size {size} of dimension {d} of {source}")

@@ -1,0 +1,373 @@
+"""Simulated ranks: the replicas and partitions of a program, taking turns.
+
+Each rank is evaluated by a thread of its own, but only one runs at a time: it has the *turn* until
+it waits for others or ends, then the next one in order that can go on has it. So a run is the same
+at every repetition. When no rank can go on, they wait for each other: CollectiveError.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from hlo.errors import ArgumentError, CollectiveError, Error, Unsupported
+from hlo.module import Instruction, Module
+from hlo.ranks import Groups, declared, knows_ranks
+from interp.values import Value
+
+V = TypeVar("V")
+
+# A thread for each; the largest machines that programs are made for have a few thousand devices.
+MOST_RANKS = 1024
+_MOST_NAMED = 8  # ranks that a message names
+
+
+class Outfeed(Protocol):
+    """Where outfed values go: a list, a deque, …"""
+
+    def append(self, item: Any, /) -> None: ...
+
+
+class _Stopped(BaseException):
+    """Ends a rank because another one failed."""
+
+
+@dataclass(slots=True)
+class Wait:
+    """What a rank waits for."""
+
+    is_over: Callable[[], bool]
+    awaited: Callable[[], str]  # whom or what, for the message of a deadlock
+
+
+@dataclass(slots=True)
+class Parcel:
+    """A value on its way from a ``send`` to a ``recv``."""
+
+    value: Value
+    source: Rank
+
+
+@dataclass(slots=True)
+class Channel:
+    """What one rank sends another through one channel: the n-th sent is the n-th received."""
+
+    sent: list[Parcel] = field(default_factory=list)
+    senders: list[Rank] = field(default_factory=list)
+    receivers: list[Rank] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Meeting:
+    """Members of a group that have come to the same instruction, and what each brings and gets."""
+
+    agreement: Mapping[str, str]
+    first: Rank
+    place: str
+    given: dict[int, Value] = field(default_factory=dict)
+    results: dict[int, Value] = field(default_factory=dict)
+    is_over: bool = False
+
+
+class Ranks:
+    """All ranks of one run, and where they meet."""
+
+    def __init__(self, module: Module, replicas: int, partitions: int) -> None:
+        """ArgumentError or Unsupported for numbers of ranks that cannot be."""
+        self.module, self.replicas, self.partitions = module, replicas, partitions
+        if replicas < 1 or partitions < 1:
+            raise ArgumentError(f"{replicas} replicas × {partitions} partitions are no ranks")
+        self.size = replicas * partitions
+        if self.size > MOST_RANKS:
+            raise Unsupported(f"{self.size} ranks: at most {MOST_RANKS} are simulated")
+        self.members = tuple(Rank(self, number) for number in range(self.size))
+        self.channels: dict[object, Channel] = defaultdict(Channel)
+        self._meetings: dict[object, _Meeting] = {}
+        self._turns = [threading.Semaphore(0) for _ in self.members]
+        self._waits: list[Wait | None] = [None] * self.size
+        self._ended: set[int] = set()
+        self._failed: int | None = None
+
+    def run(self, body: Callable[[Rank], V]) -> list[V]:
+        """The results of ``body`` on every rank; the first error of any ends all of them."""
+        if self.size == 1:
+            return [body(self.members[0])]
+        with ThreadPoolExecutor(self.size) as pool:
+            futures = [pool.submit(self._take_part, rank, body) for rank in self.members]
+            try:
+                self._turns[0].release()
+                self._done(futures)
+            finally:
+                self._stop()  # also when the caller interrupts
+        if self._failed is None:
+            return [future.result() for future in futures]
+        error = futures[self._failed].exception()
+        assert error is not None
+        if isinstance(error, Error) and not isinstance(error, CollectiveError):
+            raise type(error)(f"{self.members[self._failed]}: {error}") from error
+        raise error
+
+    def _done(self, futures: Sequence[Future[V]]) -> None:
+        for future in futures:
+            future.exception()
+
+    def _take_part(self, rank: Rank, body: Callable[[Rank], V]) -> V:
+        self._turns[rank.number].acquire()
+        has_ended = False
+        try:
+            self.check()
+            result = body(rank)
+            self._ended.add(rank.number)
+            self._pass_on(rank)
+            has_ended = True
+            return result
+        finally:
+            if not has_ended:
+                if self._failed is None:
+                    self._failed = rank.number
+                self._stop()
+
+    def check(self) -> None:
+        """Ends the rank that calls it if another one failed."""
+        if self._failed is not None:
+            raise _Stopped
+
+    def _stop(self) -> None:
+        if self._failed is None and len(self._ended) < self.size:
+            self._failed = 0
+        if self._failed is not None:
+            for turn in self._turns:
+                turn.release()
+
+    def wait(self, rank: Rank, wait: Wait) -> None:
+        """Let other ranks run until what ``rank`` waits for is over."""
+        if wait.is_over():
+            return
+        self._waits[rank.number] = wait
+        self._pass_on(rank)
+        self._turns[rank.number].acquire()
+        self.check()
+        self._waits[rank.number] = None
+
+    def _pass_on(self, rank: Rank) -> None:
+        """Give the turn to the next rank that can go on; CollectiveError if none can."""
+        for step in range(1, self.size):
+            number = (rank.number + step) % self.size
+            wait = self._waits[number]
+            if number not in self._ended and (wait is None or wait.is_over()):
+                self._turns[number].release()
+                return
+        if len(self._ended) < self.size:
+            raise CollectiveError(self._deadlock())
+
+    def _deadlock(self) -> str:
+        texts = []
+        for rank, wait in zip(self.members, self._waits, strict=True):
+            if rank.number not in self._ended and wait is not None:
+                texts.append(f"{rank} waits at {rank.place} for {wait.awaited()}")
+        if self._ended:
+            ended = ", ".join(str(self.members[number]) for number in _few(sorted(self._ended)))
+            more = len(self._ended) - _MOST_NAMED
+            texts.append(f"ended: {ended}" + (f" and {more} more" if more > 0 else ""))
+        more = len(texts) - _MOST_NAMED
+        rest = f"; and {more} more" if more > 0 else ""
+        return f"deadlock: {'; '.join(_few(texts))}{rest}"
+
+    def meet(
+        self,
+        rank: Rank,
+        group: tuple[int, ...],
+        channel: int,
+        agreement: Mapping[str, str],
+        value: Value,
+        combine: Callable[[list[Value]], Sequence[Value]],
+    ) -> Value:
+        """What ``combine`` makes for ``rank`` of the values that the members of its group bring.
+
+        Members meet at the same instruction, or at instructions of the same channel, each for the
+        n-th time; all must agree on everything in ``agreement``. ``combine`` takes and gives values
+        in the order of the group.
+        """
+        key = (rank.site(channel), group)
+        rank.reached[key] += 1
+        name = (key, rank.reached[key])
+        meeting = self._meetings.setdefault(name, _Meeting(agreement, rank, rank.place))
+        _require_same(meeting, rank, agreement)
+        meeting.given[rank.number] = value
+        if len(meeting.given) == len(group):
+            values = combine([meeting.given[member] for member in group])
+            meeting.results = dict(zip(group, values, strict=True))
+            meeting.is_over = True
+            meeting.given.clear()
+        self.wait(rank, Wait(lambda: meeting.is_over, lambda: self._missing(group, meeting)))
+        result = meeting.results.pop(rank.number)
+        if not meeting.results:
+            del self._meetings[name]
+        return result
+
+    def _missing(self, group: tuple[int, ...], meeting: _Meeting) -> str:
+        missing = [number for number in group if number not in meeting.given]
+        return f"{named(missing)} of its group {{{','.join(map(str, _few(group)))}}}"
+
+
+def _require_same(meeting: _Meeting, rank: Rank, agreement: Mapping[str, str]) -> None:
+    for what, ours in agreement.items():
+        theirs = meeting.agreement.get(what, "none")
+        if ours != theirs:
+            raise CollectiveError(
+                f"{meeting.first} and {rank} meet with different {what}: {theirs} at"
+                f" {meeting.place}, {ours} at {rank.place}"
+            )
+
+
+def _few(items: Sequence[V]) -> Sequence[V]:
+    return items[:_MOST_NAMED]
+
+
+def named(numbers: Sequence[int]) -> str:
+    """``rank 3``, or ``ranks 1, 2``."""
+    more = len(numbers) - _MOST_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, _few(numbers)))}{rest}"
+
+
+class Rank:
+    """One replica of one partition, and where it stands. ``infeed`` and ``outfeed`` are None where
+    the caller gives none."""
+
+    def __init__(self, ranks: Ranks, number: int) -> None:
+        self.ranks, self.number = ranks, number
+        self.replica, self.partition = divmod(number, ranks.partitions)
+        self.computation = ""
+        self.instruction: Instruction | None = None
+        self.reached: Counter[object] = Counter()
+        self.transfers: list[Any] = []  # those that this rank began, by the number in the context
+        self.infeed: Iterator[Any] | None = None
+        self.outfeed: Outfeed | None = None
+
+    def __str__(self) -> str:
+        if self.ranks.replicas == 1 or self.ranks.partitions == 1:
+            return f"rank {self.number}"
+        return f"rank {self.number} (replica {self.replica}, partition {self.partition})"
+
+    def at(self, computation: str, instruction: Instruction) -> None:
+        """Remember what is being evaluated."""
+        self.computation, self.instruction = computation, instruction
+        self.ranks.check()
+
+    @property
+    def place(self) -> str:
+        """The instruction, for messages."""
+        instruction, text = self.instruction, self.ranks.module.text
+        if instruction is None:
+            return "its begin"
+        line = text.count("\n", 0, instruction.offset) + 1
+        at_line = f" (line {line})" if 0 <= instruction.offset <= len(text) and text else ""
+        return f"%{instruction.name} = {instruction.opcode}{at_line}"
+
+    def site(self, channel: int) -> object:
+        """Where ranks find each other: a channel, or an instruction."""
+        if channel:
+            return channel
+        return self.computation, "" if self.instruction is None else self.instruction.name
+
+    def wait(self, wait: Wait) -> None:
+        self.ranks.wait(self, wait)
+
+    # Groups: ids of one kind or another to numbers of ranks
+
+    def among_replicas(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """The ranks of these replicas of this partition (kCrossReplica)."""
+        self._exist(ids, self.ranks.replicas, "replica")
+        return tuple(id * self.ranks.partitions + self.partition for id in ids)
+
+    def among_partitions(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """The ranks of these partitions of this replica (kCrossPartition)."""
+        self._exist(ids, self.ranks.partitions, "partition")
+        return tuple(self.replica * self.ranks.partitions + id for id in ids)
+
+    def among_both(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """All partitions of these replicas, replica by replica (kCrossReplicaAndPartition)."""
+        self._exist(ids, self.ranks.replicas, "replica")
+        partitions = range(self.ranks.partitions)
+        return tuple(
+            id * self.ranks.partitions + partition for id in ids for partition in partitions
+        )
+
+    def among_all(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """The ranks of these numbers (kFlattenedID)."""
+        self._exist(ids, self.ranks.size, "rank")
+        return tuple(ids)
+
+    def _exist(self, ids: Sequence[int], count: int, what: str) -> None:
+        if ids and max(ids) >= count:
+            raise CollectiveError(
+                f"{self}: a group has {what} {max(ids)}, and there {'is' if count == 1 else 'are'}"
+                f" {count}: run it on as many {what}s as it is made for"
+            )
+
+    def group(
+        self, groups: Groups, among: Callable[[Rank, Sequence[int]], tuple[int, ...]]
+    ) -> tuple[int, ...] | None:
+        """The group that has this rank, in order; None if none has. Without groups, all ids are
+        one."""
+        if not groups:
+            limits: dict[object, int] = {
+                Rank.among_partitions: self.ranks.partitions,
+                Rank.among_all: self.ranks.size,
+            }
+            groups = (tuple(range(limits.get(among, self.ranks.replicas))),)
+        for ids in groups:
+            members = among(self, ids)
+            if self.number in members:
+                return members
+        return None
+
+
+def ranks_of(module: Module, replicas: int, partitions: int) -> Ranks:
+    """The ranks of a run; ArgumentError if the module is made for others.
+
+    A module that never asks about ranks gives the same on one as on many.
+    """
+    made_for = declared(module)
+    if made_for != (replicas, partitions) and made_for != (1, 1):
+        lone = (replicas, partitions) == (1, 1)
+        if not lone or knows_ranks(module):
+            raise ArgumentError(
+                f"the module is made for replicas={made_for[0]}, partitions={made_for[1]}, not for"
+                f" replicas={replicas}, partitions={partitions}"
+            )
+    return Ranks(module, replicas, partitions)
+
+
+def per_rank(ranks: Ranks, values: Iterable[Any], what: str) -> tuple[Any, ...]:
+    """One of each per rank, or ArgumentError."""
+    found = tuple(values)
+    if len(found) != ranks.size:
+        raise ArgumentError(f"{ranks.size} ranks need {ranks.size} {what}, {len(found)} are given")
+    return found
+
+
+_CURRENT: ContextVar[Rank] = ContextVar("rank")
+
+
+@contextmanager
+def running(rank: Rank) -> Iterator[None]:
+    """Within it, ops are evaluated on ``rank``."""
+    token = _CURRENT.set(rank)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def current() -> Rank:
+    """The rank on which an op is evaluated; the only one of its kind outside of :func:`running`."""
+    rank = _CURRENT.get(None)
+    return Ranks(Module("", (), ""), 1, 1).members[0] if rank is None else rank
