@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.scanning import NAME, fields, plain_name, quoted
+from hlo.scanning import NAME, fields, percent, plain_name
 
 _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
@@ -64,6 +64,17 @@ def _show_integers(values: tuple[int, ...]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
+def _sizes(text: str) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
+    """``{1,2}`` of a gather, or ``{{1,2},{3,4}}``, a list for each slice, of a permutation."""
+    rows = fields(_braced(text))
+    return tuple(map(_integers, rows)) if text[1:].lstrip().startswith("{") else _integers(text)
+
+
+def _show_sizes(values: tuple[int, ...] | tuple[tuple[int, ...], ...]) -> str:
+    shown = (_show_integers(v) if isinstance(v, tuple) else str(v) for v in values)
+    return "{" + ",".join(shown) + "}"
+
+
 def _one_integer(text: str) -> int:
     """``3`` or ``{3}``."""
     return integer(text[1:-1].strip() if text.startswith("{") else text)
@@ -84,11 +95,11 @@ def _name_or_names(text: str) -> str | tuple[str, ...]:
 
 
 def _show_name_or_names(value: str | tuple[str, ...]) -> str:
-    return f"%{quoted(value)}" if isinstance(value, str) else _show_names(value)
+    return percent(value) if isinstance(value, str) else _show_names(value)
 
 
 def _show_names(values: tuple[str, ...]) -> str:
-    return "{" + ", ".join(f"%{quoted(value)}" for value in values) + "}"
+    return "{" + ", ".join(map(percent, values)) + "}"
 
 
 def _string(text: str) -> str:
@@ -250,7 +261,7 @@ CODECS: dict[str, Codec] = {
         _INTEGERS,
         "dimensions broadcast_dimensions lhs_contracting_dims rhs_contracting_dims lhs_batch_dims"
         " rhs_batch_dims lhs_ragged_dims rhs_group_dims offset_dims collapsed_slice_dims"
-        " start_index_map slice_sizes operand_batching_dims start_indices_batching_dims"
+        " start_index_map operand_batching_dims start_indices_batching_dims"
         " update_window_dims inserted_window_dims scatter_dims_to_operand_dims"
         " input_batching_dims scatter_indices_batching_dims dynamic_slice_sizes fft_length",
     ),
@@ -277,6 +288,7 @@ CODECS: dict[str, Codec] = {
     "calls": Codec(_name_or_names, _show_name_or_names),
     "called_computations": Codec(_names, _show_names),
     "branch_computations": Codec(_names, _show_names),
+    "slice_sizes": Codec(_sizes, _show_sizes),
     "slice": Codec(_slices, _show_slices),
     "padding": Codec(_paddings, _show_paddings),
     "window": Codec(_window, _show_window),

@@ -8,21 +8,30 @@ their shapes and tails looked up. All others, and whatever is wrong, are read fi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 
+from hlo.expressions import ExpressionReader, Known
+from hlo.header import header_fault
 from hlo.instructions import InstructionReader
 from hlo.module import Computation, Instruction, Module
-from hlo.scanning import NAME, Source, plain_name, source_of
+from hlo.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.shapes import ShapeReader
 from hlo.tails import TailReader
-from hlo.types import compatible
+from hlo.types import ELEMENT_TYPES, compatible
 
 _MODULE = re.compile(rf"HloModule\s++%?({NAME})", re.ASCII)
 _COMPUTATION = re.compile(rf"(ENTRY\s++)?+%?({NAME})\s*+(?=[({{])", re.ASCII)
-_TABLE = re.compile(
-    r"(?:FileNames|FunctionNames|FileLocations|StackFrames)\b\s*+(?:\d++[ \t][^\n]*+\s*+)*+",
-    re.ASCII,
-)
+_ROWS = {
+    "FileNames": r"(?:\d++\s++\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
+    "FunctionNames": r"(?:\d++\s++\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
+    "FileLocations": r"(?:\d++\s++\{[^{}]*+\}\s*+)*+",
+    "StackFrames": r"(?:\d++\s++\{[^{}]*+\}\s*+)*+",
+}
+_TABLES = [re.compile(rf"{name}\b\s*+{rows}", re.ASCII) for name, rows in _ROWS.items()]
+_SHAPE = re.compile(r"\(|[a-z]\w*+\[", re.ASCII)
+_INSTRUCTION = re.compile(rf"{_SHAPE.pattern}|(?:ROOT\s++)?+%?{NAME}\s*+=", re.ASCII)
+_ANONYMOUS = "_"  # XLA's name for what has none
+_WORDS = KEYWORDS | ELEMENT_TYPES.keys()
 
 
 def parse(text: str) -> Module:
@@ -35,6 +44,12 @@ def parse(text: str) -> Module:
     return _ModuleReader(source_of(text)).module()
 
 
+def _thread_fault(name: str, value: str) -> str | None:
+    if name != "execution_thread":
+        return f"unexpected attribute {name!r} of a computation; allowed: execution_thread"
+    return None if value[:1] in "\"'" else "execution_thread: expected a quoted string"
+
+
 class _ModuleReader:
     """Reads one module; its computations in the order of the text."""
 
@@ -42,16 +57,17 @@ class _ModuleReader:
         self._source = source
         self._computations: dict[str, Computation] = {}
         self._shapes = ShapeReader()
-        self._tails = TailReader(source, self._computations)
-        self._instructions = InstructionReader(source, self._shapes, self._tails)
+        self._tails = TailReader(source, self._computations, self._inline)
+        self._expressions = ExpressionReader(source, self._shapes, self._tails, self._computations)
+        self._instructions = InstructionReader(source, self._shapes, self._tails, self._expressions)
 
     def module(self) -> Module:
         source = self._source
         position = source.skip(0)
         match = _MODULE.match(source.code, position)
         if match is None and not _COMPUTATION.match(source.code, position):
-            source.fail("expected HloModule", position)
-        header, end = self._tails.raw(position if match is None else match.end())
+            return self._single(position)
+        header, end = self._tails.raw(position if match is None else match.end(), header_fault)
         position, preamble = self._preamble(end)
         entry = None
         while position < len(source.code):
@@ -72,11 +88,42 @@ class _ModuleReader:
             source.text,
         )
 
+    def _single(self, position: int) -> Module:
+        """A module of one instruction; operands that are not defined are its parameters."""
+        source, read = self._source, self._expressions
+        if not _INSTRUCTION.match(source.code, position):
+            source.fail("expected HloModule, a computation, or an instruction", position)
+        found: Known = {}
+        read.undefined_are_parameters = True
+        if _SHAPE.match(source.code, position):
+            made, end = read.definition(_ANONYMOUS, position, found)
+        else:
+            _, made, end = read.read(position, found)
+        if source.skip(end) < len(source.code):
+            source.fail("expected nothing behind a single instruction", source.skip(end))
+        if made.name in found:
+            source.fail(f"instruction {made.name!r} is defined twice", position)
+        instructions = (*found.values(), made)
+        computation = Computation(_ANONYMOUS, instructions, made.name)
+        name = read.fresh_computation(_ANONYMOUS)
+        self._computations[name] = replace(computation, name=name)
+        return Module(_ANONYMOUS, tuple(self._computations.values()), name, text=source.text)
+
+    def _inline(self, place: int) -> str:
+        """Adds the computation whose body stands at a place, and gives its name."""
+        self._expressions.deeper(place)
+        found, root, _ = self._body(place + 1)
+        self._expressions.shallower()
+        name = self._expressions.fresh_computation(_ANONYMOUS)
+        self._computations[name] = Computation(name, tuple(found.values()), root)
+        return name
+
     def _preamble(self, position: int) -> tuple[int, str]:
         """Behind the tables of files and frames, and their text."""
         start = position = self._source.skip(position)
-        while match := _TABLE.match(self._source.code, position):
-            position = match.end()
+        for table in _TABLES if self._source.code.startswith("File", position) else ():
+            match = table.match(self._source.code, position)
+            position = position if match is None else match.end()
         return position, self._source.text[start:position].strip()
 
     def _computation(self, position: int) -> tuple[str, bool, int]:
@@ -86,6 +133,8 @@ class _ModuleReader:
         if match is None:
             source.fail("expected a computation", position)
         name = plain_name(match[2])
+        if name in KEYWORDS and not source.code.endswith("%", position, match.start(2)):
+            source.fail(f"illegal name {name!r} of a computation; call it '{name}_'", position)
         if name in self._computations:
             source.fail(f"computation {name!r} is defined twice", match.start(2))
         place, result = match.end(), None
@@ -94,26 +143,36 @@ class _ModuleReader:
             if not source.code.startswith("->", place):
                 source.fail("expected ->", place)
             result = source.skip(place + 2)
-            place = source.skip(self._instructions.shape(result)[1])
+            place = source.skip(self._expressions.shape(result)[1])
         if not source.code.startswith("{", place):
             source.fail("expected {", place)
         found, root, place = self._body(place + 1)
         if result is not None:
             self._check_result(result, found[root])
-        annotations, place = self._tails.raw(place)
+        annotations, place = self._tails.raw(place, _thread_fault)
         self._computations[name] = Computation(name, tuple(found.values()), root, annotations)
         return name, match[1] is not None, place
 
+    def _check_names(self, found: Known) -> None:
+        """No instruction is called like a type, and like another word of the language only behind
+        a %."""
+        for name in _WORDS & found.keys():
+            offset = found[name].offset
+            behind = self._source.code[offset:].removeprefix("ROOT").lstrip().startswith("%")
+            if name in ELEMENT_TYPES or not behind:
+                message = f"illegal name {name!r} of an instruction; call it '{name}_'"
+                self._source.fail(message, offset)
+
     def _check_result(self, position: int, root: Instruction) -> None:
-        given, _ = self._instructions.shape(position)
+        given, _ = self._expressions.shape(position)
         if not compatible(given, root.shape):
             message = f"the result is declared {given}, root {root.name!r} is {root.shape}"
             self._source.fail(message, position)
 
-    def _body(self, position: int) -> tuple[Mapping[str, Instruction], str, int]:
+    def _body(self, position: int) -> tuple[Known, str, int]:
         """The instructions up to the closing brace, the root's name, and where they end."""
         source, read = self._source, self._instructions.read
-        found: dict[str, Instruction] = {}
+        found: Known = {}
         root = None
         position = source.skip(position)
         while not source.code.startswith("}", position):
@@ -128,4 +187,5 @@ class _ModuleReader:
                 root = name
         if not found:
             source.fail("a computation needs an instruction", position)
+        self._check_names(found)
         return found, root if root is not None else next(reversed(found)), position + 1

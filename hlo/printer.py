@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from hlo.async_text import sugared
 from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.codecs import CODECS
 from hlo.literal import Literal
 from hlo.literal_text import show_literal
 from hlo.module import Computation, Instruction, Module
-from hlo.scanning import quoted
+from hlo.scanning import percent, quoted
 from hlo.types import Shape, without_layout
 
 _IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
@@ -22,12 +23,12 @@ _IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    percent: str
+    name: Callable[[str], str]
     program_shapes: bool
     index_comments: bool
 
 
-_STYLES = {"short": _Style("", False, False), "long": _Style("%", True, True)}
+_STYLES = {"short": _Style(quoted, False, False), "long": _Style(percent, True, True)}
 
 
 def format(module: Module, dialect: str = "short", large_constants: bool = True) -> str:
@@ -39,6 +40,7 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     style = _STYLES.get(dialect)
     if style is None:
         raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}")
+    module = sugared(module)
     attributes = "".join(f", {name}={value}" for name, value in module.attributes.items())
     lines = [f"HloModule {quoted(module.name)}{attributes}", ""]
     if module.preamble:
@@ -62,7 +64,7 @@ def _computation(
         result = _shape(without_layout(computation.root_instruction.shape), style)
         signature = f"({parameters}) -> {result} "
     entry = "ENTRY " if is_entry else ""
-    yield f"{entry}{style.percent}{quoted(computation.name)} {signature}{{"
+    yield f"{entry}{style.name(computation.name)} {signature}{{"
     for instruction in computation.instructions:
         root = "ROOT " if instruction.name == computation.root else ""
         yield f"  {root}{_instruction(instruction, style, large)}"
@@ -93,7 +95,7 @@ def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
     )
     annotations = "".join(f", {name}={text}" for name, text in instruction.annotations.items())
     shape = _shape(instruction.shape, style)
-    name = f"{style.percent}{quoted(instruction.name)}"
+    name = style.name(instruction.name)
     return f"{name} = {shape} {instruction.opcode}({inside}){attributes}{annotations}"
 
 
@@ -104,7 +106,7 @@ def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
         return show_literal(literal, large)
     if instruction.opcode == "parameter":
         return str(instruction.attributes["parameter_number"])
-    names = [f"{style.percent}{quoted(name)}" for name in instruction.operands]
+    names = list(map(style.name, instruction.operands))
     if style.index_comments:
         names = [f"/*index={n}*/{t}" if n and n % 5 == 0 else t for n, t in enumerate(names)]
     return ", ".join(names)
@@ -114,6 +116,6 @@ def _value(name: str, value: object, style: _Style) -> str:
     if name not in COMPUTATION_ATTRIBUTES:
         return CODECS[name].show(value)
     if isinstance(value, str):
-        return f"{style.percent}{quoted(value)}"
+        return style.name(value)
     assert isinstance(value, tuple)
-    return "{" + ", ".join(f"{style.percent}{quoted(name)}" for name in value) + "}"
+    return "{" + ", ".join(map(style.name, value)) + "}"

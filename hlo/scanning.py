@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from hlo.errors import ParseError
+from hlo.types import ELEMENT_TYPES
 
 _STRING = r""""(?:[^"\\]|\\.)*+"?+|'(?:[^'\\]|\\.)*+'?+"""
 NAME = r'(?:[A-Za-z_][\w.\-]*+|"[^"\n]*+")'
@@ -109,11 +110,27 @@ def plain_name(name: str) -> str:
 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-]*+", re.ASCII)
+# Words of the language: names only behind a %; instructions are never called like a type.
+KEYWORDS = frozenset(
+    [
+        "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "FileLocations",
+        "FileNames", "FunctionNames", "StackFrames", "maximal", "replicated", "manual",
+        "unknown", "unreduced", "last_tile_dim_replicate", "shard_as", "shard_like",
+    ]
+)  # fmt: skip
 
 
 def quoted(name: str) -> str:
-    """A name as text: in quotes unless it is spelled like one."""
-    return name if _PLAIN_NAME.fullmatch(name) else f'"{name}"'
+    """A name as text: behind a % if it is a word of the language, in quotes if it is spelled like
+    no name."""
+    if not _PLAIN_NAME.fullmatch(name):
+        return f'%"{name}"'
+    return f"%{name}" if name in KEYWORDS or name in ELEMENT_TYPES else name
+
+
+def percent(name: str) -> str:
+    """A name as text, always behind a %."""
+    return f"%{quoted(name).removeprefix('%')}"
 
 
 @dataclass(frozen=True, slots=True)

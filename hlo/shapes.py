@@ -8,6 +8,7 @@ import re
 from hlo.scanning import Unbalanced, closing, fields
 from hlo.types import ELEMENT_TYPES, ArrayShape, Layout, Shape, TupleShape
 
+ARRAY = r"[a-z]\w*+\[[^\]\n]*+\](?:\{[^}\n]*+\})?+"  # what the shape of an array looks like
 _ARRAY = re.compile(r"([a-z]\w*+)\[([^\]]*+)\](\{[^}]*+\})?", re.ASCII)
 _DIMENSION = re.compile(r"\s*+(<=)?\s*+(\d{1,19}+)\s*+", re.ASCII)
 _ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)

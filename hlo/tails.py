@@ -7,25 +7,34 @@ the metadata, which differ from line to line, cut out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from hlo.attributes import ANNOTATIONS, COMPUTATION_ATTRIBUTES, Attribute
 from hlo.codecs import CODECS
-from hlo.scanning import Source
+from hlo.scanning import Source, parts
+from hlo.shapes import ARRAY
 from hlo.suggestion import suggestion
 
-_ATTRIBUTE = re.compile(r"\s*+,\s*+([A-Za-z_][\w\-]*+)\s*+=[ \t]*+(?:\s*+(?=[{\[\"']))?+", re.ASCII)
+# A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
+# A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
+_ATTRIBUTE = re.compile(
+    r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=[ \t]*+(?:\s*+(?=[{\[\"'\d\-]|true\b|false\b))?+", re.ASCII
+)
 _STRING = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
 _WORD = re.compile(r"[^\s,{}()\[\]\"']++")
-# replica_groups=mesh['x'=2,'y'=2], device_ids=(0,2,1,3) {'x'}
-_MESH = re.compile(r"[ \t]++(?=\{)|,[ \t]*+device_ids=(?=\()")
+# replica_groups=mesh['x'=2], device_ids=([2]<=[2]) {'x'}
+_MESH = re.compile(
+    r"mesh\[[^\[\]]*+\](?:\s*+,\s*+device_ids=\((?:[^()]++|\([^()]*+\))*+\))?+\s*+(?=\{)"
+)
+_LITERAL = re.compile(rf"(?<=\bliteral=){ARRAY}[ \t]++(?=\S)", re.ASCII)  # literal=f32[2] {1, 2}
+_LISTS = frozenset(("branch_computations", "called_computations"))
 # Braces without brackets inside, but for those in strings: nearly all metadata.
 _FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\}"
 _METADATA = re.compile(_FLAT)
 _SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
 _NO_METADATA = ";"  # nothing that stands behind metadata
-_IN_VALUE = (_WORD, _STRING, _MESH)
+_IN_VALUE = (_MESH, _LITERAL, _WORD, _STRING)
 
 
 class Tail(NamedTuple):
@@ -37,10 +46,16 @@ class Tail(NamedTuple):
 
 
 class TailReader:
-    """Reads tails of one source; computations that they name must be among the known ones."""
+    """Reads tails of one source; computations that they name must be among the known ones.
 
-    def __init__(self, source: Source, computations: Mapping[str, object]) -> None:
-        self._source, self._computations = source, computations
+    ``inline`` adds the computation that stands in place of a name, and gives its name.
+    """
+
+    def __init__(
+        self, source: Source, computations: Mapping[str, object], inline: Callable[[int], str]
+    ) -> None:
+        self._source, self._computations, self._inline = source, computations, inline
+        self._inlined = 0
         self._values: dict[str, Attribute] = {}
         self._lines: dict[tuple[str, str], Tail] = {}
 
@@ -63,20 +78,29 @@ class TailReader:
         key: tuple[str, str],
         metadata: re.Match[str] | None,
     ) -> Tail | None:
+        inlined = self._inlined
         tail = self.read(start)
         if tail.end != start + len(text.rstrip()):
             return None
+        if inlined < self._inlined:
+            return tail  # each has computations of its own
         if metadata is None or tail.annotations.get("metadata") == metadata[0]:
             self._lines[key] = tail
         return tail
 
-    def raw(self, position: int) -> tuple[dict[str, str], int]:
-        """The attributes at a position as text, and where they end: those of headers."""
+    def raw(
+        self, position: int, fault: Callable[[str, str], str | None]
+    ) -> tuple[dict[str, str], int]:
+        """The attributes at a position as text, and where they end: those of headers. ``fault``
+        says what is wrong with a name and its value."""
         found: dict[str, str] = {}
         while match := _ATTRIBUTE.match(self._source.code, position):
             if match[1] in found:
                 self._source.fail(f"attribute {match[1]!r} is given twice", match.start(1))
             position = self._value_end(match.end())
+            wrong = fault(match[1], self._source.code[match.end() : position])
+            if wrong is not None:
+                self._source.fail(wrong, match.start(1))
             found[match[1]] = self._source.text[match.end() : position]
         return found, position
 
@@ -100,6 +124,8 @@ class TailReader:
         text = self._source.code[key:end]
         value = self._values.get(text)
         if value is None:
+            if name in COMPUTATION_ATTRIBUTES and "=" in self._source.code[start:end]:
+                return self._bodies(name, start, end)
             codec = CODECS.get(name)
             if codec is None:
                 hint = suggestion(name, CODECS)
@@ -112,6 +138,23 @@ class TailReader:
                 self._exist(value, start)
             self._values[text] = value
         return value
+
+    def _bodies(self, name: str, start: int, end: int) -> Attribute:
+        """The names of computations that stand in place of names."""
+        code = self._source.code
+        self._inlined += 1
+        if name not in _LISTS:
+            if not code.startswith("{", start):
+                self._source.fail(f"{name}: expected a computation", start)
+            return self._inline(start)
+        names = []
+        for first, last in parts(code, start + 1, end - 1):
+            if code.startswith("{", first):
+                names.append(self._inline(first))
+            else:
+                names += CODECS[name].read(f"{{{code[first:last]}}}")
+                self._exist(names[-1], first)
+        return tuple(names)
 
     def _exist(self, value: Attribute, position: int) -> None:
         """Callees stand before callers."""

@@ -176,7 +176,7 @@ def test_operand_shapes_are_compared() -> None:
         ("  y = f32[2]{a} negate(x)", "expected a layout"),
         ("  y = f32[²] negate(x)", "expected a dimension"),
         ("  y = " + "(" * 70 + ")" * 70 + " negate(x)", "nested deeper than 64"),
-        ("  y = negate(x)", "expected a shape"),
+        ("  y = reshape(x)", "expected a shape"),
         ("  y = f32[2] negate(x) z", "expected an instruction"),
         ("  /* y = f32[2] negate(x)", "nothing closes this comment"),
         ("  ROOT y = f32[2] negate(x)\n  ROOT z = f32[2] negate(x)", "a second ROOT"),
@@ -191,7 +191,8 @@ def test_what_is_no_program(body: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("HloModule m, a=1, a=2\n" + SUM, "given twice"),
+        ("HloModule m, is_scheduled=true, is_scheduled=true\n" + SUM, "given twice"),
+        ("HloModule m, a=1\n" + SUM, "unexpected attribute 'a' of a module; allowed: alias_"),
         (f"HloModule m\n{SUM}{SUM}", "computation 'add' is defined twice"),
         (f"HloModule m\nENTRY {SUM}ENTRY b {SUM[4:]}", "a second ENTRY"),
         ("HloModule m\nENTRY e { }", "a computation needs an instruction"),

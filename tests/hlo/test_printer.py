@@ -76,7 +76,7 @@ def test_no_other_dialect() -> None:
 )
 def test_unusual_text_reads_back(line: str) -> None:
     module = hlo.parse(
-        'HloModule "m 1", alias={ {0}: (0, {}, may-alias) }\n'
+        'HloModule "m 1", input_output_alias={ {0}: (0, {}, may-alias) }\n'
         'f { z = f32[2] parameter(0) }\n"a name, with {" { z = f32[2] parameter(0) }\n'
         f'ENTRY e {{\n x = f32[2] parameter(0)\n "x x" = f32[2] negate(x)\n {line}\n}}'
     )

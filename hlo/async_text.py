@@ -1,0 +1,177 @@
+"""``add-start``, ``add-update``, ``add-done``: how XLA writes async ops around one instruction.
+
+The text stands for an async-start that calls a computation of that one instruction, which has no
+text of its own. Source: ``CreateInstruction`` of XLA's ``hlo_parser.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from hlo.attributes import Attribute
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import OPCODES
+from hlo.types import Shape, TupleShape
+
+_PHASES = {"-start": "async-start", "-update": "async-update", "-done": "async-done"}
+_WRAPPED = "async_wrapped"  # XLA's name for it
+_THREAD = "async_execution_thread"
+# What is said about an instruction and changes what it does, so that it goes with it.
+_INSIDE = frozenset(("backend_config",))
+
+
+def wrapped_opcode(opcode: str) -> tuple[str, str] | None:
+    """``add-start`` is (``async-start``, ``add``); None if it is none of these."""
+    for suffix, phase in _PHASES.items():
+        wrapped = opcode.removesuffix(suffix)
+        if wrapped != opcode and wrapped in OPCODES and opcode not in OPCODES:
+            return phase, wrapped
+    return None
+
+
+def fresh(name: str, taken: Callable[[str], bool]) -> str:
+    """``name``, or ``name.1``, ``name.2``, …: the first that is free."""
+    found, number = name, 0
+    while taken(found):
+        number += 1
+        found = f"{name}.{number}"
+    return found
+
+
+def started(
+    start: Instruction, operands: Sequence[Shape], name: str
+) -> tuple[Computation, Instruction]:
+    """The computation ``name`` that an ``add-start`` stands for, and the async-start of it.
+
+    ValueError if the shape is not ``((operands), result, …)``.
+    """
+    named = wrapped_opcode(start.opcode)
+    assert named is not None
+    found = start.shape.elements if isinstance(start.shape, TupleShape) else ()
+    if len(found) < 2 or not isinstance(found[0], TupleShape):
+        raise ValueError(f"expected a shape ((operands), result, …) of {start.opcode}")
+    computation = _wrapped(named[1], operands, found[1], start, name)
+    attributes: dict[str, Attribute] = {"calls": name}
+    if _THREAD in start.attributes:
+        attributes[_THREAD] = start.attributes[_THREAD]
+    outside = {k: text for k, text in start.annotations.items() if k not in _INSIDE}
+    return computation, start._replace(opcode=named[0], attributes=attributes, annotations=outside)
+
+
+def _wrapped(
+    opcode: str, operands: Sequence[Shape], result: Shape, start: Instruction, name: str
+) -> Computation:
+    """Parameters, and the one instruction on them."""
+    parameters = [
+        Instruction(
+            f"async_param.{n}" if n else "async_param",
+            shape,
+            "parameter",
+            attributes={"parameter_number": n},
+        )
+        for n, shape in enumerate(operands)
+    ]
+    root = Instruction(
+        "async_op",
+        result,
+        opcode,
+        tuple(parameter.name for parameter in parameters),
+        {k: value for k, value in start.attributes.items() if k != _THREAD},
+        {k: text for k, text in start.annotations.items() if k in _INSIDE},
+    )
+    thread = start.attributes.get(_THREAD)
+    annotations = {"execution_thread": f'"{thread}"'} if thread else {}
+    return Computation(name, (*parameters, root), root.name, annotations)
+
+
+def sugared(module: Module) -> Module:
+    """The module with ``add-start`` for each async-start of a computation that reading it gives
+    back, which is then left out. No module in the sense of ``hlo.verify``: for printing."""
+    hidden = _hidden(module)
+    if not hidden:
+        return module
+    roots = {c.name: c.root_instruction for c in module.computations if c.name in hidden}
+    shown = (_shown(c, roots) for c in module.computations if c.name not in hidden)
+    return replace(module, computations=tuple(shown))
+
+
+def _hidden(module: Module) -> frozenset[str]:
+    """Computations that reading an ``add-start`` gives back: they stand right before the one that
+    starts them, in order, are called by nothing else, and have the names that they would get."""
+    if not any(c.name.startswith(_WRAPPED) for c in module.computations):
+        return frozenset()
+    starts = _starts(module)
+    found: list[str] = []
+    before: list[str] = []
+    for computation in module.computations:
+        if computation.name in starts and _reads_back(computation, starts[computation.name]):
+            before.append(computation.name)
+            continue
+        calls = [i.attributes["calls"] for i in computation.instructions if _is_start(i)]
+        if [name for name in calls if name in before] == before:
+            found += before
+        before = []
+    taken = {c.name for c in module.computations}.difference(found)
+    for name in found:
+        if name != fresh(_WRAPPED, taken.__contains__):
+            return frozenset()
+        taken.add(name)
+    return frozenset(found)
+
+
+def _is_start(instruction: Instruction) -> bool:
+    return instruction.opcode == "async-start" and "calls" in instruction.attributes
+
+
+def _starts(module: Module) -> Mapping[str, Instruction]:
+    """Computations that one async-start calls and that no other attribute names."""
+    computations = {c.name for c in module.computations}
+    found: dict[str, list[Instruction]] = {module.entry_name: []}
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            for value in instruction.attributes.values():
+                for name in value if isinstance(value, tuple) else (value,):
+                    if isinstance(name, str) and name in computations:
+                        found.setdefault(name, []).append(instruction)
+    return {k: users[0] for k, users in found.items() if len(users) == 1 and _is_start(users[0])}
+
+
+def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
+    """The async-start as one of the instruction that it wraps."""
+    thread = {k: value for k, value in start.attributes.items() if k == _THREAD}
+    return start._replace(
+        opcode=f"{root.opcode}-start",
+        attributes={**root.attributes, **thread},
+        annotations={**root.annotations, **start.annotations},
+    )
+
+
+def _reads_back(computation: Computation, start: Instruction) -> bool:
+    again = _with_sugar(start, computation.root_instruction)
+    if wrapped_opcode(again.opcode) is None:
+        return False
+    operands = [parameter.shape for parameter in computation.parameters]
+    try:
+        return (computation, start) == started(again, operands, computation.name)
+    except ValueError:
+        return False
+
+
+def _shown(computation: Computation, roots: Mapping[str, Instruction]) -> Computation:
+    """With sugar for what starts, updates and ends the computations of ``roots``."""
+    wrapped: dict[str, str] = {}  # async instructions by the opcode that they wrap
+    instructions = []
+    for instruction in computation.instructions:
+        root = roots.get(str(instruction.attributes["calls"])) if _is_start(instruction) else None
+        opcode = wrapped.get(instruction.operands[0]) if instruction.operands else None
+        if root is not None:
+            wrapped[instruction.name] = root.opcode
+            instructions.append(_with_sugar(instruction, root))
+        elif opcode is not None and instruction.opcode in _PHASES.values():
+            wrapped[instruction.name] = opcode
+            phase = instruction.opcode.removeprefix("async")
+            instructions.append(instruction._replace(opcode=opcode + phase))
+        else:
+            instructions.append(instruction)
+    return replace(computation, instructions=tuple(instructions))

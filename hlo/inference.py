@@ -1,0 +1,132 @@
+"""Shapes that a text leaves out: those that operands and attributes determine.
+
+XLA's ``CanInferShape`` (``hlo_parser.cc``) names the opcodes; the shapes are those of ``hlo/ops``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
+from hlo.module import Computation, Instruction
+from hlo.ops.constraints import Violation
+from hlo.types import TOKEN, ArrayShape, Layout, Shape, bounded
+from hlo.walk import Callee, Op, call, column, function_name
+
+# These results depend on more than operands and attributes.
+_SHAPE_NEEDED = frozenset(
+    [
+        "all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done",
+        "all-reduce-start", "all-to-all", "async-done", "async-start", "async-update",
+        "bitcast", "bitcast-convert", "collective-broadcast", "collective-permute",
+        "collective-permute-done", "collective-permute-start", "constant", "convert",
+        "copy-done", "copy-start", "custom-call", "dynamic-reshape", "dynamic-slice",
+        "dynamic-update-slice", "fusion", "infeed", "iota", "outfeed", "parameter",
+        "ragged-all-to-all", "recv", "recv-done", "reduce-precision", "reduce-scatter",
+        "reshape", "rng", "rng-bit-generator", "rng-get-and-update-state", "send", "send-done",
+        "slice", "stochastic-convert",
+    ]
+)  # fmt: skip
+# Besides elementwise ops, these keep the layout of their operand.
+_KEEP_LAYOUT = frozenset(("copy", "reverse"))
+_ANY = ArrayShape(TOKEN)  # for rules that do not look at the declared shape
+
+
+class NotInferred(ValueError):
+    """A shape that must be written; the message says why."""
+
+
+def inferred_shape(
+    opcode: str,
+    operands: Sequence[Shape],
+    attributes: Mapping[str, Attribute],
+    computations: Mapping[str, Computation],
+) -> Shape:
+    """The shape of a result whose text has none; NotInferred if it needs one or the operands do
+    not fit."""
+    if opcode in _SHAPE_NEEDED:
+        raise NotInferred(f"expected a shape: {opcode} needs one")
+    op = _ops()[function_name(opcode)]
+    given: dict[str, object] = {
+        name: _callees(value, computations) if name in COMPUTATION_ATTRIBUTES else value
+        for name, value in attributes.items()
+    }
+    shape = _wanted(opcode, operands, attributes) if "shape" in op.given else _ANY
+    driver = dict.fromkeys(op.given)
+    try:
+        inspect.signature(op.function).bind(*operands, **given, **driver)
+    except TypeError as error:  # the signature is the schema
+        raise NotInferred(f"no shape can be inferred for {opcode}: {error}") from None
+    try:
+        first = operands[0] if operands else None
+        result = call(op, Instruction("", shape, opcode), operands, given, first)
+    except Violation as violation:
+        message = f"no shape can be inferred for {opcode}: {violation.label}: {violation.message}"
+        raise NotInferred(message) from None
+    return _with_layout(op, opcode, operands, attributes, result)
+
+
+@cache
+def _ops() -> Mapping[str, Op]:
+    return column("hlo.ops")
+
+
+def _callees(value: Attribute, computations: Mapping[str, Computation]) -> object:
+    """The callees that a value names; their results are all that shapes depend on."""
+
+    def callee(name: str) -> Callee[Shape]:
+        computation = computations[name]
+        root = computation.root_instruction.shape
+        return Callee(computation, lambda *arguments: root)
+
+    if isinstance(value, str):
+        return callee(value)
+    assert isinstance(value, tuple)
+    return tuple(callee(str(name)) for name in value)
+
+
+def _wanted(
+    opcode: str, operands: Sequence[Shape], attributes: Mapping[str, Attribute]
+) -> ArrayShape:
+    """What stands for the declared result, of which rules take what they cannot infer."""
+    arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
+    if not arrays:
+        raise NotInferred(f"no shape: {opcode} of no arrays")
+    if opcode == "broadcast":  # XLA puts sizes of 0 and 1 in front, which fits a scalar at most
+        return ArrayShape(arrays[0].element_type, arrays[0].dims)
+    if opcode == "set-dimension-size":
+        bounds = attributes.get("dimensions")
+        dims = range(arrays[0].rank)
+        dynamic = arrays[0].dynamic or (False,) * arrays[0].rank
+        grown = tuple(dynamic[d] or bounds == (d,) for d in dims)
+        return bounded(arrays[0].element_type, arrays[0].dims, grown)
+    first = arrays[0].element_type  # contractions: the wider of the operands' types, if comparable
+    types = [shape.element_type for shape in arrays[:2]]
+    alike = all(element_type.kind == first.kind for element_type in types)
+    return ArrayShape(max(types, key=lambda t: t.bits) if alike else first)
+
+
+def _with_layout(
+    op: Op,
+    opcode: str,
+    operands: Sequence[Shape],
+    attributes: Mapping[str, Attribute],
+    result: Shape,
+) -> Shape:
+    """The result with the layout that XLA infers: that of an operand of elementwise ops; that which
+    makes a transpose free."""
+    source = operands[0] if operands else None
+    if not isinstance(source, ArrayShape) or not isinstance(result, ArrayShape):
+        return result
+    layout = source.layout
+    if opcode == "transpose":
+        order = layout.minor_to_major if layout else tuple(reversed(range(source.rank)))
+        permutation = list(map(int, attributes["dimensions"]))  # type: ignore[arg-type]
+        layout = Layout(tuple(map(permutation.index, order)))
+    elif not (op.home.endswith(".elementwise") or opcode in _KEEP_LAYOUT):
+        layout = result.layout
+    if layout is None or source.rank != result.rank:
+        return result
+    return ArrayShape(result.element_type, result.dims, result.dynamic, layout)
