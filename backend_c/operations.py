@@ -253,6 +253,15 @@ def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tu
     return f"hlo_not_{types[0]}({texts[0]})", ATOM
 
 
+def _reduced_precision(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """Of types of less than 16 bits, the value in f32 is reduced, as XLA does."""
+    if result.bits >= 16:
+        return f"hlo_reduce_precision_{result}({', '.join(texts)})", ATOM
+    return f"hlo_round_{result}(hlo_reduce_precision_f32({', '.join(texts)}))", ATOM
+
+
 def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     operand = types[0]
     if not operand.is_float:
@@ -273,6 +282,7 @@ _SPECIAL: dict[str, _Render] = {
     "is-finite": _is_finite,
     "negate": _negated,
     "not": _not,
+    "reduce-precision": _reduced_precision,
     "total-order": _total_order,
     "philox-u32": _function("hlo_philox_u32"),
     "philox-u64": _function("hlo_philox_u64"),

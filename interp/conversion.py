@@ -6,22 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from hlo.errors import Unsupported
 from hlo.types import F32, F64, ElementType, element_type_of
 from interp.rounding import rounded, rounded_integer
 
 Array = np.ndarray[Any, Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_MANTISSA_BITS = {
-    "f64": 52,
-    "f32": 23,
-    "f16": 10,
-    "bf16": 7,
-    "f8e5m2": 2,
-    "f8e4m3": 3,
-    "f8e3m4": 4,
-}
+_MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
 _COMPONENT = {np.dtype(np.complex64): F32, np.dtype(np.complex128): F64}
 
 
@@ -92,36 +83,33 @@ def _float_to_integer(operand: Array, target: ElementType) -> Array:
 def reduced_precision(operand: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to fewer bits of either kind: to nearest even, overflow to infinity, below
     the normal range to a zero of the same sign. NaN stays NaN, but becomes infinity where no
-    mantissa bit is left to tell them apart."""
+    mantissa bit is left to tell them apart. Types of less than 16 bits are reduced in float32, as
+    XLA does, and rounded to their own type again."""
     element_type = type_of(operand)
-    info = _format(element_type)
+    if element_type.bits < 16:
+        reduced = reduced_precision(operand.astype(np.float32), exponent_bits, mantissa_bits)
+        return rounded(reduced.astype(np.float64), element_type)
+    stored = _MANTISSA_BITS[element_type.name]
+    exponents = element_type.bits - 1 - stored
     bits = operand.view(_UNSIGNED[operand.dtype.itemsize])
     word = bits.dtype.type
     sign_mask = word(1 << (element_type.bits - 1))
     magnitude = bits & ~sign_mask
-    infinity = word(((1 << info[0]) - 1) << info[1])
-    if mantissa_bits < info[1]:
-        dropped = info[1] - mantissa_bits
+    infinity = word(((1 << exponents) - 1) << stored)
+    if mantissa_bits < stored:
+        dropped = stored - mantissa_bits
         last = (magnitude >> word(dropped)) & word(1)
         magnitude = magnitude + word((1 << (dropped - 1)) - 1) + last
         magnitude = magnitude & ~word((1 << dropped) - 1)
-    if exponent_bits < info[0]:
-        bias, reduced_bias = (1 << (info[0] - 1)) - 1, (1 << (exponent_bits - 1)) - 1
-        exponent = magnitude >> word(info[1])
+    if exponent_bits < exponents:
+        bias, reduced_bias = (1 << (exponents - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        exponent = magnitude >> word(stored)
         magnitude = np.where(exponent > word(bias + reduced_bias), infinity, magnitude)
         magnitude = np.where(exponent <= word(bias - reduced_bias), word(0), magnitude)
     result = (magnitude | (bits & sign_mask)).view(operand.dtype)
     is_nan = (bits & ~sign_mask) > infinity
     kept = operand if mantissa_bits else np.full_like(operand, np.inf)
     return np.where(is_nan, kept, result)
-
-
-def _format(element_type: ElementType) -> tuple[int, int]:
-    """Exponent and mantissa bits of an IEEE-like type."""
-    mantissa = _MANTISSA_BITS.get(element_type.name)
-    if mantissa is None:
-        raise Unsupported(f"no reduced precision of {element_type}: it has no infinity")
-    return element_type.bits - 1 - mantissa, mantissa
 
 
 def stochastically_converted(operand: Array, random: Array, target: ElementType) -> Array:
@@ -146,4 +134,6 @@ def total_order(operand: Array) -> Array:
     bits = (unsigned << unsigned.dtype.type(storage - element_type.bits)).view(f"i{storage // 8}")
     magnitude = bits.dtype.type(2 ** (storage - 1) - 1)
     keys: Array = bits ^ ((bits >> bits.dtype.type(storage - 1)) & magnitude)
+    if element_type.name.endswith("fnuz"):  # the NaN, where others have -0: below all, as in XLA
+        return np.where(keys == -1, ~magnitude, keys + (keys < 0))
     return keys

@@ -183,6 +183,11 @@ def _round_half_away(operand: Array) -> Array:
     return np.where(np.abs(operand - whole) >= 0.5, whole + one, whole)
 
 
+def _zero(element_type: ElementType, operand: Array) -> Array:
+    """Zeros: NaN where the type has none."""
+    return rounded(np.zeros(operand.shape), element_type)
+
+
 add = _binary(
     _rows(_float(np.add), _integer(np.add), _plain(np.logical_or), _plain(np.add)),
 )
@@ -230,7 +235,7 @@ round_nearest_even = _unary(_rows(_float(np.rint)))
 is_finite = _unary(_rows(lambda _, operand: np.isfinite(widened(operand))))
 sqrt = _unary(_rows(_float(np.sqrt), complex_=_elementary("sqrt")))
 real = _unary(_rows(lambda _, operand: operand, complex_=_plain(np.real)))
-imag = _unary(_rows(lambda _, operand: np.zeros_like(operand), complex_=_plain(np.imag)))
+imag = _unary(_rows(_zero, complex_=_plain(np.imag)))
 
 acos = _function("acos")
 acosh = _function("acosh")

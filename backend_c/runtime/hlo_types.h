@@ -9,9 +9,10 @@
  *   storage hlo_store_T_from_f64(double) one rounding, not two over f32
  *   float hlo_round_T(float), float hlo_round_T_from_f64(double)
  *
+ * fnuz types have one NaN, of negative sign: TOTALORDER puts it below all numbers.
  * Overflow, NaN and the sign of zero are those of ml_dtypes and of XLA: beyond the largest value
  * IEEE types give infinity, the others of 8 bits NaN, those of 4 and 6 bits the largest value;
- * fnuz types have no negative zero; f4 and f6 have no NaN and turn one into a zero.
+ * fnuz types have no negative zero; f4 and f6 have no NaN and turn one into -0.
  */
 #ifndef HLO_TYPES_H
 #define HLO_TYPES_H
@@ -196,9 +197,10 @@ HLO_FUNCTION uint32_t hlo_decode(uint32_t code, int mantissa, int bias, uint32_t
     return code <= largest ? bits : 0x7fc00000u;
 }
 
-/* Puts the sign on a code. fnuz: zero has none, and the code of NaN is the lone sign bit. */
-#define HLO_SIGNED_CODE(storage, bits, fnuz)                                               \
-    ((storage)((fnuz) && (code == 0 || code == 1u << ((bits) - 1)) ? code                  \
+/* Puts the sign on a code. fnuz: zero has none. The lone sign bit is NaN there, and what a NaN
+ * becomes in types without one, whatever its sign. */
+#define HLO_SIGNED_CODE(storage, bits, fnuz)                                                   \
+    ((storage)(((fnuz) && code == 0) || code == 1u << ((bits) - 1) ? code                      \
                                                                    : code ^ sign << ((bits) - 1)))
 
 #define HLO_FLOAT_FORMAT(name, storage, bits, mantissa, bias, largest, infinity, overflow, nan,   \
@@ -208,7 +210,7 @@ HLO_FUNCTION uint32_t hlo_decode(uint32_t code, int mantissa, int bias, uint32_t
         const uint32_t sign = (uint32_t)stored >> ((bits) - 1) & 1u;                              \
         const uint32_t value = hlo_decode(code, mantissa, bias, largest, infinity);               \
         if (fnuz) {                                                                               \
-            return hlo_f32_from_bits(stored == 1u << ((bits) - 1) ? 0x7fc00000u                   \
+            return hlo_f32_from_bits(stored == 1u << ((bits) - 1) ? 0xffc00000u                   \
                                                                   : value | sign << 31);          \
         }                                                                                         \
         return hlo_f32_from_bits(value | sign << 31);                                             \

@@ -129,6 +129,8 @@ def test_store_rounds_as_ml_dtypes(run: Maps, name: str) -> None:
     values = _near_ties(name, np.float32)
     if name == "f8e8m0fnu":  # ml_dtypes takes what lies above 2**-127 up to 2**-126, not nearest
         values = values[~((values > 2.0**-127) & (values < 2.0**-126))]
+    if ELEMENT_TYPES[name].bits < 8:  # where there is no NaN it becomes -0, whatever its sign
+        values = np.where(np.isnan(values), np.float32(np.nan), values)
     dtype = ELEMENT_TYPES[name].numpy
     with np.errstate(all="ignore"):
         expected = values.astype(dtype)
