@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from backend_c.plan import Branch, Buffer, Repeat, Step, Value
 from backend_c.scans import Slices
 from hlo.errors import Unsupported
-from hlo.types import ArrayShape, TupleShape
+from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = [
     "add_dependency",
     "after_all",
+    "async_done",
+    "async_start",
+    "async_update",
     "call",
     "conditional",
     "domain",
@@ -65,6 +68,35 @@ def opt_barrier(operand: V) -> V:
 
 def domain(operand: V, *, domain: str) -> V:
     return operand
+
+
+def async_start(
+    *operands: Value,
+    calls: Callee[Value],
+    shape: Shape,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+    block: Lowering,
+) -> Value:
+    """Everything is done at the start; contexts are zeros."""
+    assert isinstance(shape, TupleShape)
+    return (operands, calls(*operands), *map(block.zeros, shape.elements[2:]))
+
+
+def async_update(
+    operand: V,
+    *,
+    calls: Callee[V] | None = None,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> V:
+    return operand
+
+
+def async_done(
+    operand: tuple[V, ...], *, calls: Callee[V] | None = None, async_execution_thread: str = ""
+) -> V:
+    return operand[1]
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering) -> Value:

@@ -135,6 +135,14 @@ class Lowering:
         sizes = self.plan.buffer(ArrayShape(S32, (shape.rank,))) if shape.is_dynamic else None
         return self.plan.buffer(ArrayShape(shape.element_type, shape.dims, shape.dynamic), sizes)
 
+    def zeros(self, shape: Shape) -> Value:
+        """A constant of zeros."""
+        if not isinstance(shape, ArrayShape):
+            return tuple(map(self.zeros, shape.elements))
+        if not shape.element_type.is_array:
+            return ()
+        return self.constant(np.zeros(shape.dims, shape.element_type.numpy))
+
     def allocate_like(self, value: Value) -> Value:
         if isinstance(value, tuple):
             return tuple(map(self.allocate_like, value))

@@ -22,6 +22,7 @@ from backend_c.toolchain import build, find_compiler
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
+from hlo.ranks import declared, knows_ranks
 from hlo.verify import verify
 
 _NUMERICS = ("fast", "exact")
@@ -77,7 +78,17 @@ def emit(
 def lowered(module: Module) -> Plan:
     """The plan of a module after the passes of the C backend."""
     verify(module)
+    _require_one_rank(module)
     return lower(run(module, "backend_c"))
+
+
+def _require_one_rank(module: Module) -> None:
+    replicas, partitions = declared(module)
+    if replicas * partitions > 1 and knows_ranks(module):
+        raise Unsupported(
+            f"the module is made for {replicas} replicas × {partitions} partitions: generated C is"
+            f" one rank; use interp.evaluate(…, replicas={replicas}, partitions={partitions})"
+        )
 
 
 def _require(numerics: str, target: str) -> Dialect:

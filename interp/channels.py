@@ -2,7 +2,7 @@
 
 Who sends to whom is in ``_xla_send_recv_source_target_pairs`` of the frontend attributes, as of
 collective-permute: a rank that nobody sends to receives zeros. Without them one rank sends and
-one receives. Neither ``send`` nor ``recv`` waits; their done instructions do.
+one receives. Only ``recv-done`` waits: what is sent and never received is found at the end.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from hlo.errors import CollectiveError, Unsupported
 from hlo.ranks import send_recv_pairs
-from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.types import Shape, TupleShape
 from interp.ranks import Channel, Parcel, Rank, Wait, current
-from interp.values import Value, conforms, described
+from interp.values import Value, conforms, described, zeros
 
 __all__ = ["recv", "recv_done", "send", "send_done"]
 
@@ -24,18 +24,21 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Transfer:
-    """One value through a channel, at one of its ends: the ``number``-th. None: nothing comes."""
+class _Reception:
+    """What a ``recv`` is to receive: the ``number``-th value of a channel; zeros without one."""
 
     channel: Channel | None
     number: int
-    shape: Shape | None = None
-    name: str = ""
+    shape: Shape
+    place: str
 
 
 def _ends(rank: Rank, channel_id: int, attributes: str) -> list[tuple[int, int]] | None:
     """The (source, target) ranks that this rank's replica or partition is concerned with."""
-    pairs = send_recv_pairs(attributes)
+    try:
+        pairs = send_recv_pairs(attributes)
+    except ValueError as error:
+        raise CollectiveError(f"_xla_send_recv_source_target_pairs: {error}") from error
     if pairs is None:
         return None
     if not pairs:
@@ -52,12 +55,6 @@ def _channels(rank: Rank, channel_id: int, attributes: str, end: int) -> list[Ch
     if ends is None:
         return [known[channel_id]]
     return [known[channel_id, pair] for pair in ends if pair[end] == rank.number]
-
-
-def _begun(rank: Rank, transfers: list[_Transfer]) -> Array:
-    """The context in which the done instruction finds them."""
-    rank.transfers.append(transfers)
-    return np.asarray(len(rank.transfers) - 1, np.uint32)
 
 
 def _only(members: list[Rank], what: str, channel_id: int) -> None:
@@ -82,23 +79,17 @@ def send(
     del token
     _between_ranks(is_host_transfer)
     rank = current()
-    transfers = []
     for channel in _channels(rank, channel_id, frontend_attributes, 0):
-        channel.sent.append(Parcel(operand, rank))
+        channel.sent.append(Parcel(operand, rank, rank.place))
         channel.senders.append(rank)
         _only(channel.senders, "send through", channel_id)
-        transfers.append(_Transfer(channel, len(channel.sent)))
-    return operand, _begun(rank, transfers), None
+    return operand, np.zeros((), np.uint32), None
 
 
 def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
-    """A token, when the value is received."""
+    """A token. What nobody receives is an error at the end of the run."""
+    del operand, channel_id
     _between_ranks(is_host_transfer)
-    rank = current()
-    for transfer in rank.transfers[int(operand[1])]:
-        channel, number = transfer.channel, transfer.number
-        received = _Count(channel.receivers, number)
-        rank.wait(Wait(received, lambda: f"a recv from channel {channel_id}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,34 +119,33 @@ def recv(
     channels = _channels(rank, channel_id, frontend_attributes, 1)
     if len(channels) > 1:
         raise CollectiveError(f"several ranks send to {rank} through channel {channel_id}")
-    transfer = _Transfer(None, 0, wanted)
+    reception = _Reception(None, 0, wanted, rank.place)
     for channel in channels:
         channel.receivers.append(rank)
         _only(channel.receivers, "receive from", channel_id)
-        transfer = _Transfer(channel, len(channel.receivers), wanted, rank.place)
-    return _zeros(wanted), _begun(rank, [transfer]), None
-
-
-def _zeros(shape: Shape) -> Array:
-    assert isinstance(shape, ArrayShape)
-    return np.zeros(shape.dims, shape.element_type.numpy)
+        reception = _Reception(channel, len(channel.receivers), wanted, rank.place)
+    rank.begun += 1
+    rank.receptions[rank.begun] = reception
+    return zeros(wanted), np.asarray(rank.begun, np.uint32), None
 
 
 def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
     """(the value, a token), when it is sent."""
     _between_ranks(is_host_transfer)
     rank = current()
-    (transfer,) = rank.transfers[int(operand[1])]
-    channel, shape = transfer.channel, transfer.shape
+    reception = rank.receptions.pop(int(operand[1]), None)
+    if reception is None:
+        raise CollectiveError(f"{rank}: no recv is under way that this would end")
+    channel = reception.channel
     if channel is None:
         return operand[0], None
-    awaited = _Count(channel.sent, transfer.number)
+    awaited = _Count(channel.sent, reception.number)
     rank.wait(Wait(awaited, lambda: f"a send through channel {channel_id}"))
-    parcel = channel.sent[transfer.number - 1]
-    if not conforms(parcel.value, shape):
+    parcel = channel.sent[reception.number - 1]
+    if not conforms(parcel.value, reception.shape):
         raise CollectiveError(
-            f"{parcel.source} sends {described(parcel.value)} through channel {channel_id} to"
-            f" {rank}, which receives {shape} at {transfer.name}"
+            f"{parcel.source} sends {described(parcel.value)} at {parcel.place}, and {rank}"
+            f" receives {reception.shape} at {reception.place}"
         )
     value, parcel.value = parcel.value, None
     return value, None

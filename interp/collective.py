@@ -124,25 +124,7 @@ def all_reduce(
     return met(group, channel_id, operands, combine, agreement)
 
 
-def all_reduce_start(
-    *operands: Array,
-    to_apply: Callee[Value],
-    replica_groups: str = "",
-    channel_id: int = 0,
-    constrain_layout: bool = False,
-    use_global_device_ids: bool = False,
-    mode: str = "",
-) -> Value:
-    """The same."""
-    return all_reduce(
-        *operands,
-        to_apply=to_apply,
-        replica_groups=replica_groups,
-        channel_id=channel_id,
-        constrain_layout=constrain_layout,
-        use_global_device_ids=use_global_device_ids,
-        mode=mode,
-    )
+all_reduce_start = all_reduce
 
 
 def all_reduce_done(operand: Value) -> Value:

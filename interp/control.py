@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from hlo.types import Shape, TupleShape
 from hlo.walk import Callee
+from interp.values import Value, zeros
 
 __all__ = [
     "add_dependency",
     "after_all",
+    "async_done",
+    "async_start",
+    "async_update",
     "call",
     "conditional",
     "domain",
@@ -23,7 +28,6 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-Value = Any  # an array, a token, or a tuple of values
 
 
 def tuple_(*operands: Value) -> Value:
@@ -103,3 +107,36 @@ def domain(operand: Value, *, domain: str) -> Value:
     """The operand."""
     del domain
     return operand
+
+
+def async_start(
+    *operands: Value,
+    calls: Callee[Value],
+    shape: Shape,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> Value:
+    """(the operands, the result, contexts: zeros); everything is done at the start."""
+    del async_execution_thread, output_to_operand_aliasing
+    assert isinstance(shape, TupleShape)
+    return (operands, calls(*operands), *map(zeros, shape.elements[2:]))
+
+
+def async_update(
+    operand: Value,
+    *,
+    calls: Callee[Value] | None = None,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> Value:
+    """What async-start gave."""
+    del calls, async_execution_thread, output_to_operand_aliasing
+    return operand
+
+
+def async_done(
+    operand: Value, *, calls: Callee[Value] | None = None, async_execution_thread: str = ""
+) -> Value:
+    """The result."""
+    del calls, async_execution_thread
+    return operand[1]

@@ -12,7 +12,7 @@ from hlo.ranks import source_target_pairs as pairs_of
 from hlo.types import Shape, TupleShape
 from interp.collective import met, one_or_all, required_group
 from interp.ranks import current
-from interp.values import Value
+from interp.values import Value, zeros
 
 __all__ = [
     "collective_permute",
@@ -126,8 +126,11 @@ def collective_permute_start(
         slice_sizes=slice_sizes,
     )
     assert isinstance(shape, TupleShape)
-    contexts = (np.zeros((), np.uint32) for _ in shape.elements[2:])
-    return (operands[0] if slice_sizes else one_or_all(operands), result, *contexts)
+    return (
+        operands[0] if slice_sizes else one_or_all(operands),
+        result,
+        *map(zeros, shape.elements[2:]),
+    )
 
 
 def collective_permute_done(operand: Value) -> Value:

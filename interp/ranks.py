@@ -50,8 +50,9 @@ class Wait:
 class Parcel:
     """A value on its way from a ``send`` to a ``recv``."""
 
-    value: Value
+    value: Value  # None once it is received
     source: Rank
+    place: str
 
 
 @dataclass(slots=True)
@@ -97,7 +98,9 @@ class Ranks:
     def run(self, body: Callable[[Rank], V]) -> list[V]:
         """The results of ``body`` on every rank; the first error of any ends all of them."""
         if self.size == 1:
-            return [body(self.members[0])]
+            results = [body(self.members[0])]
+            self._require_delivered()
+            return results
         with ThreadPoolExecutor(self.size) as pool:
             futures = [pool.submit(self._take_part, rank, body) for rank in self.members]
             try:
@@ -106,6 +109,7 @@ class Ranks:
             finally:
                 self._stop()  # also when the caller interrupts
         if self._failed is None:
+            self._require_delivered()
             return [future.result() for future in futures]
         error = futures[self._failed].exception()
         assert error is not None
@@ -132,6 +136,14 @@ class Ranks:
                 if self._failed is None:
                     self._failed = rank.number
                 self._stop()
+
+    def _require_delivered(self) -> None:
+        for channel in self.channels.values():
+            if len(channel.sent) > len(channel.receivers):
+                parcel = channel.sent[len(channel.receivers)]
+                raise CollectiveError(
+                    f"nobody receives what {parcel.source} sends at {parcel.place}"
+                )
 
     def check(self) -> None:
         """Ends the rank that calls it if another one failed."""
@@ -247,7 +259,8 @@ class Rank:
         self.computation = ""
         self.instruction: Instruction | None = None
         self.reached: Counter[object] = Counter()
-        self.transfers: list[Any] = []  # those that this rank began, by the number in the context
+        self.begun = 0
+        self.receptions: dict[int, Any] = {}  # what it receives, by the number in the context
         self.infeed: Iterator[Any] | None = None
         self.outfeed: Outfeed | None = None
 

@@ -57,6 +57,14 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
     )
 
 
+def zeros(shape: Shape) -> Value:
+    """The value of a shape that is zero everywhere."""
+    if isinstance(shape, TupleShape):
+        return tuple(map(zeros, shape.elements))
+    element_type = shape.element_type
+    return np.zeros(shape.dims, element_type.numpy) if element_type.is_array else None
+
+
 def described(value: Value) -> str:
     """The value's types and sizes, for messages."""
     if isinstance(value, tuple):

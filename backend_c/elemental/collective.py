@@ -1,0 +1,327 @@
+"""What ranks make together, where there is one rank: mostly the operand itself.
+
+Generated code is one rank. Groups of more are Unsupported, and so are transfers between ranks, to
+and from the host: a library has nobody to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from backend_c import index as ix
+from backend_c.element import Element, Value, scalar
+from backend_c.elemental.data_movement import all_of
+from backend_c.elemental.indexing import dynamic_slice, dynamic_update_slice
+from backend_c.loop_ir import INDEX, Constant, Expr
+from backend_c.scope import apply
+from hlo.errors import Unsupported
+from hlo.ranks import replica_groups as groups_of
+from hlo.ranks import source_target_pairs as pairs_of
+from hlo.types import PRED, U32, ArrayShape, ElementType, Shape, TupleShape
+from hlo.walk import Callee
+
+__all__ = [
+    "all_gather",
+    "all_gather_done",
+    "all_gather_start",
+    "all_reduce",
+    "all_reduce_done",
+    "all_reduce_start",
+    "all_to_all",
+    "collective_broadcast",
+    "collective_permute",
+    "collective_permute_done",
+    "collective_permute_start",
+    "infeed",
+    "outfeed",
+    "partition_id",
+    "ragged_all_to_all",
+    "recv",
+    "recv_done",
+    "reduce_scatter",
+    "replica_id",
+    "send",
+    "send_done",
+]
+
+# Slices of a ragged-all-to-all: each is a choice at every element.
+MOST_SLICES = 64
+
+_ELSEWHERE = "generated C is one rank; interp.evaluate(…, replicas=…, partitions=…) simulates more"
+_FEEDS = "generated C has no host and no other rank; interp.evaluate has both"
+
+
+def _require_one_rank(replica_groups: str) -> None:
+    if groups_of(replica_groups) not in ((), ((0,),)):
+        raise Unsupported(f"replica_groups={replica_groups[:60]}: {_ELSEWHERE}")
+
+
+def _itself(operands: Sequence[Value], replica_groups: str) -> Value:
+    _require_one_rank(replica_groups)
+    return operands[0] if len(operands) == 1 else tuple(operands)
+
+
+def replica_id() -> Element:
+    return scalar(ArrayShape(U32), Constant(U32, 0))
+
+
+partition_id = replica_id
+
+
+def all_reduce(
+    *operands: Element,
+    to_apply: Callee[Value],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+    mode: str = "",
+) -> Value:
+    return _itself(operands, replica_groups)
+
+
+all_reduce_start = all_reduce
+
+
+def all_reduce_done(operand: Value) -> Value:
+    return operand
+
+
+def _require_same_size(operands: Sequence[Element], shape: Shape) -> None:
+    results = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    for operand, result in zip(operands, results, strict=True):
+        assert isinstance(result, ArrayShape)
+        if result.dims != operand.shape.dims:
+            raise Unsupported(f"a result {shape} of more than one rank: {_ELSEWHERE}")
+
+
+def all_gather(
+    *operands: Element,
+    shape: Shape,
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+) -> Value:
+    _require_same_size(operands, shape)
+    return _itself(operands, replica_groups)
+
+
+def all_gather_start(
+    *operands: Element,
+    shape: Shape,
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+) -> Value:
+    assert isinstance(shape, TupleShape)
+    _require_same_size(operands, shape.elements[1])
+    value = _itself(operands, replica_groups)
+    return value, value
+
+
+def all_gather_done(operand: tuple[Value, ...]) -> Value:
+    return operand[1]
+
+
+def reduce_scatter(
+    *operands: Element,
+    shape: Shape,
+    to_apply: Callee[Value],
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+    mode: str = "",
+) -> Value:
+    _require_same_size(operands, shape)
+    return _itself(operands, replica_groups)
+
+
+def all_to_all(
+    *operands: Element,
+    dimensions: tuple[int, ...] = (),
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+) -> Value:
+    value = _itself(operands, replica_groups)
+    if len(operands) > 1:
+        raise Unsupported(f"{len(operands)} operands for as many ranks: {_ELSEWHERE}")
+    return value if dimensions else (value,)
+
+
+def collective_broadcast(
+    *operands: Element,
+    has_dynamic_root: bool = False,
+    replica_groups: str = "",
+    channel_id: int = 0,
+) -> Value:
+    return _itself(operands[:-1] if has_dynamic_root else operands, replica_groups)
+
+
+def collective_permute(
+    *operands: Value,
+    source_target_pairs: str,
+    channel_id: int = 0,
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
+) -> Value:
+    pairs = pairs_of(source_target_pairs)
+    if any(ids != (0, 0) for ids in pairs):
+        raise Unsupported(f"source_target_pairs={source_target_pairs[:60]}: {_ELSEWHERE}")
+    if slice_sizes:
+        source, output, starts, places = operands
+        return _moved(source, output, starts, places, slice_sizes) if pairs else output
+    results = operands if pairs else tuple(_zeros(o) for o in operands if isinstance(o, Element))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _zeros(operand: Element) -> Element:
+    zero = Constant(operand.shape.element_type, _zero(operand.shape.element_type))
+    return Element(operand.shape, lambda *index: zero, operand.sizes)
+
+
+def _zero(element_type: ElementType) -> bool | int | float | complex:
+    """What has only bits of zero, which is not 0 in each type of floats."""
+    kinds: dict[str, type[bool | int | float | complex]]
+    kinds = {"pred": bool, "float": float, "complex": complex}
+    return kinds.get(element_type.kind, int)(np.zeros((), element_type.numpy)[()])
+
+
+def _tuple(value: Value) -> tuple[Value, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _moved(
+    source: Value,
+    output: Value,
+    starts: Value,
+    places: Value,
+    slice_sizes: tuple[tuple[int, ...], ...],
+) -> Value:
+    """The output with slices of the source in their places."""
+    sources, outputs, count = _tuple(source), list(_tuple(output)), len(slice_sizes)
+    each = zip(_per_slice(starts), _per_slice(places), slice_sizes, strict=True)
+    for number, (from_, into, sizes) in enumerate(each):
+        data = sources[number * len(sources) // count]
+        which = number * len(outputs) // count
+        target = outputs[which]
+        assert isinstance(data, Element) and isinstance(target, Element)
+        piece = dynamic_slice(data, *_index(from_), dynamic_slice_sizes=sizes)
+        outputs[which] = dynamic_update_slice(target, piece, *_index(into))
+    return tuple(outputs) if isinstance(output, tuple) else outputs[0]
+
+
+def _per_slice(starts: Value) -> tuple[Value, ...]:
+    """A start index for each slice: of one slice it may stand alone."""
+    nested = any(isinstance(start, tuple) for start in _tuple(starts))
+    return _tuple(starts) if nested else (starts,)
+
+
+def _index(start: Value) -> list[Element]:
+    return [index for index in _tuple(start) if isinstance(index, Element)]
+
+
+def collective_permute_start(
+    *operands: Value,
+    shape: Shape,
+    source_target_pairs: str,
+    channel_id: int = 0,
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
+) -> Value:
+    result = collective_permute(
+        *operands,
+        source_target_pairs=source_target_pairs,
+        channel_id=channel_id,
+        slice_sizes=slice_sizes,
+    )
+    assert isinstance(shape, TupleShape)
+    context = replica_id()  # a zero, as good as any
+    first = operands[0] if slice_sizes or len(operands) == 1 else tuple(operands)
+    return (first, result, *(context for _ in shape.elements[2:]))
+
+
+def collective_permute_done(operand: tuple[Value, ...]) -> Value:
+    return operand[1]
+
+
+def ragged_all_to_all(
+    operand: Element,
+    output: Element,
+    input_offsets: Element,
+    send_sizes: Element,
+    output_offsets: Element,
+    recv_sizes: Element,
+    *,
+    replica_groups: str = "",
+    channel_id: int = 0,
+    dimensions: tuple[int, ...] = (),
+) -> Element:
+    """The output with slices of the operand's rows. Rows out of bounds are not written; the
+    interpreter calls them an error."""
+    _require_one_rank(replica_groups)
+    count = input_offsets.shape.elements
+    if count > MOST_SLICES:
+        raise Unsupported(f"{count} slices on one rank: the C backend takes {MOST_SLICES}")
+    last = max(operand.shape.dims[0] - 1, 0)
+
+    def entry(table: Element, number: int) -> Expr:
+        index = ix.delinearize(ix.constant(number), table.shape.dims)
+        return apply("convert", table.at(*index), type=INDEX)
+
+    def at(*index: Expr) -> Expr:
+        value = output.at(*index)
+        for number in range(count):
+            tables = (input_offsets, send_sizes, output_offsets)
+            start, size, target = (entry(table, number) for table in tables)
+            row = apply("subtract", index[0], target)
+            inside = [
+                apply("compare-GE", row, ix.constant(0), type=PRED),
+                apply("compare-LT", row, size, type=PRED),
+            ]
+            source = ix.clamp(0, apply("add", start, row), last)
+            read = operand.at(source, *index[1:])
+            value = apply("select", all_of(inside), read, value, type=read.type)
+        return value
+
+    return Element(output.shape, at, output.sizes)
+
+
+def _unsupported(opcode: str) -> Unsupported:
+    return Unsupported(f"the C backend takes no {opcode}: {_FEEDS}")
+
+
+def send(
+    operand: Element, token: Value, *, channel_id: int = 0, is_host_transfer: bool = False
+) -> Value:
+    raise _unsupported("send")
+
+
+def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    raise _unsupported("send-done")
+
+
+def recv(
+    token: Value, *, shape: Shape, channel_id: int = 0, is_host_transfer: bool = False
+) -> Value:
+    raise _unsupported("recv")
+
+
+def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    raise _unsupported("recv-done")
+
+
+def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
+    raise _unsupported("infeed")
+
+
+def outfeed(
+    operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: str = ""
+) -> Value:
+    raise _unsupported("outfeed")
