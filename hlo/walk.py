@@ -13,6 +13,8 @@ import keyword
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from hlo.attributes import COMPUTATION_ATTRIBUTES
@@ -71,6 +73,7 @@ _ANNOTATIONS = ("backend_config", "frontend_attributes")
 _GIVEN = frozenset(("shape", "operand_shape", "write", "block", *_ANNOTATIONS))
 
 
+@cache
 def column(*packages: str) -> Mapping[str, Op]:
     """Function name → op, of all modules directly in ``packages`` that declare ``__all__``."""
     found: dict[str, Op] = {}
@@ -82,7 +85,7 @@ def column(*packages: str) -> Mapping[str, Op]:
                 function = getattr(module, name)
                 given = _GIVEN & set(inspect.signature(function).parameters)
                 found[name] = Op(function, frozenset(given), module.__name__)
-    return found
+    return MappingProxyType(found)
 
 
 def called(instruction: Instruction) -> tuple[str, ...]:
