@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.escapes import read_string, show_string
+from hlo.literal import Literal
+from hlo.literal_text import read_literal, show_literal
 from hlo.scanning import NAME, fields, percent, plain_name
+from hlo.shapes import ARRAY, ShapeReader
+from hlo.words import ALGORITHM, API, DISTRIBUTION, PADDING, PRECISION, SCHEDULE
 
 _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
@@ -102,20 +107,20 @@ def _show_names(values: tuple[str, ...]) -> str:
     return "{" + ", ".join(map(percent, values)) + "}"
 
 
-def _string(text: str) -> str:
-    if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
-        raise ValueError("expected a quoted string")
-    return text[1:-1]
+def _precisions(text: str) -> tuple[str, ...]:
+    return tuple(map(PRECISION.read, fields(_braced(text))))
 
 
-def _show_string(value: str) -> str:
-    """Escapes are kept as they were; only one kind of quote may stand bare in a string."""
-    bare = '"' in value.replace("\\\\", "").replace('\\"', "")
-    return f"'{value}'" if bare else f'"{value}"'
+def _literal(text: str) -> Literal:
+    """``f32[2] {1, 2}``: a shape and what a constant of it holds."""
+    shape = re.match(rf"({ARRAY})\s++", text, re.ASCII)
+    if shape is None:
+        raise ValueError("expected a shape and a value, like f32[2] {1, 2}")
+    return read_literal(ShapeReader().read(shape[1]), text[shape.end() :])
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(fields(_braced(text)))
+def _show_literal(value: Literal) -> str:
+    return f"{value.shape} {show_literal(value)}"
 
 
 _SLICE = re.compile(r"\[\s*+(-?\d++)\s*+:\s*+(-?\d++)\s*+(?::\s*+(-?\d++)\s*+)?+\]", re.ASCII)
@@ -166,6 +171,8 @@ def _window(text: str) -> Window:
     for field in _braced(text).split():
         key, _, value = field.partition("=")
         names = _WINDOW_FIELDS.get(key)
+        if names is not None and names[0] in columns:
+            raise ValueError(f"expected {key}= once in a window")
         if names is None:
             raise ValueError(f"expected one of {', '.join(_WINDOW_FIELDS)}, not {key!r}")
         rows = [[integer(number) for number in part.split("_")] for part in value.split("x")]
@@ -247,8 +254,7 @@ _RAW = Codec(str, str)
 _INTEGER_CODEC = Codec(_one_integer, str)
 _INTEGERS = Codec(_integers, _show_integers)
 _BOOLEAN = Codec(_boolean, lambda value: "true" if value else "false")
-_QUOTED = Codec(_string, _show_string)
-_WORDS = Codec(_words, lambda value: "{" + ",".join(value) + "}")
+_QUOTED = Codec(read_string, show_string)
 _ONE_NAME = Codec(_name, _show_name_or_names)
 
 
@@ -279,9 +285,9 @@ CODECS: dict[str, Codec] = {
     ),
     **_rows(
         _RAW,
-        "direction type fft_type kind distribution algorithm transpose_a replica_groups"
-        " source_target_pairs output_to_operand_aliasing operand_layout_constraints api_version"
-        " schedule padding_type domain mode convolution_kind sparsity_config outfeed_shape literal",
+        "direction type fft_type kind transpose_a replica_groups source_target_pairs"
+        " output_to_operand_aliasing operand_layout_constraints domain mode convolution_kind"
+        " sparsity_config outfeed_shape",
     ),
     **_rows(_ONE_NAME, "to_apply condition body true_computation false_computation select scatter"),
     **_rows(_QUOTED, "custom_call_target async_execution_thread infeed_config outfeed_config"),
@@ -293,6 +299,12 @@ CODECS: dict[str, Codec] = {
     "padding": Codec(_paddings, _show_paddings),
     "window": Codec(_window, _show_window),
     "dim_labels": Codec(_dim_labels, _show_dim_labels),
-    "operand_precision": _WORDS,
+    "operand_precision": Codec(_precisions, lambda value: "{" + ",".join(value) + "}"),
+    "distribution": Codec(DISTRIBUTION.read, str),
+    "algorithm": Codec(ALGORITHM.read, str),
+    "api_version": Codec(API.read, str),
+    "schedule": Codec(SCHEDULE.read, str),
+    "padding_type": Codec(PADDING.read, str),
+    "literal": Codec(_literal, _show_literal),
     "epsilon": Codec(_decimal, repr),
 }

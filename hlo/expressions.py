@@ -17,13 +17,13 @@ from hlo.literal_text import LiteralError, read_literal
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
 from hlo.scanning import NAME, Source, parts, plain_name
-from hlo.shapes import ARRAY, ShapeReader
+from hlo.shapes import SPACED_ARRAY, ShapeReader
 from hlo.suggestion import suggestion
 from hlo.tails import Tail, TailReader
 from hlo.types import Shape, TupleShape, compatible
 
 _HEAD = re.compile(rf"(ROOT\s++)?+(?:%({NAME})\s*+|({NAME})(?:\s++|(?<=\")))=\s*+", re.ASCII)
-_ARRAY_SHAPE = re.compile(ARRAY, re.ASCII)
+_ARRAY_SHAPE = re.compile(SPACED_ARRAY, re.ASCII)
 _OPCODE = re.compile(r"([a-z][a-z0-9\-]*+)\s*+\(", re.ASCII)
 _OPERAND = re.compile(rf"(?:(.*\S)\s++)?%?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
 _PARAMETER = re.compile(r"\s*+(\d{1,9}+)\s*+", re.ASCII)

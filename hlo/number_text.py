@@ -81,6 +81,11 @@ def _integers(element_type: ElementType, tokens: Sequence[str]) -> Array:
     low = -(2 ** (element_type.bits - 1)) if signed else 0
     high = 2 ** (element_type.bits - signed) - 1
     values = list(map(int, tokens))
+    if element_type.bits == 64:  # XLA takes the 64 bits of either kind for the other
+        wrapped = 2**64 if signed else -(2**64)
+        values = [
+            v - wrapped if not low <= v <= high and -(2**63) <= v < 2**64 else v for v in values
+        ]
     if values and not (low <= min(values) and max(values) <= high):
         place = next(n for n, value in enumerate(values) if not low <= value <= high)
         raise NumberError(_out_of_range(tokens[place], element_type, f"[{low}, {high}]"), place)
@@ -119,9 +124,9 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
     form = _format(element_type)
     finite = np.isfinite(wide)
     if not form.precision > 1:  # f8e8m0fnu has no zero and no sign
-        finite &= wide > 0
-        if not finite.all():
-            place = int(np.argmin(finite))
+        positive = wide > 0
+        if not positive.all():
+            place = int(np.argmin(positive))
             raise NumberError(f"{element_type} has no {tokens[place][:40]}", place)
     magnitude = np.where(finite, np.abs(wide), 0.0)
     _, exponent = np.frexp(magnitude)
@@ -133,6 +138,8 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
         middle = Decimal(float(magnitude[place]))
         if exact != middle:
             rounded[place] = np.floor(scaled[place]) + (exact > middle)
+    if not form.precision > 1:
+        rounded = np.maximum(rounded, 1)  # nor anything between its least number and zero
     result = np.copysign(np.where(finite, rounded * step, wide), wide)
     if form.saturates:
         result = np.clip(result, -form.largest, form.largest)
@@ -188,6 +195,8 @@ def _show_floats(element_type: ElementType, values: Array) -> list[str]:
             again = np.array(list(map(float, texts)), np.float64).astype(values.dtype)
         for place in np.flatnonzero((again != values) & ~np.isnan(wide)).tolist():
             texts[place] = f"{float(wide[place]):.{long}g}"
+    for place in np.flatnonzero((wide == 0) & np.signbit(wide)).tolist():
+        texts[place] = "-0.0"  # XLA reads -0 as an integer
     for place in np.flatnonzero(np.isnan(wide)).tolist():
         texts[place] = _show_nan(element_type, values[place : place + 1])
     return texts

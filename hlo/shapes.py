@@ -6,12 +6,24 @@ import math
 import re
 
 from hlo.scanning import Unbalanced, closing, fields
-from hlo.types import ELEMENT_TYPES, ArrayShape, Layout, Shape, TupleShape
+from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, TupleShape
 
-ARRAY = r"[a-z]\w*+\[[^\]\n]*+\](?:\{[^}\n]*+\})?+"  # what the shape of an array looks like
-_ARRAY = re.compile(r"([a-z]\w*+)\[([^\]]*+)\](\{[^}]*+\})?", re.ASCII)
-_DIMENSION = re.compile(r"\s*+(<=)?\s*+(\d{1,19}+)\s*+", re.ASCII)
+# What the shape of an array looks like in most texts; with white space between its parts, what
+# follows may be the { of a computation.
+ARRAY = r"[a-z]\w*+\[[^\]\n]*+\](?:\{[^}\n]*+\})?+"
+SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}]*+\})?+"
+_ARRAY = re.compile(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
+_DIMENSION = re.compile(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
 _ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)
+_INTEGERS = r"\d++(?:,\d++)*+"
+_PARTS = "T(tile) L(n) #(type) *(type) E(bits) S(space) SC(dimension:indices) M(bytes)"
+# D(), the kind of each dimension, is dropped: XLA drops it, too.
+_SUFFIX = re.compile(
+    r"(D\([DCS+~,]*+\))?((?:T(?:\((?:[\d*]++(?:,[\d*]++)*+)?\))++)?+(?:L\(\d++\))?+(?:#\(\w++\))?+"
+    rf"(?:\*\(\w++\))?+(?:E\(\d++\))?+(?:S\(\d++\))?+(?:SC\((?:\d++:{_INTEGERS},?+)*+\))?+"
+    r"(?:P\(\w++\[[^()]*+\))?+(?:M\(\d++\))?+)",
+    re.ASCII,
+)
 _ELEMENTS = 2**63  # XLA counts elements in 64 bits, too
 _DEPTH = 64  # hashing and comparing a shape recurse
 
@@ -55,11 +67,13 @@ def _array(text: str) -> ArrayShape:
         dimension = _DIMENSION.fullmatch(part)
         if dimension is None:
             raise ValueError(f"expected a dimension, not {part.strip()[:40]!r}")
-        dims.append(int(dimension[2]))
-        dynamic.append(dimension[1] is not None)
-    if math.prod(filter(None, dims)) >= _ELEMENTS:
+        dims.append(int(dimension[2]) if dimension[2] else UNBOUNDED)
+        dynamic.append(dimension[1] is not None or not dimension[2])
+    if math.prod(filter(None, map(abs, dims))) >= _ELEMENTS:
         raise ValueError(f"{text[:80]} has more elements than 64 bits count")
     layout = _layout(match[3], len(dims)) if match[3] else None
+    if match[3] == "{}" and not dims:
+        raise ValueError(f"a scalar has no layout {{}}: {text[:40]}")
     return ArrayShape(element_type, tuple(dims), tuple(dynamic) if any(dynamic) else (), layout)
 
 
@@ -70,4 +84,9 @@ def _layout(text: str, rank: int) -> Layout:
     minor_to_major = tuple(map(int, order.split(","))) if order.strip() else ()
     if sorted(minor_to_major) != list(range(rank)):
         raise ValueError(f"layout {text[:80]} does not permute {rank} dimensions")
-    return Layout(minor_to_major, suffix)
+    if not suffix:
+        return Layout(minor_to_major)
+    parts = _SUFFIX.fullmatch("".join(suffix.split()))
+    if parts is None:
+        raise ValueError(f"expected {_PARTS} in this order in a layout, not {suffix[:80]!r}")
+    return Layout(minor_to_major, parts[2])

@@ -140,12 +140,15 @@ class Layout:
         return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
 
 
+UNBOUNDED = -1  # the bound of a dimension that has none: it parses and prints, no more
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayShape:
     """``T[dims]{layout}``; tokens and opaque values are shapes of rank 0.
 
     ``dims`` are the bounds of bounded dimensions ``<=N``; ``dynamic`` is empty for a static shape,
-    else it says which dimensions are bounded.
+    else it says which dimensions are bounded. Of a dimension ``?`` the bound is UNBOUNDED.
     """
 
     element_type: ElementType
@@ -162,8 +165,11 @@ class ArrayShape:
     def dims_text(self) -> str:
         if not self.dynamic:
             return f"[{','.join(map(str, self.dims))}]"
-        bounds = zip(self.dims, self.dynamic, strict=True)
-        return f"[{','.join(f'<={dim}' if bounded else str(dim) for dim, bounded in bounds)}]"
+        shown = [
+            f"<={dim}" if d else str(dim) for dim, d in zip(self.dims, self.dynamic, strict=True)
+        ]
+        texts = ("?" if dim == UNBOUNDED else s for dim, s in zip(self.dims, shown, strict=True))
+        return f"[{','.join(texts)}]"
 
     @property
     def storage_bits(self) -> int:

@@ -225,7 +225,7 @@ def test_every_code_of_narrow_types_reads_back(name: str) -> None:
         ("f32", 0.1, "0.1"), ("f32", 1 / 3, "0.333333343"), ("f32", 1e20, "1e+20"),
         ("f64", 0.1, "0.1"), ("f64", 1 / 3, "0.33333333333333331"), ("bf16", 0.1, "0.1001"),
         ("f16", 0.1, "0.099976"), ("pred", 1, "true"), ("c64", 1 - 2j, "(1, -2)"),
-        ("s4", -8, "-8"), ("f32", -0.0, "-0"), ("f32", float("-inf"), "-inf"),
+        ("s4", -8, "-8"), ("f32", -0.0, "-0.0"), ("f32", float("-inf"), "-inf"),
     ],
 )  # fmt: skip
 def test_digits_are_those_of_xla(name: str, number: complex, text: str) -> None:

@@ -58,7 +58,7 @@ def test_no_other_dialect() -> None:
     "line",
     [
         'y = f32[2] custom-call(x), custom_call_target="a\\"b", api_version=API_VERSION_TYPED_FFI',
-        "y = f32[2] custom-call(x), custom_call_target='say \"hi\"', literal=f32[]",
+        "y = f32[2] custom-call(x), custom_call_target='say \"hi\"', literal=f32[] 1.5",
         'y = f32[2] call(x), to_apply=%"a name, with {"',
         'y = f32[2] custom-call(x), called_computations={%"a name, with {", f}',
         'y = (f32[2], ()) custom-call("x x"), backend_config={"a":{"b":[1,"}"]}}',

@@ -1,0 +1,36 @@
+"""Quoted strings: what stands between the quotes, with C's escapes."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))|([^\\]++)", re.S)
+_LETTERS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
+_SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+
+
+def read_string(text: str) -> str:
+    """The characters that a quoted string with C's escapes stands for; their bytes are UTF-8."""
+    if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
+        raise ValueError("expected a quoted string")
+    if "\\" not in text:
+        return text[1:-1]
+    found = bytearray()
+    for hexadecimal, octal, letter, plain in _ESCAPE.findall(text[1:-1]):
+        if letter:
+            found += _LETTERS.get(letter, letter).encode()
+        elif plain:
+            found += plain.encode(errors="surrogateescape")
+        else:
+            found.append(int(hexadecimal, 16) if hexadecimal else int(octal, 8) & 0xFF)
+    return found.decode(errors="surrogateescape")
+
+
+def show_string(value: str) -> str:
+    """As XLA escapes: all bytes that ASCII does not print are octal."""
+    shown = []
+    for byte in value.encode(errors="surrogateescape"):
+        letter = chr(byte)
+        printed = letter if 32 <= byte < 127 else f"\\{byte:03o}"
+        shown.append(_SHOWN.get(letter, printed))
+    return '"' + "".join(shown) + '"'
