@@ -110,6 +110,10 @@ def bounds(expression: Expr) -> tuple[int, int]:
             return 0, int(divisor) - 1  # type: ignore[arg-type]
         case Apply("clamp", (low_end, _, high_end), _):
             return bounds(low_end)[0], bounds(high_end)[1]
+        case Apply("convert", (source,), _) if source.type.is_integer and source.type is not INDEX:
+            signed = source.type.kind == "signed"
+            end = 2 ** (source.type.bits - signed)
+            return max(-end * signed, -_LIMIT), min(end - 1, _LIMIT)
         case _:
             return -_LIMIT, _LIMIT
 

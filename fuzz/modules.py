@@ -7,12 +7,26 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
-from fuzz.generators import contraction, control, data_movement, elementwise, indexing, reduction
+from fuzz.generators import (
+    contraction,
+    control,
+    data_movement,
+    elementwise,
+    indexing,
+    linear_algebra,
+    random,
+    reduction,
+    sort,
+    window,
+)
 from fuzz.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shapes
 from hlo.module import Module
 from hlo.types import ElementType
 
-_FAMILIES = (elementwise, data_movement, control, reduction, contraction, indexing)
+_FAMILIES = (
+    *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
+    *(linear_algebra, random),
+)
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     opcode: entry for family in _FAMILIES for opcode, entry in family.GENERATORS.items()

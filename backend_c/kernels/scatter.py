@@ -120,8 +120,10 @@ class _Geometry:
             position: Expr = ix.constant(0)
             if d in self.component:
                 start = self._start(batch, self.component[d])
-                last = ix.constant(extent - size)
-                conditions.append(apply("within", start, ix.constant(0), last, type=PRED))
+                last, (least, greatest) = extent - size, ix.bounds(start)
+                if least < 0 or greatest > last:
+                    ends = ix.constant(0), ix.constant(last)
+                    conditions.append(apply("within", start, *ends, type=PRED))
                 position = ix.clamp(0, start, extent - size)
             if d in self.batching:
                 position = batch[self.batching[d]]

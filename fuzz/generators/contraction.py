@@ -1,4 +1,4 @@
-"""Dot products of every arrangement of dimensions."""
+"""Dot products of every arrangement of dimensions, and convolutions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
+from fuzz.generators.window import windows_onto
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
+from hlo.attributes import ConvolutionDimensions
 from hlo.types import ArrayShape, ElementType
 
-# Result type → types that operands may have besides: products are exact, the sum is rounded once.
-_NARROW = {"f32": ("bf16", "f16"), "s32": ("s8",), "f64": ("f32",)}
+_INTEGERS = ("signed", "unsigned", "pred")
+# Kind of a result → kinds of operands whose products it may hold.
+_OPERANDS = {
+    "pred": _INTEGERS,
+    "signed": _INTEGERS,
+    "unsigned": _INTEGERS,
+    "float": ("float", *_INTEGERS),
+    "complex": ("complex", "float"),
+}
 
 
 def dot(builder: Builder, shape: ArrayShape) -> str:
@@ -28,9 +37,9 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
     for _ in range(builder.draw(st.integers(0, max(0, min(2, longest))))):
         summed.append(builder.draw(extents(room)))
         room //= max(1, summed[-1])
-    element_type = _operand_type(builder, shape.element_type)
-    lhs, lhs_batch, lhs_contracting = _operand(builder, element_type, (batch, summed, mine))
-    rhs, rhs_batch, rhs_contracting = _operand(builder, element_type, (batch, summed, other))
+    left, right = _operand_types(builder, shape.element_type)
+    lhs, lhs_batch, lhs_contracting = _operand(builder, left, (batch, summed, mine))
+    rhs, rhs_batch, rhs_contracting = _operand(builder, right, (batch, summed, other))
     return builder.emit(
         "dot",
         shape,
@@ -43,9 +52,59 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
     )
 
 
-def _operand_type(builder: Builder, result: ElementType) -> ElementType:
-    narrow = [t for t in builder.types if t.name in _NARROW.get(result.name, ())]
-    return builder.draw(st.sampled_from([result, *narrow]))
+def convolution(builder: Builder, shape: ArrayShape) -> str:
+    """Any labels; the result's dimensions are batch, features and places in any order."""
+    output = builder.draw(st.permutations(range(shape.rank)))
+    batch, features, *places = (shape.dims[d] for d in output)
+    spatial, window = windows_onto(builder, tuple(places), reversals=True)
+    sizes = tuple(d.size for d in window.dimensions)
+    group, by_batch = _groups(builder, features)
+    feature_groups, batch_groups = (1, group) if by_batch else (group, 1)
+    room = MOST_ELEMENTS * 4 // max(nonzero(spatial) * nonzero((batch,)) * group, nonzero(sizes))
+    inner = builder.draw(st.integers(0, max(1, min(4, room))))
+    element_types = _operand_types(builder, shape.element_type)
+    lhs = (batch * batch_groups, inner * feature_groups, *spatial)
+    rhs = (inner, features, *sizes)
+    names, orders = [], []
+    for element_type, dims in zip(element_types, (lhs, rhs), strict=True):
+        order = builder.draw(st.permutations(range(shape.rank)))
+        permuted = [0] * shape.rank
+        for d, size in zip(order, dims, strict=True):
+            permuted[d] = size
+        names.append(builder.value(ArrayShape(element_type, tuple(permuted))))
+        orders.append(order)
+    labels = [(order[0], order[1], tuple(order[2:])) for order in (*orders, output)]
+    return builder.emit(
+        "convolution", shape, *names, window=window,
+        dim_labels=ConvolutionDimensions(*labels[0], *labels[1], *labels[2]),
+        **({"feature_group_count": feature_groups} if feature_groups > 1 else {}),
+        **({"batch_group_count": batch_groups} if batch_groups > 1 else {}),
+    )  # fmt: skip
+
+
+def _groups(builder: Builder, features: int) -> tuple[int, bool]:
+    """A number of groups that the features divide into, and whether they are those of a batch."""
+    divisors = [n for n in range(1, 5) if features % n == 0]
+    return builder.draw(st.sampled_from(divisors)), builder.draw(st.booleans())
+
+
+def _operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, ElementType]:
+    """Mostly the result's own; else any whose products the result's type may hold."""
+    kinds = _OPERANDS[result.kind]
+
+    def other() -> ElementType:
+        return builder.element_type(lambda t: t.kind in kinds and not _is_wide_integer(t, result))
+
+    if builder.draw(st.booleans()):
+        return result, result
+    one = other()
+    same = one.kind == result.kind or result.kind != "complex"
+    return (one, one) if builder.draw(st.booleans()) and same else (one, other())
+
+
+def _is_wide_integer(element_type: ElementType, result: ElementType) -> bool:
+    """Products of 64-bit integers are not rounded to floats."""
+    return element_type.is_integer and element_type.bits == 64 and result.is_float
 
 
 def _operand(
@@ -65,5 +124,6 @@ def _operand(
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
-    "dot": (dot, lambda shape: shape.element_type.kind != "pred")
+    "dot": (dot, lambda shape: True),
+    "convolution": (convolution, lambda shape: shape.rank >= 2),
 }

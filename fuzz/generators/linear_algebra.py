@@ -1,0 +1,79 @@
+"""Factors of matrices, triangular systems and Fourier transforms."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fuzz.builder import Builder, Generator
+from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
+from hlo.types import C64, C128, F32, F64, S8, ArrayShape
+
+_COMPLEX = {F32: C64, F64: C128}
+_REAL = {C64: F32, C128: F64}
+
+
+def cholesky(builder: Builder, shape: ArrayShape) -> str:
+    """Of anything, or of products of small integers with their transposes, most of which have a
+    factor."""
+    operand = builder.value(shape) if builder.draw(st.booleans()) else _positive(builder, shape)
+    lower = {"lower": True} if builder.draw(st.booleans()) else {}
+    return builder.emit("cholesky", shape, operand, **lower)
+
+
+def _positive(builder: Builder, shape: ArrayShape) -> str:
+    small = builder.emit("convert", shape, builder.value(ArrayShape(S8, shape.dims)))
+    batch, last = tuple(range(shape.rank - 2)), (shape.rank - 1,)
+    return builder.emit(
+        "dot", shape, small, small, lhs_batch_dims=batch, rhs_batch_dims=batch,
+        lhs_contracting_dims=last, rhs_contracting_dims=last,
+    )  # fmt: skip
+
+
+def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
+    left_side, lower, unit_diagonal = (builder.draw(st.booleans()) for _ in range(3))
+    size = shape.dims[-2 if left_side else -1]
+    a = builder.value(ArrayShape(shape.element_type, (*shape.dims[:-2], size, size)))
+    transpose_a = builder.draw(st.sampled_from(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")))
+    flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
+    chosen = {name: True for name, flag in flags.items() if flag}
+    b = builder.value(shape)
+    return builder.emit("triangular-solve", shape, a, b, transpose_a=transpose_a, **chosen)
+
+
+def fft(builder: Builder, shape: ArrayShape) -> str:
+    """Of one to three dimensions; the kind follows from the types of operand and result."""
+    rank = builder.draw(st.integers(1, min(3, shape.rank)))
+    *outer, last = shape.dims
+    lengths, dims, element_type = shape.dims[shape.rank - rank :], shape.dims, shape.element_type
+    if element_type in _COMPLEX:
+        kind, element_type = "IRFFT", _COMPLEX[element_type]
+        dims = (*outer, last // 2 + 1 if last else 0)
+    else:
+        kind = builder.draw(st.sampled_from(("FFT", "IFFT", *["RFFT"] * (last != 0))))
+        if kind == "RFFT":
+            last = max(1, 2 * (last - 1) + builder.draw(st.integers(0, 1)))
+            element_type, dims = _REAL[element_type], (*outer, last)
+            lengths = (*lengths[:-1], last)
+    operand = builder.value(ArrayShape(element_type, dims))
+    return builder.emit("fft", shape, operand, fft_type=kind, fft_length=lengths)
+
+
+def _is_of_matrices(shape: ArrayShape) -> bool:
+    return shape.rank >= 2 and (shape.is_float or shape.is_complex)
+
+
+def _has_small_systems(shape: ArrayShape) -> bool:
+    last = max(shape.dims[-2:], default=0)
+    small = nonzero((*shape.dims[:-2], last, last)) <= MOST_ELEMENTS
+    return _is_of_matrices(shape) and small
+
+
+def _is_square(shape: ArrayShape) -> bool:
+    return _is_of_matrices(shape) and shape.dims[-1] == shape.dims[-2]
+
+
+GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    "cholesky": (cholesky, _is_square),
+    "triangular-solve": (triangular_solve, _has_small_systems),
+    "fft": (fft, lambda shape: shape.rank > 0 and shape.element_type in {**_COMPLEX, **_REAL}),
+}

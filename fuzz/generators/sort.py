@@ -1,0 +1,46 @@
+"""Sorting, and the first elements of it."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fuzz.builder import Builder, Generator
+from fuzz.computations import comparator
+from fuzz.generators.reduction import element_types, emit_variadic
+from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
+from hlo.types import S32, ArrayShape, TupleShape
+
+
+def sort(builder: Builder, shape: ArrayShape) -> str:
+    types = element_types(builder, shape.element_type)
+    results = [ArrayShape(t, shape.dims) for t in types]
+    operands = [builder.value(result) for result in results]
+    dimension = builder.draw(st.integers(0, shape.rank - 1))
+    stable = {"is_stable": True} if builder.draw(st.booleans()) else {}
+    return emit_variadic(
+        builder, "sort", results, operands,
+        dimensions=(dimension,), to_apply=comparator(builder, types, operands), **stable,
+    )  # fmt: skip
+
+
+def topk(builder: Builder, shape: ArrayShape) -> str:
+    """The values, or the places if they have the type of such."""
+    *outer, k = shape.dims
+    room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
+    dims = (*outer, k + builder.draw(st.integers(0, min(room, 40))))
+    is_places = shape.element_type is S32 and builder.draw(st.booleans())
+    element_type = shape.element_type
+    if is_places:
+        element_type = builder.element_type(lambda t: not t.is_complex)
+    operand = builder.value(ArrayShape(element_type, dims))
+    both = TupleShape((ArrayShape(element_type, shape.dims), ArrayShape(S32, shape.dims)))
+    flags = {name: builder.draw(st.booleans()) for name in ("largest", "is_stable")}
+    chosen = {name: False for name, flag in flags.items() if not flag}
+    found = builder.emit("topk", both, operand, k=k, **chosen)
+    return builder.emit("get-tuple-element", shape, found, index=int(is_places))
+
+
+GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    "sort": (sort, lambda shape: shape.rank > 0),
+    "topk": (topk, lambda shape: shape.rank > 0 and not shape.is_complex),
+}
