@@ -204,7 +204,7 @@ def collective_broadcast(
     channel_id: int = 0,
 ) -> Shape:
     """C1: arrays; C2: groups. The last one is the root's number where that is dynamic."""
-    require_groups("C2", replica_groups, uniform=False)
+    require_groups("C2", replica_groups, partial=True)
     return _same(operands[:-1] if has_dynamic_root else operands)
 
 

@@ -10,10 +10,16 @@ from hlo.ops.constraints import require
 
 
 def require_groups(
-    label: str, text: str, *, uniform: bool, channel_id: int = 0, flattened: bool = False
+    label: str,
+    text: str,
+    *,
+    uniform: bool = False,
+    partial: bool = False,
+    channel_id: int = 0,
+    flattened: bool = False,
 ) -> None:
-    """Groups are not empty, name each of the ids 0, 1, … once, and are of one size if ``uniform``.
-    Flattened ids need a channel, and groups."""
+    """Groups are not empty, name each of the ids 0, 1, … once (at most once if ``partial``), and
+    are of one size if ``uniform``. Flattened ids need a channel, and groups."""
     try:
         groups = ranks.replica_groups(text)
     except ValueError as error:
@@ -28,7 +34,8 @@ def require_groups(
             require(label, rank not in seen, f"replica_groups names {rank} twice")
             seen.add(rank)
     for rank in seen:
-        require(label, rank < len(seen), f"replica_groups names {rank} of {len(seen)} ids in all")
+        inside = partial or rank < len(seen)
+        require(label, inside, f"replica_groups names {rank} of {len(seen)} ids in all")
     same = not uniform or len(set(map(len, groups))) < 2
     require(label, same, "the groups of replica_groups differ in size")
 
