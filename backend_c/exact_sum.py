@@ -21,26 +21,35 @@ from backend_c.loop_ir import (
 from backend_c.scope import Scope, apply
 from hlo.types import C64, C128, F32, F64, PRED, ElementType
 
-_PART = {C64: F32, C128: F64}
+PARTS = {C64: F32, C128: F64}
+
+
+_Types = tuple[ElementType, ElementType]
 
 
 class Accumulator:
-    """A superaccumulator on the stack, or two for a complex sum."""
+    """A superaccumulator on the stack, or two for a complex sum. ``factors`` are the types of those
+    whose products it adds up, if it does; of complex ones a real sum takes the real part."""
 
-    def __init__(self, scope: Scope, element_type: ElementType, *, of_products: bool) -> None:
+    def __init__(
+        self, scope: Scope, element_type: ElementType, *, factors: _Types | None = None
+    ) -> None:
         self._scope, self._type = scope, element_type
-        self._part = _PART.get(element_type, element_type)
-        kind = ACCUMULATOR_F64 if self._part is F64 else ACCUMULATOR
+        self._part = PARTS.get(element_type, element_type)
+        of_complex = factors is not None and any(t.is_complex for t in factors)
+        self._is_complex = element_type.is_complex or of_complex
+        is_wide = self._part is F64 or not all(map(_is_short, factors or ()))
+        kind = ACCUMULATOR_F64 if is_wide else ACCUMULATOR
         self._function = f"hlo_{kind}"
         self._sums = [scope.mutable(kind) for _ in range(1 + element_type.is_complex)]
         for part in self._sums:
             scope.call(f"{self._function}_clear", Address(part))
-            if of_products:  # a dot starts at +0
+            if factors is not None:  # a dot starts at +0
                 scope.call(f"{self._function}_add", Address(part), Constant(F64, 0.0))
 
     def add(self, value: Expr) -> None:
         """Add a value of the sum's type."""
-        for part, component in zip(self._sums, self._components(value), strict=True):
+        for part, (component,) in zip(self._sums, self._components(value), strict=True):
             self._scope.call(f"{self._function}_add", Address(part), component)
 
     def add_product(self, lhs: Expr, rhs: Expr, conditions: Sequence[Expr] = ()) -> None:
@@ -50,31 +59,38 @@ class Accumulator:
                 self.add_product(lhs, rhs, conditions[1:])
             return
         left, right = self._components(lhs), self._components(rhs)
-        if not self._type.is_complex:
-            self._product(self._sums[0], left[0], right[0])
+        self._product(self._sums[0], left[0], right[0])
+        if not self._is_complex:
             return
-        real, imag = self._sums
-        self._product(real, left[0], right[0])
-        self._product(real, apply("negate", left[1]), right[1])
-        self._product(imag, left[0], right[1])
-        self._product(imag, left[1], right[0])
+        self._product(self._sums[0], [apply("negate", piece) for piece in left[1]], right[1])
+        if self._type.is_complex:
+            self._product(self._sums[1], left[0], right[1])
+            self._product(self._sums[1], left[1], right[0])
 
-    def _product(self, into: Variable, lhs: Expr, rhs: Expr) -> None:
-        self._scope.call(f"{self._function}_add_product", Address(into), lhs, rhs)
+    def _product(self, into: Variable, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> None:
+        for left in lhs:
+            for right in rhs:
+                self._scope.call(f"{self._function}_add_product", Address(into), left, right)
 
-    def _components(self, value: Expr) -> list[Expr]:
-        """The f64 parts of a value: one, or real and imaginary for a complex sum."""
-        if not self._type.is_complex:
+    def _components(self, value: Expr) -> list[list[Expr]]:
+        """The parts of a value, real or real and imaginary, as f64 numbers whose sum each is."""
+        if not self._is_complex:
             return [self._widened(value)]
         if not value.type.is_complex:
-            return [self._widened(value), Constant(F64, 0.0)]
-        part = _PART[value.type]
+            return [self._widened(value), [Constant(F64, 0.0)]]
+        part = PARTS[value.type]
         return [self._widened(apply(name, value, type=part)) for name in ("real", "imag")]
 
-    def _widened(self, value: Expr) -> Expr:
+    def _widened(self, value: Expr) -> list[Expr]:
         if value.type is F64:
-            return self._scope.bind(value)
-        return self._scope.bind(apply("widen", value, type=F64))
+            return [self._scope.bind(value)]
+        if value.type.is_integer and value.type.bits == 64:
+            named = self._scope.bind(value)
+            mask = Constant(value.type, 0xFFFFFFFF)
+            low = self._scope.bind(apply("and", named, mask))
+            pieces = [apply("subtract", named, low), low]
+            return [self._scope.bind(apply("widen", piece, type=F64)) for piece in pieces]
+        return [self._scope.bind(apply("widen", value, type=F64))]
 
     def rounded(self) -> Expr:
         """The sum, rounded once; the accumulator is used up."""
@@ -92,6 +108,13 @@ class Accumulator:
         if not self._type.is_complex:
             return parts[0]
         return self._scope.bind(apply("complex", *parts, type=self._type))
+
+
+def _is_short(element_type: ElementType) -> bool:
+    """Whether products of such numbers are exact in f64."""
+    if element_type.is_float or element_type.is_complex:
+        return PARTS.get(element_type, element_type) is not F64
+    return element_type.bits <= 16
 
 
 # The loops over a result's addends: called with the float variables that each adds to, it calls
@@ -213,7 +236,7 @@ def _starts_positive(init: Expr) -> bool:
 
 def accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
     """The sum in an accumulator, rounded once."""
-    accumulator = Accumulator(scope, element_type, of_products=False)
+    accumulator = Accumulator(scope, element_type)
     accumulator.add(init)
     addends((), accumulator.add)
     return accumulator.rounded()

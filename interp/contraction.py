@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.errors import Unsupported
-from hlo.types import ArrayShape, ElementType
-from interp.exact_dot import dot_exact
-from interp.integer_dot import dot_integers, dot_pred
+from hlo.types import ArrayShape
+from interp.conversion import type_of
+from interp.matrix_product import matrix_product
+from interp.rounding import rounded
 from interp.windows import padded, places
 
 __all__ = ["convolution", "dot"]
@@ -56,19 +56,6 @@ def _stack(operand: Array, *groups: Sequence[int]) -> Array:
     return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
 
 
-def matrix_product(
-    lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
-) -> Array:
-    """lhs[b, m, k] times rhs[b, k, n]; only the elements of lhs that are ``present`` take part."""
-    if element_type.kind == "pred":
-        return dot_pred(lhs, rhs)
-    if element_type.is_integer:
-        return dot_integers(lhs, rhs, element_type)
-    if any(x.dtype.kind in "iu" and x.dtype.itemsize == 8 for x in (lhs, rhs)):
-        raise Unsupported(f"a product of 64-bit integers with result type {element_type}")
-    return dot_exact(lhs, rhs, element_type, present)
-
-
 def convolution(
     lhs: Array,
     rhs: Array,
@@ -88,6 +75,8 @@ def convolution(
     """
     del operand_precision, algorithm
     labels = dim_labels
+    if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes
+        lhs = lhs.astype(np.float32)
     data = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
     kernel = rhs.transpose(
         *labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature
@@ -99,9 +88,12 @@ def convolution(
     groups, depth, features = max(counts), math.prod(kernel.shape[:-1]), kernel.shape[-1]
     columns = kernel.reshape(depth, groups, features // groups).swapaxes(0, 1)
     holes = None
-    if shape.element_type.kind in ("float", "complex") and not np.isfinite(columns).all():
+    if type_of(rhs).kind in ("float", "complex") and not np.isfinite(columns).all():
         holes = _patches(np.ones(data.shape, np.bool_), spatial, *counts)
-    result = np.zeros((*patches.shape[1 : 2 + len(spatial)], features), shape.element_type.numpy)
+    zero = np.zeros((), shape.element_type.numpy)
+    if shape.is_float:
+        zero = rounded(np.zeros(()), shape.element_type)  # f8e8m0fnu has none
+    result = np.full((*patches.shape[1 : 2 + len(spatial)], features), zero)
     for place in _chunks(patches.shape, len(spatial)):
         rows = patches[(slice(None), *place)].reshape(groups, -1, depth)
         present = holes if holes is None else holes[(slice(None), *place)].reshape(rows.shape)
@@ -121,8 +113,9 @@ def _patches(
     batch, features = data.shape[0] // batch_groups, data.shape[-1] // feature_groups
     strides = result.strides
     group = strides[0] * batch if batch_groups > 1 else strides[-1] * features
-    return np.lib.stride_tricks.as_strided(
-        result,
+    known = result.view(np.uint8) if result.itemsize == 1 else result  # not all are to as_strided
+    patches = np.lib.stride_tricks.as_strided(
+        known,
         (
             max(feature_groups, batch_groups),
             batch,
@@ -139,6 +132,7 @@ def _patches(
         ),
         writeable=False,
     )
+    return patches.view(result.dtype)
 
 
 def _chunks(dims: tuple[int, ...], rank: int) -> Iterator[tuple[slice, ...]]:

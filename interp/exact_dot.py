@@ -21,7 +21,7 @@ import numpy as np
 from hlo.types import F64, ElementType
 from interp.accumulator import Accumulator, two_sum
 from interp.exact_sum import component_type, decided
-from interp.rounding import rounded_fraction
+from interp.rounding import rounded, rounded_fraction
 from interp.sliced_dot import dot_sliced, two_product
 
 Array = np.ndarray[Any, Any]
@@ -46,12 +46,15 @@ def dot_exact(
 ) -> Array:
     """lhs[b, m, k] times rhs[b, k, n], accumulated from +0, in ``element_type``.
 
-    Operands may have any type whose values float64 holds, or be complex. ``present``, of the shape
-    of lhs, says which of its elements take part at all; the others are 0.
+    Operands may have any type whose values float64 holds, or be complex; a result that is real has
+    the real part of their product. ``present``, of the shape of lhs, says which of its elements
+    take part at all; the others are 0.
     """
     if element_type.is_complex:
         return _complex(lhs, rhs, element_type, present)
-    result = np.zeros((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
+    if "c" in (lhs.dtype.kind, rhs.dtype.kind):
+        return _real_part(lhs, rhs, element_type, present)
+    result = rounded(np.zeros((*lhs.shape[:2], rhs.shape[2])), element_type)
     if not result.size or not lhs.size:
         return result
     bounded = _has_exact_products(lhs, rhs) and element_type is not F64
@@ -65,19 +68,43 @@ def dot_exact(
             left, right = (np.where(np.isfinite(x), x, 0.0) for x in (left, right))
         product = _Product(left, right, element_type, bounded)
         part = product.result
-        result[batch, rows] = part if special is None else np.where(special == 0, part, special)
+        if special is not None:
+            part = np.where(special == 0, part, rounded(special, element_type))
+        result[batch, rows] = part
     return result
 
 
 def _complex(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
     """(a + bi)(c + di): the real part is one sum of the products ac and -bd, the other alike."""
     part = component_type(element_type)
-    both = None if present is None else np.concatenate((present, present), axis=2)
-    parts = np.concatenate((lhs.real, lhs.imag), axis=2)
     result = np.empty((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
-    result.real = dot_exact(parts, np.concatenate((rhs.real, -rhs.imag), axis=1), part, both)
-    result.imag = dot_exact(parts, np.concatenate((rhs.imag, rhs.real), axis=1), part, both)
+    result.real = _real_part(lhs, rhs, part, present)
+    (a, b), (c, d) = _parts(lhs), _parts(rhs)
+    result.imag = _of_both(np.concatenate((a, b), axis=2), (d, c), part, present)
     return result
+
+
+def _real_part(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
+    (a, b), (c, d) = _parts(lhs), _parts(rhs)
+    return _of_both(np.concatenate((a, b), axis=2), (c, -d), element_type, present)
+
+
+def _of_both(
+    lhs: Array, rhs: tuple[Array, Array], element_type: ElementType, present: Array | None
+) -> Array:
+    both = None if present is None else np.concatenate((present, present), axis=2)
+    return dot_exact(lhs, np.concatenate(rhs, axis=1), element_type, both)
+
+
+def _parts(values: Array) -> tuple[Array, Array]:
+    """Real and imaginary part."""
+    if values.dtype.kind == "c":
+        return values.real, values.imag
+    if values.dtype.kind not in "biu" and values.dtype.itemsize < 4:  # f8e8m0fnu has no zero
+        values = values.astype(np.float32)
+    if values.dtype.kind == "b":  # nor can a pred be negative
+        values = values.astype(np.int8)
+    return values, np.zeros_like(values)
 
 
 def _has_exact_products(lhs: Array, rhs: Array) -> bool:

@@ -7,18 +7,23 @@ rest is added up exactly. Integers and wider floats take plain loops.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from backend_c import index as ix
 from backend_c import nest
 from backend_c.convolution_factors import convolution_factors
 from backend_c.element import Element, Writer
-from backend_c.exact_sum import Accumulator
+from backend_c.exact_sum import PARTS, Accumulator
 from backend_c.factors import Factors, Read, dot_factors
 from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType
+from hlo.types import C128, F32, F64, PRED, S32, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
+
+Types = tuple[ElementType, ElementType]
+Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 
 ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
 _BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
@@ -38,10 +43,11 @@ def dot(
     write: Writer,
     block: Scope,
 ) -> None:
+    types = lhs.shape.element_type, rhs.shape.element_type
     factors = dot_factors(
         lhs, rhs, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
     )
-    _contract(factors, (lhs.shape.element_type, rhs.shape.element_type), shape, write, block)
+    contract(factors, types, shape.element_type, write, block)
 
 
 def convolution(
@@ -59,28 +65,50 @@ def convolution(
     block: Scope,
 ) -> None:
     groups = feature_group_count, batch_group_count
+    types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)
-    _contract(factors, (lhs.shape.element_type, rhs.shape.element_type), shape, write, block)
+    contract(factors, types, shape.element_type, write, block)
 
 
-def _contract(
-    factors: Factors,
-    types: tuple[ElementType, ElementType],
-    shape: ArrayShape,
-    write: Writer,
-    scope: Scope,
+def contract(
+    factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
 ) -> None:
+    """The contraction of factors of ``types``. To a result of another kind (an integer or pred for
+    floats, pred for integers) the sum is converted from the wider of them."""
     if 0 in (factors.batch, factors.m, factors.n):
         return
-    tiled = all(t.is_float and t.bits <= 32 for t in types) and shape.element_type is not F64
-    if tiled and factors.k:
-        _Tiled(factors, shape.element_type, write, scope).emit()
-    elif shape.element_type is F64 and factors.k and not any(t.is_complex for t in types):
-        _WideLoops(factors, write, scope).emit()
-    elif shape.is_float or shape.is_complex:
-        _exact_loops(factors, shape.element_type, write, scope)
+    common = max(types, key=_width)
+    if _KINDS[result.kind] < min(_KINDS[common.kind], _KINDS["float"]):
+        wide = PARTS.get(common, common)
+
+        def converted(index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
+            write(index, (apply("convert", values[0], type=result),))
+
+        contract(factors, types, wide, converted, scope)
+    elif result.is_float or result.is_complex:
+        _contract_floats(factors, types, result, write, scope)
     else:
-        _integer_loops(factors, shape.element_type, write, scope)
+        _integer_loops(factors, result, write, scope)
+
+
+_KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
+
+
+def _width(element_type: ElementType) -> tuple[int, int]:
+    return _KINDS[element_type.kind], element_type.bits
+
+
+def _contract_floats(
+    factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
+) -> None:
+    of_narrow = all(t.is_float and t.bits <= 32 for t in types)
+    is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
+    if factors.k and of_narrow and result.is_float and result is not F64:
+        _Tiled(factors, result, write, scope).emit()
+    elif factors.k and result is F64 and not is_long:
+        _WideLoops(factors, types, write, scope).emit()
+    else:
+        _exact_loops(factors, types, result, write, scope)
 
 
 def _counted(value: Expr, conditions: tuple[Expr, ...]) -> Expr:
@@ -91,9 +119,7 @@ def _counted(value: Expr, conditions: tuple[Expr, ...]) -> Expr:
     return value
 
 
-def _integer_loops(
-    factors: Factors, element_type: ElementType, write: Writer, scope: Scope
-) -> None:
+def _integer_loops(factors: Factors, element_type: ElementType, write: Write, scope: Scope) -> None:
     """Products and sums wrap in the result's type; the columns of a block are the lanes."""
     width = min(factors.n, 64)
     panels = -(-factors.n // width)
@@ -125,18 +151,21 @@ def _as(value: Expr, element_type: ElementType) -> Expr:
     return value if value.type is element_type else apply("convert", value, type=element_type)
 
 
-def _exact_loops(factors: Factors, element_type: ElementType, write: Writer, scope: Scope) -> None:
-    """Every sum in a superaccumulator: for complex and empty sums."""
+def _exact_loops(
+    factors: Factors, types: Types, element_type: ElementType, write: Write, scope: Scope
+) -> None:
+    """Every sum in a superaccumulator: for what is rare."""
     dims = (factors.batch, factors.m, factors.n)
     with nest.outer(scope, dims, 64 * max(factors.k, 1)) as (b, m, n):
-        write(factors.place(b, m, n), (_exactly(factors, element_type, (b, m, n), scope),))
+        result = _exactly(factors, types, element_type, (b, m, n), scope)
+        write(factors.place(b, m, n), (result,))
 
 
 class _WideLoops:
     """f64 sums in double-double, the columns of a block in lanes; exact where that is in doubt."""
 
-    def __init__(self, factors: Factors, write: Writer, scope: Scope) -> None:
-        self.factors, self.write, self.scope = factors, write, scope
+    def __init__(self, factors: Factors, types: Types, write: Write, scope: Scope) -> None:
+        self.factors, self.types, self.write, self.scope = factors, types, write, scope
         self.width = min(factors.n, 64)
 
     def emit(self) -> None:
@@ -177,16 +206,20 @@ class _WideLoops:
         count = ix.constant(self.factors.k)
         known = apply("dot-decided", *loaded, count, Address(result), type=PRED)
         with scope.when(apply("not", known, type=PRED)):
-            scope.assign(result, _exactly(self.factors, F64, (b, m, n), scope))
+            scope.assign(result, _exactly(self.factors, self.types, F64, (b, m, n), scope))
         return result
 
 
 def _exactly(
-    factors: Factors, element_type: ElementType, place: tuple[Expr, ...], scope: Scope
+    factors: Factors,
+    types: Types,
+    element_type: ElementType,
+    place: tuple[Expr, ...],
+    scope: Scope,
 ) -> Expr:
     """The sum of the products that count, in a superaccumulator, rounded once."""
     b, m, n = place
-    accumulator = Accumulator(scope, element_type, of_products=True)
+    accumulator = Accumulator(scope, element_type, factors=types)
     with scope.loop(factors.k) as k:
         left, counts = factors.lhs(b, m, k)
         right, _ = factors.rhs(b, n, k)
@@ -198,7 +231,7 @@ class _Tiled:
     """A contraction of f32 and narrower factors while it is written."""
 
     def __init__(
-        self, factors: Factors, element_type: ElementType, write: Writer, scope: Scope
+        self, factors: Factors, element_type: ElementType, write: Write, scope: Scope
     ) -> None:
         self.factors, self.type, self.write, self.scope = factors, element_type, write, scope
         self.row_tiles = -(-factors.m // ROWS)
@@ -295,7 +328,7 @@ class _Tiled:
             is_finite = apply("is-finite", scope.load(tile, place), type=PRED)
             with scope.when(apply("not", is_finite, type=PRED)):
                 at = b, ix.add(first_row, i), ix.add(first_column, j)
-                exact = _exactly(self.factors, self.type, at, scope)
+                exact = _exactly(self.factors, (F32, F32), self.type, at, scope)
                 scope.store(results, place, _as(exact, F32))
         with scope.loop(row_count) as i, scope.loop(column_count, "lanes") as j:
             result = scope.bind(scope.load(results, ix.add(ix.multiply(i, COLUMNS), j)))

@@ -229,7 +229,7 @@ class _Fold:
 
     def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
         (operand,), (init,) = self._inputs, self._inits
-        accumulator = Accumulator(self._scope, operand.shape.element_type, of_products=False)
+        accumulator = Accumulator(self._scope, operand.shape.element_type)
         accumulator.add(init.at())
         return lambda index: accumulator.add(operand.at(*index)), lambda: (accumulator.so_far(),)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
-from hlo.types import ArrayShape, ElementType, bounded
+from hlo.types import BF16, ArrayShape, ElementType, bounded
 
 __all__ = ["convolution", "dot", "ragged_dot", "scaled_dot"]
 
@@ -52,7 +52,7 @@ def dot(
     dynamic = tuple(
         bool(side.dynamic) and side.dynamic[d] for side, dimensions in sides for d in dimensions
     )
-    return bounded(_result_type(left, right, shape), dims, dynamic)
+    return bounded(_result_type(shape), dims, dynamic)
 
 
 def _free(
@@ -61,17 +61,9 @@ def _free(
     return tuple(d for d in range(side.rank) if d not in (*batch, *contracting))
 
 
-def _result_type(left: ArrayShape, right: ArrayShape, shape: ArrayShape) -> ElementType:
-    """C5: the declared type holds products of the operands' types."""
-    result = array("C5", shape, "result")
-    kinds = {left.element_type.kind, right.element_type.kind}
-    wanted = result.element_type.kind
-    integers = {"signed", "unsigned", "pred"}
-    fits = kinds == {wanted} or (kinds <= integers and wanted in integers)
-    fits = fits or (kinds <= {"float", "complex"} and wanted == "complex")
-    fits = fits or (kinds <= integers | {"float"} and wanted == "float")
-    require("C5", fits, f"{left} and {right} do not multiply to {result}")
-    return result.element_type
+def _result_type(shape: ArrayShape) -> ElementType:
+    """C5: the declared result is an array. Of any type: sums that it cannot hold are converted."""
+    return array("C5", shape, "result").element_type
 
 
 def ragged_dot(
@@ -140,16 +132,19 @@ def scaled_dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> ArrayShape:
-    """C1 to C5 as of dot; C6: a scale is a float scalar, or of its operand's rank with dimensions
-    that divide the operand's."""
+    """C1 to C5 as of dot; C6: a scale is a bf16 scalar (none), or floats of its operand's rank with
+    dimensions that divide the operand's; C7: there is one."""
     for side, scale in ((lhs, lhs_scale), (rhs, rhs_scale)):
         operand, factor = arrays("C1", (side, scale))
         require("C6", factor.is_float, f"scale {factor} is not of floats")
-        divides = factor.rank in (0, operand.rank) and all(
+        none = factor.element_type is BF16 and not factor.rank
+        divides = (none or factor.rank == operand.rank) and all(
             part and extent % part == 0
             for extent, part in zip(operand.dims, factor.dims, strict=False)
         )
         require("C6", divides, f"scale {factor} does not divide {operand} into blocks")
+    scaled = lhs_scale.rank or rhs_scale.rank
+    require("C7", bool(scaled), "neither operand has a scale: use dot")
     return dot(
         lhs,
         rhs,
@@ -196,7 +191,7 @@ def convolution(
     ):
         dims[output] = window_positions("C3", left.dims[d], dimension)
         dynamic[output] = bool(left.dynamic) and left.dynamic[d]
-    element_type = _result_type(left, right, shape)
+    element_type = _result_type(shape)
     places = range(rank)
     return bounded(
         element_type, tuple(dims[d] for d in places), tuple(dynamic.get(d, False) for d in places)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.errors import Unsupported
 from hlo.types import (
     BF16,
     C64,
@@ -241,8 +240,8 @@ def test_pred_and_mixed_types() -> None:
     halves = np.full((1, 2, 1), 0.5, np.float16)
     assert multiplied(bytes_, halves, F32).tolist() == [[[127.0]]]
     assert multiplied(bytes_, halves.astype(BF16.numpy), F16).dtype == np.float16
-    with pytest.raises(Unsupported, match="64-bit integers"):
-        multiplied(bytes_.astype(np.int64), halves, F32)
+    long = np.full((1, 1, 2), 2**62 + 1, np.int64)
+    assert multiplied(long, halves, F64).tolist() == [[[2.0**62]]]
 
 
 @st.composite

@@ -30,7 +30,7 @@ C3 | f32[2,3] f32[3,4] | f32[2,4] dot(a, b), {DIMS}, lhs_batch_dims={{0}}
 C4 | f32[2,3] f32[4,4] | f32[2,4] dot(a, b), {DIMS}
 C4 | f32[7,2,3] f32[6,3,4] | f32[7,2,4] dot(a, b), {BATCH}
  | f32[7,2,3] f32[7,3,4] | f32[7,2,4] dot(a, b), {BATCH}
-C5 | f32[2,3] f32[3,4] | s32[2,4] dot(a, b), {DIMS}
+ | f32[2,3] f32[3,4] | s32[2,4] dot(a, b), {DIMS}
 C5 | f32[2,3] f32[3,4] | (f32[2,4]) dot(a, b), {DIMS}
 shape | f32[2,3] f32[3,4] | f32[4,2] dot(a, b), {DIMS}
 """)
@@ -50,8 +50,8 @@ C7 | f32[11,5] f32[3,5,7] s32[5] | f32[11,7] ragged-dot(a, b, c), {RAGGED}, rhs_
 C7 | f32[5,11] f32[11,7] s32[3] | f32[3,5,7] ragged-dot(a, b, c), {INNER}, rhs_group_dims={{0}}
 C8 | f32[5,11] f32[11,7] f32[3] | f32[3,5,7] ragged-dot(a, b, c), {INNER}
  | bf16[8,64] bf16[64,8] bf16[8,2] bf16[2,8] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
- | bf16[8,64] bf16[64,8] bf16[] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
-C4 | bf16[8,64] bf16[32,8] bf16[] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
+C7 | bf16[8,64] bf16[64,8] bf16[] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
+C4 | bf16[8,64] bf16[32,8] bf16[8,2] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
 C6 | bf16[8,64] bf16[64,8] bf16[8,3] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
 C6 | bf16[8,64] bf16[64,8] bf16[8] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
 C6 | bf16[8,64] bf16[64,8] s8[] bf16[] | f32[8,8] scaled-dot(a, b, c, d), {DIMS}
@@ -78,7 +78,7 @@ C3 | f32[4,9,6] f32[3,3,4] | f32[2,7,4] {CONV}, {LINE}, feature_group_count=2, b
 C4 | f32[2,9,6] f32[3,3,4] | f32[2,7,4] {CONV}, {LINE}
 C4 | f32[2,9,6] f32[3,3,5] | f32[2,7,5] {CONV}, {LINE}, feature_group_count=2
 C4 | f32[3,9,3] f32[3,3,4] | f32[2,7,4] {CONV}, {LINE}, batch_group_count=2
-C5 | f32[2,3] f32[3,5] | s32[2,5] {CONV}, dim_labels=bf_io->bf
+ | f32[2,3] f32[3,5] | s32[2,5] {CONV}, dim_labels=bf_io->bf
 attributes | f32[2,3] f32[3,5] | f32[2,5] convolution(a, b)
 """)
 def test_convolution(expected: str, operands: str, instruction: str) -> None:
