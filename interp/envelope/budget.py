@@ -1,0 +1,105 @@
+"""What a compiler may do to a float instruction, as data: one table for each compiler and version.
+
+A budget is not a tolerance: it says how far one instruction may be off, in units in the last place
+of its own exact result. Everything that follows from it is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+
+from hlo.types import F32, ElementType
+
+_finfo: Any = ml_dtypes.finfo
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``ulps[opcode]``: the largest error in units in the last place of f32 and f64; 0 is correctly
+    rounded. ``elementary``: that of functions that are not in ``ulps``. ``keeps_wide``: narrower
+    types are computed in f32 and may stay there. ``contracts``: a product may go into a sum
+    unrounded. ``flushes``: subnormal operands and results may be zeros."""
+
+    name: str
+    ulps: Mapping[str, float] = field(default_factory=dict)
+    elementary: float = 8.0
+    keeps_wide: bool = False
+    contracts: bool = False
+    flushes: bool = False
+    widest_sums: bool = False  # sums of narrow types are accumulated in f32
+
+    def significant_bits(self, element_type: ElementType) -> int:
+        """Of the type in which sums of ``element_type`` are accumulated."""
+        accumulated = F32 if self.widest_sums and element_type.bits < 32 else element_type
+        return int(_finfo(accumulated.numpy).nmant) + 1
+
+    def of(self, opcode: str, element_type: ElementType) -> float:
+        """The error of one operation in units in the last place."""
+        error = self.ulps.get(opcode, self.elementary if opcode in ELEMENTARY else 0.0)
+        if opcode == "multiply" and self.contracts:
+            error = max(error, UNROUNDED)
+        if element_type.bits < 32:
+            # An error in f32 is a thousandth of one in f16 and less of one in other types.
+            kept = UNROUNDED if self.keeps_wide and opcode in ROUNDED else 0.0
+            return max(error * 2.0**-10, kept)
+        return error
+
+
+ELEMENTARY = frozenset(
+    (
+        *("acos", "acosh", "asin", "asinh", "atan2", "atanh", "cbrt", "cosine", "cosh", "erf"),
+        *("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "power"),
+        *("rsqrt", "sine", "sinh", "tan", "tanh"),
+    )
+)
+ROUNDED = ELEMENTARY | frozenset(
+    ("add", "convert", "divide", "multiply", "remainder", "sqrt", "subtract")
+)
+
+UNROUNDED = 2.0**-10  # not zero: the exact result, but for an error in a wider type
+
+EXACT = Budget("exact", elementary=0.0)
+
+# An IEEE machine with a good library, contraction, and narrow types kept in f32.
+UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True)
+
+# Measured against mpmath, worst of all f32 inputs or of 10^7: exponential 4.07, tanh 4.63,
+# erf 5.35. A division by a constant is a product with its reciprocal.
+XLA_CPU = Budget(
+    "XLA:CPU 0.10",
+    {
+        "divide": 1.5,
+        "exponential": 4.5,
+        "tanh": 5.0,
+        "erf": 6.0,
+        "rsqrt": 2.0,
+    },
+    elementary=8.0,
+    keeps_wide=True,
+    contracts=True,
+    flushes=True,
+    widest_sums=True,
+)
+
+_CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)
+
+
+def current() -> Budget:
+    """The budget of the evaluation that is running."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def using(budget: Budget) -> Iterator[None]:
+    """Evaluate with a budget."""
+    token = _CURRENT.set(budget)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

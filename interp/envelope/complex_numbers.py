@@ -1,0 +1,70 @@
+"""Functions of complex numbers: an error is relative to the magnitude of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from interp.conversion import type_of
+from interp.envelope import budget
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    anything,
+    between,
+    finfo,
+    is_nan,
+    rounded_down,
+    rounded_up,
+    ulp,
+    where,
+)
+from interp.envelope.rules import Function, Rule, finished, only_certain
+
+# Of complex multiplication by components: Brent, Percival, Zimmermann, "Error bounds on complex
+# floating-point multiplication" (2007), and of what libraries do.
+_MULTIPLE = 4.0
+
+
+def function_of_complex(function: Function, opcode: str) -> Rule:
+    """The exact result and what is near it; anything where an operand or the result is not finite
+    (the language leaves that open) or where an operand is uncertain."""
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        value = function(*(x.low for x in operands))
+        if type_of(value).is_float:
+            result = finished(opcode, value, value, is_nan(value))
+        else:
+            result = _around(value, opcode)
+        return only_certain(_where_finite(result, operands), operands)
+
+    return rule
+
+
+def _around(value: Array, opcode: str) -> Enclosure:
+    peer = budget.current()
+    if peer is budget.EXACT:
+        return Enclosure(value, value, is_nan(value))
+    part = type_of(value.real)
+    ulps = max(1.0, peer.of(opcode, part)) * _MULTIPLE
+    wide = value.astype(np.complex128)
+    error = ulps * ulp(np.abs(wide), part)
+    low, high = np.empty_like(value), np.empty_like(value)
+    tiny = float(finfo(part.numpy).smallest_normal)
+    for name in ("real", "imag"):
+        exact = getattr(wide, name)
+        setattr(low, name, rounded_down(exact - error - tiny, part))
+        setattr(high, name, rounded_up(exact + error + tiny, part))
+    return between(low, high, is_nan(value))
+
+
+def _where_finite(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
+    if budget.current() is budget.EXACT:
+        return result
+    finite = np.isfinite(result.low) & np.isfinite(result.high)
+    for operand in operands:
+        finite = finite & np.isfinite(operand.low) & np.isfinite(operand.high)
+    if finite.all():
+        return result
+    return where(finite, result, anything(result.shape, result.element_type))

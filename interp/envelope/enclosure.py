@@ -1,0 +1,274 @@
+"""Enclosures: for each element of an array, the numbers from ``low`` to ``high``, and perhaps NaN.
+
+Both ends are arrays of the value's own element type, so that data movement applies to them as it
+does to values. Where an end is NaN there is no number: NaN is the only legal result. Complex
+numbers are enclosed by component. Integers and pred have no NaN; pred False < True.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from hlo.types import F64, ElementType
+from interp.conversion import type_of
+from interp.rounding import rounded
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enclosure:
+    """``low is high`` where every element is one number or NaN, which many operations are
+    faster on. ``nan`` says where NaN is legal."""
+
+    low: Array
+    high: Array
+    nan: Array
+
+    @property
+    def element_type(self) -> ElementType:
+        return type_of(self.low)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.low.shape)
+
+    @property
+    def is_point(self) -> bool:
+        return self.low is self.high
+
+    def ends(self) -> tuple[Array, ...]:
+        """The different ends: one or two arrays."""
+        return (self.low,) if self.is_point else (self.low, self.high)
+
+
+# ml_dtypes has no types for these.
+finfo: Any = ml_dtypes.finfo
+_iinfo: Any = ml_dtypes.iinfo
+
+Value = Any  # an Enclosure, None (a token) or a tuple of values
+
+
+def is_nan(array: Array) -> Array:
+    """Where elements are NaN; a view of one False for types that have none."""
+    if array.dtype.kind in "bui" or not _has_nan(array.dtype):
+        return np.broadcast_to(np.False_, array.shape)
+    return np.asarray(np.isnan(array))
+
+
+def _has_nan(dtype: np.dtype[Any]) -> bool:
+    element_type = type_of(np.empty(0, dtype))
+    return element_type.is_float or element_type.is_complex
+
+
+def point(array: Array) -> Enclosure:
+    """Exactly the elements of an array."""
+    array = np.asarray(array)
+    return Enclosure(array, array, is_nan(array))
+
+
+def between(low: Array, high: Array, nan: Array) -> Enclosure:
+    """From one array to another; ``nan`` is where NaN is legal besides."""
+    shape = np.broadcast_shapes(low.shape, high.shape, nan.shape)
+    one = low if low.shape == shape else np.broadcast_to(low, shape)
+    other = one if high is low else np.broadcast_to(high, shape)
+    return Enclosure(one, other, np.broadcast_to(nan, shape))
+
+
+def largest(element_type: ElementType) -> Array:
+    """The greatest number of a type, infinity if it has one, of rank 0."""
+    return _extremes(element_type)[1]
+
+
+def least(element_type: ElementType) -> Array:
+    """The least number of a type."""
+    return _extremes(element_type)[0]
+
+
+def _extremes(element_type: ElementType) -> tuple[Array, Array]:
+    dtype = element_type.numpy
+    if element_type.kind == "pred":
+        return np.asarray(False), np.asarray(True)
+    if element_type.is_integer:
+        integers = _iinfo(dtype)
+        return np.asarray(integers.min).astype(dtype), np.asarray(integers.max).astype(dtype)
+    if element_type.is_complex:
+        part = type_of(np.empty(0, dtype).real)
+        low, high = _extremes(part)
+        return np.asarray(low + 1j * low, dtype), np.asarray(high + 1j * high, dtype)
+    infinity = np.asarray(np.inf).astype(dtype)
+    if np.isinf(infinity):
+        return np.asarray(-infinity), infinity
+    floats = finfo(dtype)
+    return np.asarray(floats.min, dtype), np.asarray(floats.max, dtype)
+
+
+def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
+    """Every value of the type."""
+    has_nan = element_type.is_float or element_type.is_complex
+    return Enclosure(
+        np.broadcast_to(least(element_type), shape),
+        np.broadcast_to(largest(element_type), shape),
+        np.broadcast_to(np.bool_(has_nan), shape),
+    )
+
+
+def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
+    """A function that only moves elements, applied to enclosures."""
+    low = function(*(x.low for x in operands))
+    points = all(x.is_point for x in operands)
+    high = low if points else function(*(x.high for x in operands))
+    return Enclosure(low, high, function(*(x.nan for x in operands)))
+
+
+def where(mask: Array, one: Enclosure, other: Enclosure) -> Enclosure:
+    """Elements of one enclosure or the other."""
+    return moved(lambda a, b: np.asarray(np.where(mask, a, b)), one, other)
+
+
+def hull(one: Enclosure, other: Enclosure) -> Enclosure:
+    """What is in either."""
+    low = least_of(one.low, other.low)
+    high = greatest_of(one.high, other.high)
+    return between(low, high, one.nan | other.nan)
+
+
+def least_of(*ends: Array) -> Array:
+    """The smallest of several arrays; NaN only where all are. By component of complex numbers."""
+    return _chosen(np.less_equal, ends)
+
+
+def greatest_of(*ends: Array) -> Array:
+    """The greatest of several arrays; NaN only where all are."""
+    return _chosen(np.greater_equal, ends)
+
+
+def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) -> Array:
+    best = ends[0]
+    for end in ends[1:]:
+        if best.dtype.kind == "c":
+            parts = [
+                _chosen(better, (x, y)) for x, y in ((best.real, end.real), (best.imag, end.imag))
+            ]
+            best = parts[0] + 1j * parts[1]
+            continue
+        keeps = better(best, end) | is_nan(end)
+        best = np.where(keeps, best, end)
+    return best
+
+
+def is_certain(value: Enclosure) -> Array:
+    """Where one result is legal and no other, also no zero of the other sign."""
+    if value.is_point:
+        return np.broadcast_to(np.True_, value.shape)
+    one = (value.low == value.high) & ~value.nan
+    if value.element_type.is_float:
+        one &= np.signbit(value.low) == np.signbit(value.high)
+    return np.asarray(one | (is_nan(value.low) & value.nan))
+
+
+def all_certain(value: Enclosure) -> bool:
+    """Whether one result is legal everywhere."""
+    return value.is_point or bool(is_certain(value).all())
+
+
+def contains(value: Enclosure, actual: Array) -> Array:
+    """Where an actual result is legal. Zeros of either sign are the same number."""
+    if actual.dtype.kind == "c":
+        inside = [
+            (a >= low) & (a <= high)
+            for a, low, high in (
+                (actual.real, value.low.real, value.high.real),
+                (actual.imag, value.low.imag, value.high.imag),
+            )
+        ]
+        return np.where(is_nan(actual), value.nan, inside[0] & inside[1])
+    return np.where(is_nan(actual), value.nan, (actual >= value.low) & (actual <= value.high))
+
+
+# Rounding outwards
+
+
+def ulp(values: Array, element_type: ElementType) -> Array:
+    """The distance of neighbours at float64 ``values`` in a type, as float64."""
+    info = finfo(element_type.numpy)
+    exponents = np.frexp(np.where(np.isfinite(values), values, float(info.max)))[1] - 1
+    exponents = np.where(values == 0, int(info.minexp), exponents)
+    return np.asarray(np.ldexp(1.0, np.maximum(exponents, int(info.minexp)) - int(info.nmant)))
+
+
+def rounded_down(values: Array, element_type: ElementType) -> Array:
+    """The greatest numbers of a type that are not above float64 ``values``."""
+    if element_type is F64:
+        return values
+    nearest = rounded(values, element_type)
+    below = np.nextafter(nearest, np.broadcast_to(least(element_type), nearest.shape))
+    return np.where(nearest.astype(np.float64) > values, below, nearest)
+
+
+def rounded_up(values: Array, element_type: ElementType) -> Array:
+    """The least numbers of a type that are not below float64 ``values``."""
+    if element_type is F64:
+        return values
+    nearest = rounded(values, element_type)
+    above = np.nextafter(nearest, np.broadcast_to(largest(element_type), nearest.shape))
+    return np.where(nearest.astype(np.float64) < values, above, nearest)
+
+
+def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
+    """Real ends moved apart by so many units in the last place of themselves. An end that is
+    infinite on the other side moves to where an overflow may not have happened."""
+    return _moved_out(low, ulps, upwards=False), _moved_out(high, ulps, upwards=True)
+
+
+_WORDS = {2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def _moved_out(ends: Array, ulps: int, upwards: bool) -> Array:
+    """As integers in the order of the numbers, where neighbours are one apart."""
+    word = _WORDS.get(ends.dtype.itemsize)
+    if word is None:
+        return _moved_wide(ends, ulps, upwards)
+    info = finfo(ends.dtype)
+    bits = (ends if ends.flags.c_contiguous else ends.copy()).view(word)
+    keys = _ordered(bits)
+    steps = np.full((), ulps, word)
+    moved = keys + steps if upwards else keys - steps
+    # Towards zero units halve below a power of two, of normal numbers.
+    over_power = bits & word((1 << int(info.nmant)) - 1)
+    near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
+    near &= np.abs(keys) > word(1 << (int(info.nmant) + 1))
+    if near.any():
+        more = np.where(near, steps - over_power, 0).astype(word)
+        moved = moved + more if upwards else moved - more
+    through_zero = (keys < 0) != (moved < 0)  # the two zeros are one number
+    if through_zero.any():
+        moved = moved + through_zero if upwards else moved - through_zero
+    top = _ordered(np.asarray(info.max, ends.dtype).view(word)) + word(1)  # infinity
+    moved = np.clip(moved, -top - word(1), top)
+    result: Array = _ordered(moved).view(ends.dtype)
+    nan = np.isnan(ends)
+    return np.where(nan, ends, result) if nan.any() else result
+
+
+def _ordered(bits: Array) -> Array:
+    """Bits of floats as integers in their order, -0 below +0; and back."""
+    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
+
+
+def _moved_wide(ends: Array, ulps: int, upwards: bool) -> Array:
+    """The same in float64, for types of at most 8 bits."""
+    element_type = type_of(ends)
+    wide = ends.astype(np.float64)
+    most, unit = float(finfo(ends.dtype).max), ulp(wide, element_type)
+    moved = np.clip(wide, -most, most) + (ulps if upwards else -ulps) * unit
+    limits = float(least(element_type)), float(largest(element_type))
+    kept = np.isposinf(wide) if upwards else np.isneginf(wide)
+    rounding = rounded_up if upwards else rounded_down
+    result = rounding(np.clip(moved, *limits), element_type)
+    return np.where(kept | np.isnan(wide), ends, result)

@@ -1,0 +1,271 @@
+"""Enclose every legal result of a module: walk it as the interpreter does, over enclosures.
+
+An op has a rule of its own (a function in this package), or only moves elements, or is known by its
+values: then uncertain operands give anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Unsupported
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.verify import verify
+from hlo.walk import Op, call, column, function_name, keywords, live, walk
+from interp import random
+from interp.envelope import budget
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    largest,
+    least,
+    moved,
+    point,
+)
+from interp.evaluator import Evaluation
+
+Value = Any  # an Enclosure, a token, or a tuple of values
+
+# opcode -> how many of its operands are moved as they are; the others are indices.
+_MOVES = {
+    "bitcast": 1,
+    "broadcast": 1,
+    "concatenate": -1,
+    "copy": 1,
+    "dynamic-slice": 1,
+    "dynamic-update-slice": 2,
+    "gather": 1,
+    "pad": 2,
+    "reshape": 1,
+    "reverse": 1,
+    "slice": 1,
+    "transpose": 1,
+}
+# Ops of the interpreter that take any values.
+_STRUCTURE = frozenset(
+    (
+        *("add-dependency", "after-all", "call", "domain", "fusion", "get-tuple-element", "map"),
+        *("opt-barrier", "tuple"),
+    )
+)
+# Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
+_OPEN = frozenset(
+    (
+        *("all-reduce", "batch-norm-grad", "batch-norm-inference", "batch-norm-training"),
+        *("cholesky", "convolution", "custom-call", "fft", "ragged-dot", "reduce-scatter", "rng"),
+        *("scaled-dot", "scan", "select-and-scatter", "triangular-solve"),
+    )
+)
+_BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
+_SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """An instruction that gave anything for so many elements though its operands were narrower."""
+
+    computation: str
+    instruction: str
+    opcode: str
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """The enclosure of a module's result, and where it opened."""
+
+    result: Value
+    openings: tuple[Opening, ...]
+
+
+def enclose(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Enclosed:
+    """Every result of the entry computation that is legal with a peer's budget."""
+    verify(module)
+    evaluation = _Enclosing(module)
+    with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
+        result = evaluation.run(module.entry, *map(_points, arrays))
+    return Enclosed(result, tuple(evaluation.openings))
+
+
+def _points(value: Any) -> Value:
+    return tuple(map(_points, value)) if isinstance(value, tuple) else point(np.asarray(value))
+
+
+class _Enclosing:
+    """The state of one evaluation over enclosures."""
+
+    def __init__(self, module: Module) -> None:
+        self.openings: list[Opening] = []
+        self._module = module
+        self._exact = Evaluation(module, None)
+        self._rules = column("interp.envelope")
+        self._ops = column("interp")
+
+    def run(self, computation: Computation, *arguments: Value) -> Value:
+        """The enclosure of a computation's result."""
+        names = live(computation, lambda instruction: False)
+        order = [i for i in computation.instructions if i.name in names]
+        shapes = {i.name: i.shape for i in order}
+        return walk(computation, arguments, partial(self._apply, computation, shapes), order)
+
+    def _apply(
+        self,
+        computation: Computation,
+        shapes: dict[str, Shape],
+        instruction: Instruction,
+        operands: list[Value],
+    ) -> Value:
+        first = shapes[instruction.operands[0]] if instruction.operands else None
+        result = self._result(instruction, operands, first)
+        self._note(computation, instruction, operands, result)
+        return result
+
+    def _result(
+        self, instruction: Instruction, operands: list[Value], first: Shape | None
+    ) -> Value:
+        name = function_name(instruction.opcode)
+        rule = self._rules.get(name)
+        if rule is not None:
+            given = keywords(self._module, instruction, self._enter)
+            return call(rule, instruction, operands, given, first)
+        op = self._ops.get(name)
+        if op is None:
+            raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
+        if instruction.opcode in _STRUCTURE:
+            given = keywords(self._module, instruction, self._enter)
+            return call(op, instruction, operands, given, first)
+        data = _MOVES.get(instruction.opcode, 0)
+        if data and _keeps_type(instruction, first):
+            return self._moved(op, instruction, operands, first, data)
+        return self._lifted(op, instruction, operands, first)
+
+    def _enter(self, computation: Computation) -> Callable[..., Value]:
+        return lambda *arguments: self.run(computation, *arguments)
+
+    def _moved(
+        self,
+        op: Op,
+        instruction: Instruction,
+        operands: list[Value],
+        first: Shape | None,
+        count: int,
+    ) -> Value:
+        """An op that moves elements to where certain indices say."""
+        if instruction.opcode in _SAME_SCALAR and _is_batch(first, operands[0]):
+            return operands[0]
+        data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
+        if not all(map(all_certain, indices)):
+            return _any_of(data, instruction.shape)
+        places = [x.low for x in indices]
+
+        def move(*arrays: Array) -> Array:
+            given = keywords(self._module, instruction, self._exact.enter)
+            return np.asarray(call(op, instruction, [*arrays, *places], given, first))
+
+        return moved(move, *data)
+
+    def _lifted(
+        self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
+    ) -> Value:
+        """An op that is known by its values: exact for certain operands, else anything."""
+        given = keywords(self._module, instruction, self._exact.enter)
+        open_ = instruction.opcode in _OPEN and _has_floats(instruction.shape)
+        open_ |= instruction.opcode in _BITS and any(x.nan.any() for x in operands)
+        if not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT):
+            return _anything(instruction.shape)
+        value = call(op, instruction, [_lows(x) for x in operands], given, first)
+        return _points_of(value)
+
+    def _note(
+        self,
+        computation: Computation,
+        instruction: Instruction,
+        operands: list[Value],
+        result: Value,
+    ) -> None:
+        count = _open_elements(result)
+        if count and not any(map(_open_elements, operands)):
+            self.openings.append(
+                Opening(computation.name, instruction.name, instruction.opcode, count)
+            )
+
+
+def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
+    shape = instruction.shape
+    return (
+        isinstance(shape, ArrayShape)
+        and isinstance(first, ArrayShape)
+        and shape.element_type is first.element_type
+    )
+
+
+def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:
+    """Whether a scalar's move is applied to many scalars at once."""
+    return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
+
+
+def _any_of(data: list[Enclosure], shape: Shape) -> Enclosure:
+    """Anything between the least and the greatest of all elements."""
+    assert isinstance(shape, ArrayShape)
+    values = [x for x in data if x.low.size]
+    if not values:
+        return anything(shape.dims, shape.element_type)
+    if any(x.nan.any() for x in values) or shape.element_type.is_complex:
+        return anything(shape.dims, shape.element_type)
+    low = min((x.low.min() for x in values), default=least(shape.element_type))
+    high = max((x.high.max() for x in values), default=largest(shape.element_type))
+    return Enclosure(
+        np.broadcast_to(low, shape.dims),
+        np.broadcast_to(high, shape.dims),
+        np.broadcast_to(np.False_, shape.dims),
+    )
+
+
+def _has_floats(shape: Shape) -> bool:
+    return any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
+
+
+def _certain(value: Value) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_certain, value))
+    return value is None or all_certain(value)
+
+
+def _lows(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(map(_lows, value))
+    if value is None or value.low.flags.c_contiguous:
+        return None if value is None else value.low
+    return value.low.copy()  # as the interpreter's own results are
+
+
+def _points_of(value: Value) -> Value:
+    if isinstance(value, tuple):
+        return tuple(map(_points_of, value))
+    return None if value is None else point(np.asarray(value))
+
+
+def _anything(shape: Shape) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(map(_anything, shape.elements))
+    assert isinstance(shape, ArrayShape)
+    return anything(shape.dims, shape.element_type) if shape.element_type.is_array else None
+
+
+def _open_elements(value: Value) -> int:
+    """How many elements may be anything."""
+    if isinstance(value, tuple):
+        return sum(map(_open_elements, value))
+    if value is None or value.is_point or not value.element_type.is_float:
+        return 0
+    bottom, top = least(value.element_type), largest(value.element_type)
+    return int(((value.low == bottom) & (value.high == top)).sum())

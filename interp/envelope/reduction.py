@@ -1,0 +1,189 @@
+"""Folds of many elements into one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import Window
+from hlo.types import ElementType
+from hlo.walk import Callee
+from interp import reduction as exact
+from interp.envelope import budget
+from interp.envelope.contraction import rounding_error
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    finfo,
+    is_nan,
+    rounded_down,
+    rounded_up,
+    where,
+)
+from interp.envelope.rules import flushed
+from interp.windows import places, window_fold
+
+__all__ = ["reduce", "reduce_window"]
+
+Value = Any
+
+_MONOTONE = ("maximum", "minimum", "and", "or")
+_MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
+
+
+def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
+    """Sums in any order; of other folds the one order that the language says."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    monoid = to_apply.monoid if arity == 1 else None
+    element_type = inputs[0].element_type
+    is_sum = monoid == "add" and element_type.is_float and budget.current() is not budget.EXACT
+    if is_sum:
+        return _sum(inputs[0], dimensions, inits[0])
+    if monoid in _MONOTONE and not element_type.is_complex:
+        return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
+    return _in_order(inputs, inits, dimensions, to_apply)
+
+
+def sum_of(
+    low: Array, high: Array, magnitudes: Array, terms: int | Array, element_type: ElementType
+) -> Enclosure:
+    """A sum of ``terms`` from float64 sums of the low ends, the high ends and the magnitudes."""
+    error = magnitudes * (rounding_error(terms, element_type) + terms * 2.0**-51)
+    info = finfo(element_type.numpy)
+    if budget.current().flushes:
+        error = error + (terms + 1) * float(info.smallest_normal)
+    ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
+    result = between(*ends, np.asarray(False))
+    overflows = ~(magnitudes + error <= float(info.max))
+    if not overflows.any():
+        return result
+    return where(overflows, anything(result.shape, element_type), result)
+
+
+def _sum(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
+    values, start = flushed(operand), flushed(init)
+    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
+    finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
+    ends = [
+        [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
+        for x, mask in zip((values, start), finite, strict=True)
+    ]
+    low, high = (a.sum(axis=dimensions) + b for a, b in zip(*ends, strict=True))
+    most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
+    result = sum_of(low, high, most[0].sum(axis=dimensions) + most[1], terms, operand.element_type)
+    if all(mask.all() for mask in finite):
+        return result
+    special = ~finite[0].all(axis=dimensions) | ~finite[1]
+    if all_certain(operand) and all_certain(init):
+        with np.errstate(all="ignore"):
+            value = _special_sum(operand.low, init.low, dimensions)
+        return where(special, Enclosure(value, value, is_nan(value)), result)
+    return where(special, anything(result.shape, result.element_type), result)
+
+
+def _special_sum(values: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
+    """Of infinities and NaNs: any order gives the same."""
+    only = [np.where(np.isfinite(x), 0, x).astype(np.float64) for x in (values, init)]
+    return np.asarray(only[0].sum(axis=dimensions) + only[1]).astype(values.dtype)
+
+
+def _folded_ends(
+    operand: Enclosure, init: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]
+) -> Enclosure:
+    """A fold that grows with every element; any NaN makes it NaN."""
+    fold = Callee(to_apply.computation, lambda *ends: ends)  # only its monoid is asked for
+    low = exact.reduce(operand.low, init.low, dimensions=dimensions, to_apply=fold)
+    points = operand.is_point and init.is_point
+    high = low
+    if not points:
+        high = exact.reduce(operand.high, init.high, dimensions=dimensions, to_apply=fold)
+    nan = operand.nan.any(axis=dimensions) | init.nan
+    return Enclosure(low, high, np.broadcast_to(nan, low.shape))
+
+
+def _in_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    reduced = sorted(dimensions)
+    kept = [axis for axis in range(len(inputs[0].shape)) if axis not in dimensions]
+    dims = tuple(inputs[0].shape[axis] for axis in kept)
+    steps = math.prod(inputs[0].shape[axis] for axis in reduced)
+    if steps > _MOST_STEPS or 0 in dims:
+        found = [anything(dims, x.element_type) for x in inputs]
+        return found[0] if len(found) == 1 else tuple(found)
+    rows = [
+        [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in (v.low, v.high, v.nan)]
+        for v in inputs
+    ]
+    state = [_spread(x, dims) for x in inits]
+    for step in range(steps):
+        others = [Enclosure(*(part[step, ...] for part in row)) for row in rows]
+        result = to_apply(*state, *others)
+        state = list(result) if isinstance(result, tuple) else [result]
+    return state[0] if len(state) == 1 else tuple(state)
+
+
+def _spread(value: Enclosure, dims: tuple[int, ...]) -> Enclosure:
+    return Enclosure(*(np.broadcast_to(x, dims) for x in (value.low, value.high, value.nan)))
+
+
+def reduce_window(
+    *operands: Enclosure,
+    to_apply: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Value:
+    """Float sums in any order, and folds that grow with every element by their ends."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    element_type = inputs[0].element_type
+    monoid = to_apply.monoid if arity == 1 else None
+
+    def folded(values: Array, init: Array) -> Array:
+        fold = Callee(to_apply.computation, to_apply.call)
+        return np.asarray(exact.reduce_window(values, init, to_apply=fold, window=window))
+
+    if monoid in _MONOTONE and not element_type.is_complex:
+        low = folded(inputs[0].low, inits[0].low)
+        high = low
+        if not (inputs[0].is_point and inits[0].is_point):
+            high = folded(inputs[0].high, inits[0].high)
+        return Enclosure(low, high, _any_in_windows(inputs[0].nan, window) | inits[0].nan)
+    if monoid == "add" and element_type.is_float:
+        return _window_sums(inputs[0], inits[0], window)
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    found = [anything(dims, x.element_type) for x in inputs]
+    return found[0] if arity == 1 else tuple(found)
+
+
+def _any_in_windows(mask: Array, window: Window) -> Array:
+    return window_fold(mask, window.dimensions, np.logical_or, False)
+
+
+def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosure:
+    values, start = flushed(operand), flushed(init)
+    finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
+    ends = [
+        [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
+        for x, mask in zip((values, start), finite, strict=True)
+    ]
+
+    def total(array: Array) -> Array:
+        return window_fold(array, window.dimensions, np.add, 0.0)
+
+    low, high = (total(a) + b for a, b in zip(*ends, strict=True))
+    most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
+    terms = total(np.ones_like(ends[0][0])) + 1
+    result = sum_of(low, high, total(most[0]) + most[1], terms, operand.element_type)
+    special = _any_in_windows(~finite[0], window) | ~finite[1]
+    if not special.any():
+        return result
+    return where(special, anything(result.shape, result.element_type), result)

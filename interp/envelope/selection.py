@@ -1,0 +1,183 @@
+"""Comparisons, choices and conversions: where an enclosure covers both sides, both are legal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hlo.types import ArrayShape
+from interp import elementwise as exact
+from interp.conversion import total_order, widened
+from interp.envelope import budget
+from interp.envelope.arithmetic import maximum, minimum
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    anything,
+    hull,
+    is_nan,
+    point,
+    where,
+)
+from interp.envelope.rules import Function, finished, flushed, lifted
+
+__all__ = [
+    "clamp",
+    "compare",
+    "complex_",
+    "convert",
+    "imag",
+    "is_finite",
+    "real",
+    "reduce_precision",
+    "select",
+    "stochastic_convert",
+]
+
+_Ends = tuple[Array, Array]
+
+# direction -> where it may hold and where it must, of numbers in a..b and c..d
+_DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
+    "EQ": lambda x, y: ((x[0] <= y[1]) & (y[0] <= x[1]), _one(x, y)),
+    "NE": lambda x, y: (~_one(x, y), (x[0] > y[1]) | (y[0] > x[1])),
+    "LT": lambda x, y: (x[0] < y[1], x[1] < y[0]),
+    "LE": lambda x, y: (x[0] <= y[1], x[1] <= y[0]),
+    "GT": lambda x, y: (x[1] > y[0], x[0] > y[1]),
+    "GE": lambda x, y: (x[1] >= y[0], x[0] >= y[1]),
+}
+
+
+def _one(x: _Ends, y: _Ends) -> Array:
+    return np.asarray((x[0] == x[1]) & (y[0] == y[1]) & (x[0] == y[0]))
+
+
+def _truth(may: Array, must: Array) -> Enclosure:
+    low, high = np.asarray(must), np.asarray(may)
+    if np.array_equal(low, high):
+        low = high
+    return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+
+
+def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -> Enclosure:
+    """Both answers where the ends leave both open, and where NaN is legal but not certain. The
+    sign of a NaN is open, which TOTALORDER asks for."""
+    if lhs.element_type.is_complex:
+        return lifted(lambda a, b: exact.compare(a, b, direction=direction, type=type))(lhs, rhs)
+    in_total = type == "TOTALORDER" and lhs.element_type.is_float
+    if not in_total:
+        lhs, rhs = flushed(lhs), flushed(rhs)
+    key = total_order if in_total else widened
+    may, must = _DIRECTIONS[direction]((key(lhs.low), key(lhs.high)), (key(rhs.low), key(rhs.high)))
+    unordered = lhs.nan | rhs.nan
+    if in_total:
+        exactly = budget.current() is budget.EXACT
+        return _truth(may, must) if exactly else _truth(may | unordered, must & ~unordered)
+    if direction == "NE":
+        return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
+    return _truth(may, must & ~unordered)
+
+
+def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:
+    """As in the interpreter: minimum(max, maximum(operand, min))."""
+    return minimum(max, maximum(operand, min))
+
+
+def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosure:
+    """Both where the predicate is open."""
+    chosen = where(pred.low, on_true, on_false)
+    if pred.is_point:
+        return chosen
+    open_ = ~pred.low & pred.high
+    return where(open_, hull(on_true, on_false), chosen) if open_.any() else chosen
+
+
+def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
+    """A rectangle."""
+    return moved_numbers(exact.complex_, (real, imag), real.nan | imag.nan)
+
+
+def real(operand: Enclosure) -> Enclosure:
+    """A NaN of a complex number may be in either component."""
+    return moved_numbers(exact.real, (operand,), operand.nan)
+
+
+def imag(operand: Enclosure) -> Enclosure:
+    """Zero of real numbers."""
+    nan = operand.nan if operand.element_type.is_complex else np.asarray(False)
+    return moved_numbers(exact.imag, (operand,), nan)
+
+
+def moved_numbers(function: Function, operands: tuple[Enclosure, ...], nan: Array) -> Enclosure:
+    low = function(*(x.low for x in operands))
+    high = low if all(x.is_point for x in operands) else function(*(x.high for x in operands))
+    if low is high:
+        return Enclosure(low, low, np.broadcast_to(is_nan(low), low.shape))
+    return Enclosure(low, high, np.broadcast_to(nan | is_nan(low), low.shape))
+
+
+def is_finite(operand: Enclosure) -> Enclosure:
+    """False where an end is infinite or NaN is legal."""
+    low, high = (exact.is_finite(end) for end in (operand.low, operand.high))
+    between_ends = ~is_nan(operand.low) & (operand.low < operand.high)
+    return _truth(low | high | between_ends, low & high & ~operand.nan)
+
+
+def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
+    """Monotone, but for integers that wrap; NaN becomes the integer zero, and true."""
+    source, target = operand.element_type, shape.element_type
+    if source.is_complex or target.is_complex:
+        return lifted(lambda x: exact.convert(x, shape=shape))(operand)
+    ends = flushed(operand) if source.is_float and not target.is_float else operand
+    values = [exact.convert(x, shape=shape) for x in ends.ends()]
+    low, high = values[0], values[-1]
+    if target.kind == "pred":
+        zero = _DIRECTIONS["EQ"]((ends.low, ends.high), (np.zeros_like(ends.low),) * 2)
+        return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
+    if target.is_float:
+        narrows = source.is_float and target.bits < source.bits or source.is_integer
+        nan = operand.nan | is_nan(low) | is_nan(high)
+        if narrows and low.dtype != operand.low.dtype:
+            return finished("convert", low, high, nan, _infinite_or_nan(ends))
+        return Enclosure(low, high, nan)
+    return _to_integer(ends, low, high)
+
+
+def _infinite_or_nan(value: Enclosure) -> Array:
+    if not value.element_type.is_float:
+        return np.asarray(False)
+    return ~np.isfinite(value.low) | ~np.isfinite(value.high)
+
+
+def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
+    nan = np.broadcast_to(np.False_, low.shape)
+    if operand.element_type.is_float:
+        if operand.nan.any() and low is not high:
+            zero = np.zeros((), low.dtype)
+            low = np.where(operand.nan & (low > zero), zero, low)
+            high = np.where(operand.nan & (high < zero), zero, high)
+        elif (operand.nan & ~is_nan(operand.low)).any():
+            return hull(Enclosure(low, low, nan), point(np.zeros_like(low)))
+        return Enclosure(low, high, nan)
+    if low is high:
+        return Enclosure(low, low, nan)
+    back = [x.astype(np.float64) for x in (widened(low), widened(high))]
+    ends = [widened(x).astype(np.float64) for x in (operand.low, operand.high)]
+    wraps = (back[0] != ends[0]) | (back[1] != ends[1])
+    wraps &= ~(operand.low == operand.high)
+    result = Enclosure(low, high, nan)
+    return where(wraps, anything(low.shape, result.element_type), result) if wraps.any() else result
+
+
+def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
+    """Monotone."""
+    values = [
+        exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+        for x in flushed(operand).ends()
+    ]
+    return Enclosure(values[0], values[-1], operand.nan)
+
+
+def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
+    """Only certain operands are followed."""
+    return lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))(operand, random)

@@ -1,0 +1,80 @@
+"""What an actual result is worth: equal, within, outside (a proven miscompile) or undetermined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from interp.conversion import type_of
+from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
+
+EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
+
+# An enclosure wider than this part of the numbers around says nothing about a result in it.
+_WIDEST = 2.0**-4
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Of one array: how many elements are of each kind, and the first that is outside."""
+
+    counts: dict[str, int]
+    first_outside: tuple[int, ...] | None
+
+    @property
+    def worst(self) -> str:
+        """The worst kind that there is."""
+        kinds = (OUTSIDE, UNDETERMINED, WITHIN)
+        return next((kind for kind in kinds if self.counts[kind]), EQUAL)
+
+
+def judged(actual: Array, exact: Array, legal: Enclosure) -> Verdict:
+    """An actual result beside the exact one and what is legal; of one shape and type."""
+    with np.errstate(all="ignore"):
+        same = _same(actual, exact)
+        inside = np.asarray(contains(legal, actual))
+        wide = inside & ~same & _is_wide(legal, exact)
+    outside = ~inside & ~same
+    within = inside & ~same & ~wide
+    counts = {
+        EQUAL: int(same.sum()),
+        WITHIN: int(within.sum()),
+        UNDETERMINED: int(wide.sum()),
+        OUTSIDE: int(outside.sum()),
+    }
+    first = None
+    if counts[OUTSIDE]:
+        flat = int(np.argmax(outside.reshape(-1)))
+        first = tuple(int(i) for i in np.unravel_index(flat, actual.shape))
+    return Verdict(counts, first)
+
+
+def _same(actual: Array, exact: Array) -> Array:
+    if actual.dtype.kind == "c":
+        return _same(actual.real, exact.real) & _same(actual.imag, exact.imag)
+    if type_of(actual).is_float:
+        return np.asarray((actual == exact) | (is_nan(actual) & is_nan(exact)))
+    return np.asarray(actual == exact)
+
+
+def _is_wide(legal: Enclosure, exact: Array) -> Array:
+    """Where the enclosure is wide beside the exact result and beside the other results."""
+    if legal.is_point:
+        return np.broadcast_to(np.False_, legal.shape)
+    if not (legal.element_type.is_float or legal.element_type.is_complex):
+        return np.asarray(legal.low != legal.high)
+    low, high, middle = (_wide(x) for x in (legal.low, legal.high, exact))
+    width, size = np.abs(high - low), np.abs(middle)
+    finite = np.isfinite(size)
+    typical = float(np.sqrt((size[finite] ** 2).mean())) if finite.any() else 0.0
+    known = width <= _WIDEST * np.maximum(size, typical)
+    infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
+    only_nan = is_nan(legal.low) & legal.nan
+    uncertain_nan = legal.nan & ~is_nan(legal.low)
+    return np.asarray((~known & ~infinite & ~only_nan) | uncertain_nan)
+
+
+def _wide(array: Array) -> Any:
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
