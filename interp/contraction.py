@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
-from hlo.types import ArrayShape
+from hlo.types import ArrayShape, ElementType
 from interp.conversion import type_of
 from interp.matrix_product import matrix_product
 from interp.rounding import rounded
@@ -37,16 +37,38 @@ def dot(
     """Result dimensions are batch, free of lhs, free of rhs. Precision and algorithm allow an
     implementation less than the exact result, so they change nothing here."""
     del operand_precision, algorithm
-    lhs_free = _others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims)
-    rhs_free = _others(rhs.ndim, rhs_batch_dims, rhs_contracting_dims)
-    dims = [lhs.shape[axis] for axis in (*lhs_batch_dims, *lhs_free)]
+    contracting, batch = (
+        (lhs_contracting_dims, rhs_contracting_dims),
+        (lhs_batch_dims, rhs_batch_dims),
+    )
+    return contracted(lhs, rhs, contracting, batch, shape.element_type)
+
+
+_Pair = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def contracted(
+    lhs: Array,
+    rhs: Array,
+    contracting: _Pair,
+    batch: _Pair,
+    element_type: ElementType,
+    present: Array | None = None,
+) -> Array:
+    """The dot over pairs of dimensions; only elements of lhs that are ``present`` take part, the
+    others are 0."""
+    lhs_free = others(lhs.ndim, batch[0], contracting[0])
+    rhs_free = others(rhs.ndim, batch[1], contracting[1])
+    dims = [lhs.shape[axis] for axis in (*batch[0], *lhs_free)]
     dims += [rhs.shape[axis] for axis in rhs_free]
-    left = _stack(lhs, lhs_batch_dims, lhs_free, lhs_contracting_dims)
-    right = _stack(rhs, rhs_batch_dims, rhs_contracting_dims, rhs_free)
-    return matrix_product(left, right, shape.element_type).reshape(dims)
+    left = _stack(lhs, batch[0], lhs_free, contracting[0])
+    right = _stack(rhs, batch[1], contracting[1], rhs_free)
+    shown = None if present is None else _stack(present, batch[0], lhs_free, contracting[0])
+    return matrix_product(left, right, element_type, shown).reshape(dims)
 
 
-def _others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
+def others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions that are in none of the groups."""
     return tuple(axis for axis in range(rank) if not any(axis in axes for axes in taken))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
-from hlo.types import BF16, ArrayShape, ElementType, bounded
+from hlo.types import BF16, ArrayShape, ElementType, bounded, is_bounded
 
 __all__ = ["convolution", "dot", "ragged_dot", "scaled_dot"]
 
@@ -97,6 +97,11 @@ def ragged_dot(
     groups = sizes.dims[-1]
     fits = all(right.dims[d] == groups for d in rhs_group_dims)
     require("C7", fits, f"{groups} group sizes, group dimension {rhs_group_dims} of {right}")
+    order = (*lhs_batch_dims, *lhs_contracting_dims) if contracting else lhs_batch_dims
+    order = (*order, *_free(left, lhs_batch_dims, lhs_contracting_dims))
+    prefix = tuple(left.dims[d] for d in order[: order.index(ragged)])
+    fits = sizes.rank == 1 or sizes.dims[:-1] == prefix
+    require("C8", fits, f"group sizes {sizes} are not for each of {list(prefix)}, or for all")
     result = dot(
         left,
         right,
@@ -172,7 +177,7 @@ def convolution(
 ) -> ArrayShape:
     """C1: arrays of the rank of dim_labels; C2: a window dimension for each spatial one, of the
     kernel's size; C3: positive strides, dilations and group counts, not both counts > 1; C4: the
-    features divide into groups."""
+    features divide into groups, those of the result are not bounded."""
     left, right = arrays("C1", (lhs, rhs))
     labels = dim_labels
     rank = len(labels.input_spatial) + 2
@@ -185,12 +190,13 @@ def convolution(
         require("C2", same, f"window size {dimension.size}, dimension {d} of {right}")
     batch, features = _groups(left, right, labels, feature_group_count, batch_group_count)
     dims = {labels.output_batch: batch, labels.output_feature: features}
-    dynamic = {labels.output_batch: bool(left.dynamic) and left.dynamic[labels.input_batch]}
-    for output, d, dimension in zip(
-        labels.output_spatial, labels.input_spatial, window.dimensions, strict=True
-    ):
+    outer = labels.kernel_output_feature
+    require("C4", not is_bounded(right, outer), f"output features of {right} are bounded")
+    dynamic = {labels.output_batch: is_bounded(left, labels.input_batch)}
+    sides = zip(labels.output_spatial, labels.input_spatial, labels.kernel_spatial, strict=True)
+    for (output, d, k), dimension in zip(sides, window.dimensions, strict=True):
         dims[output] = window_positions("C3", left.dims[d], dimension)
-        dynamic[output] = bool(left.dynamic) and left.dynamic[d]
+        dynamic[output] = is_bounded(left, d) or is_bounded(right, k)
     element_type = _result_type(shape)
     places = range(rank)
     return bounded(

@@ -1,0 +1,96 @@
+"""ragged-dot and scaled-dot: contractions of factors that count in groups, or are scaled."""
+
+from __future__ import annotations
+
+from backend_c import index as ix
+from backend_c.element import Element, Writer
+from backend_c.factors import dot_factors
+from backend_c.group_bounds import GroupBounds
+from backend_c.kernels.contraction import contract
+from backend_c.loop_ir import Expr
+from backend_c.ragged_factors import RaggedFactors
+from backend_c.scope import Scope, apply
+from hlo.errors import Unsupported
+from hlo.types import F64, ArrayShape
+
+__all__ = ["ragged_dot", "scaled_dot"]
+
+
+def ragged_dot(
+    lhs: Element,
+    rhs: Element,
+    group_sizes: Element,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    lhs_ragged_dims: tuple[int, ...] = (),
+    rhs_group_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    write: Writer,
+    block: Scope,
+) -> None:
+    if lhs.sizes or rhs.sizes:
+        raise Unsupported("ragged-dot of bounded dimensions")
+    batch, depth = (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
+    (ragged,) = lhs_ragged_dims
+    if ragged in lhs_batch_dims:
+        factors = dot_factors(lhs, rhs, batch, depth)
+    else:
+        group = rhs_group_dims[0] if rhs_group_dims else -1
+        bounds = GroupBounds(group_sizes, block)
+        factors = RaggedFactors(lhs, rhs, batch, depth, ragged, group, bounds).factors()
+    types = lhs.shape.element_type, rhs.shape.element_type
+    contract(factors, types, shape.element_type, write, block)
+
+
+def scaled_dot(
+    lhs: Element,
+    rhs: Element,
+    lhs_scale: Element,
+    rhs_scale: Element,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+    write: Writer,
+    block: Scope,
+) -> None:
+    if lhs.sizes or rhs.sizes:
+        raise Unsupported("scaled-dot of bounded dimensions")
+    left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
+    factors = dot_factors(
+        left, right, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
+    )
+    types = left.shape.element_type, right.shape.element_type
+    contract(factors, types, shape.element_type, write, block)
+
+
+def _scaled(operand: Element, scale: Element) -> Element:
+    """The products of an operand and its scale, exact in f64; a scalar stands for none."""
+    if not scale.shape.rank:
+        return operand
+    if not all(map(_is_short, (operand.shape, scale.shape))):
+        types = f"{operand.shape.element_type} by {scale.shape.element_type}"
+        raise Unsupported(f"scaled-dot scales {types}: products are exact up to f32 and s16")
+    blocks = [
+        extent // max(parts, 1)
+        for extent, parts in zip(operand.shape.dims, scale.shape.dims, strict=True)
+    ]
+
+    def at(*index: Expr) -> Expr:
+        block = [ix.divide(i, size) for i, size in zip(index, blocks, strict=True)]
+        factors = operand.at(*index), scale.at(*block)
+        return apply("multiply", *(apply("widen", factor, type=F64) for factor in factors))
+
+    return Element(ArrayShape(F64, operand.shape.dims), at)
+
+
+def _is_short(shape: ArrayShape) -> bool:
+    return shape.element_type.bits <= (32 if shape.is_float else 16)
