@@ -1,0 +1,92 @@
+"""XLA's CPU compiler, through jaxlib: from HLO text to results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from fuzz.peers.isolated import Isolated, Outcome
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a peer makes of a program. One of ``outputs`` (its arrays, in order, tuples opened),
+    ``error`` (it refuses) and ``crash`` is there. Times are in seconds."""
+
+    outputs: tuple[Array, ...] | None = None
+    error: str | None = None
+    crash: str | None = None
+    compile: float = 0.0
+    run: float = 0.0
+
+
+def start() -> Callable[..., Answer]:
+    """The function of one process: its client is made once."""
+    import jax
+    import jax.extend.backend
+    from jaxlib import _hlo, _jax, xla_client  # type: ignore[attr-defined]
+
+    jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
+    client = jax.extend.backend.get_backend("cpu")
+    devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
+
+    def answer(text: str, arrays: Sequence[Array]) -> Answer:
+        begin = time.perf_counter()
+        try:
+            proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+            program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
+            executable = client.compile_and_load(program, devices, xla_client.CompileOptions())
+            compiled = time.perf_counter()
+            buffers = [jax.device_put(array, devices[0]) for array in arrays]
+            results = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
+            outputs = tuple(np.array(shards[0]) for shards in results)
+        except (RuntimeError, ValueError, TypeError) as error:  # jaxlib's own are RuntimeErrors
+            return Answer(error=str(error))
+        return Answer(outputs, None, None, compiled - begin, time.perf_counter() - compiled)
+
+    return answer
+
+
+class XLA:
+    """Processes that compile and run with XLA; use it in ``with``. Parameters and results that are
+    tuples are passed as their elements."""
+
+    name = "XLA:CPU"
+
+    def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
+        preload = ("jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax")
+        self._pool = Isolated(start, preload=preload, workers=workers, timeout=timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.close()
+
+    def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
+        """Compile and run one program."""
+        return _answer(self._pool(text, arrays))
+
+    def map(self, programs: Iterable[tuple[str, Sequence[Array]]]) -> Iterator[tuple[int, Answer]]:
+        """The number and the answer of each program, as they come."""
+        for number, outcome in self._pool.map(programs):
+            yield number, _answer(outcome)
+
+
+def _answer(outcome: Outcome) -> Answer:
+    if outcome.crash is not None:
+        return Answer(crash=outcome.crash)
+    assert isinstance(outcome.result, Answer)
+    return outcome.result

@@ -1,0 +1,76 @@
+"""Peers: other processes that may crash or hang, and what XLA answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from fuzz.peers.isolated import Isolated, Outcome
+from fuzz.peers.xla import XLA
+
+
+def _obey(order: str) -> str:
+    if order == "abort":
+        os.write(2, b"the end is near\n")
+        os.abort()
+    if order == "hang":
+        time.sleep(100)
+    if order == "leave":
+        os._exit(3)
+    return f"{order} done"
+
+
+def start() -> Callable[[str], str]:
+    return _obey
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Isolated]:
+    with Isolated(start, workers=2, timeout=2.0) as pool:
+        yield pool
+
+
+def test_results_come_back(pool: Isolated) -> None:
+    found = dict(pool.map((f"job {n}",) for n in range(20)))
+    assert found == {n: Outcome(f"job {n} done") for n in range(20)}
+
+
+@pytest.mark.parametrize(
+    ("order", "crash"),
+    [
+        ("abort", "SIGABRT: the end is near"),
+        ("leave", "exit 3"),
+        ("hang", "no answer in 2 s"),
+    ],
+)
+def test_a_death_is_an_outcome_and_others_go_on(order: str, crash: str, pool: Isolated) -> None:
+    found = dict(pool.map([("one",), (order,), ("two",), ("three",)]))
+    assert found.pop(1) == Outcome(None, crash)
+    assert sorted(outcome.result for outcome in found.values()) == [
+        "one done",
+        "three done",
+        "two done",
+    ]
+
+
+NEGATE = """HloModule negated
+ENTRY main {
+  x = f64[3] parameter(0)
+  ROOT r = (f64[3], f64[3]) tuple(x, x)
+}
+"""
+
+
+def test_xla_answers() -> None:
+    pytest.importorskip("jaxlib")
+    with XLA() as xla:
+        answer = xla(NEGATE, [np.array([1.0, 1 / 3, np.nan])])
+        assert answer.outputs is not None and answer.compile > 0
+        assert [x.dtype for x in answer.outputs] == [np.float64] * 2
+        assert np.array_equal(answer.outputs[1], [1.0, 1 / 3, np.nan], equal_nan=True)
+        refused = xla(NEGATE.replace("tuple", "pair"), [])
+        assert refused.error is not None and "pair" in refused.error
