@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ Value = Any
 _NO_WINDOW = Window()
 # (operands, result shape, backend_config as text) -> value
 Target = Callable[[tuple[Value, ...], Shape, str], Value]
+_REGISTERED: ContextVar[Mapping[str, Target]] = ContextVar("registered")
 
 
 def custom_call(
@@ -43,17 +46,30 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Value:
-    """What ``TARGETS`` registers for ``custom_call_target``, else Unsupported."""
+    """What this run (:func:`registered`) or ``TARGETS`` has for ``custom_call_target``, else
+    Unsupported."""
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
-    target = TARGETS.get(custom_call_target)
+    known = {**TARGETS, **_REGISTERED.get({})}
+    target = known.get(custom_call_target)
     if target is None:
         raise Unsupported(
-            f"no function is registered for the custom call target {custom_call_target!r};"
-            f" registered are {', '.join(sorted(TARGETS))}"
+            f"no function is registered for the custom call target {custom_call_target!r}:"
+            " evaluate(module, ..., custom_calls={target: function}) registers one;"
+            f" there are {', '.join(sorted(known))}"
         )
     return target(operands, shape, backend_config)
+
+
+@contextmanager
+def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
+    """Within it, these functions are called too, and before those of the same name in TARGETS."""
+    token = _REGISTERED.set(targets or {})
+    try:
+        yield
+    finally:
+        _REGISTERED.reset(token)
 
 
 def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
@@ -102,7 +118,6 @@ _MARKERS = [
     "Unpin",
 ]
 
-# Python code that wants another target to run adds it here.
 TARGETS: dict[str, Target] = {
     **dict.fromkeys(_MARKERS, _identity),
     "TopK": _topk,

@@ -18,6 +18,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
+from interp.custom_call import registered
 from interp.host import connect
 from interp.ranks import Rank, per_rank, ranks_of, running
 from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
@@ -55,6 +56,7 @@ def evaluate(
     partitions: int = 1,
     infeed: Iterable[Any] | None = None,
     outfeed: Any = None,
+    custom_calls: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
     """The result of the entry computation; VerifyError if the module means nothing.
 
@@ -62,7 +64,8 @@ def evaluate(
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
     number generator of ``rng``; ``fuel`` bounds the number of instructions that each rank
     evaluates (OutOfFuel). ``infeed`` gives the values that the instruction takes, in order;
-    ``outfeed.append`` receives those that are outfed.
+    ``outfeed.append`` receives those that are outfed. ``custom_calls`` are functions by target:
+    of the operands (a tuple), the result's shape and the backend_config as text, giving the result.
 
     With several replicas or partitions, the arguments are one tuple of arrays per rank, the result
     is one result per rank, and so are ``infeed`` and ``outfeed``: rank ``replica * partitions +
@@ -78,7 +81,8 @@ def evaluate(
     def evaluated(rank: Rank) -> Value:
         evaluation = Evaluation(module, fuel, rank)
         mine = values[rank.number]
-        with np.errstate(all="ignore"), random.seeded(seed), running(rank):
+        given = registered(custom_calls)
+        with np.errstate(all="ignore"), random.seeded(seed), given, running(rank):
             result = evaluation.run(evaluation.plan(module.entry), *mine)
         return own(result, mine) if ranks.size == 1 else copied(result)
 

@@ -64,10 +64,22 @@ def _first_failure(matrix: Array, lower: bool) -> int:
 
 def _letter(config: str, name: str) -> str:
     """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
-    found = re.search(rf'\b{name}"?\s*[=:]\s*"?(\d++)', config)
+    return chr(_number(config, name))
+
+
+def _number(config: str, name: str) -> int:
+    return int(_setting(config, name, r"\d++"))
+
+
+def _is_set(config: str, name: str) -> bool:
+    return _setting(config, name, "true|false") == "true"
+
+
+def _setting(config: str, name: str, pattern: str) -> str:
+    found = re.search(rf'\b{name}"?\s*[=:]\s*"?({pattern})', config)
     if not found:
         raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
-    return chr(int(found[1]))
+    return found[1]
 
 
 def _getrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
@@ -91,6 +103,68 @@ def _syevd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
     return result, values, info
 
 
+def _geqp3(routine: Callable[..., Any], config: str, a: Array, pivots: Array) -> tuple[Any, ...]:
+    if pivots.any():
+        raise Unsupported("geqp3 with columns that are pivoted beforehand")
+    factors, order, tau, _, _ = routine(a)
+    return factors, order, tau
+
+
+def _ormqr(
+    routine: Callable[..., Any], config: str, a: Array, tau: Array, c: Array
+) -> tuple[Any, ...]:
+    turned = ("C" if a.dtype.kind == "c" else "T") if _is_set(config, "transpose") else "N"
+    side = "L" if _is_set(config, "left") else "R"
+    return (routine(side, turned, a, tau, c, max(1, 64 * max(c.shape)))[0],)
+
+
+def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    wanted = [int(_letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
+    *values, left, right, info = routine(a, compute_vl=wanted[0], compute_vr=wanted[1])
+    both = []
+    for is_wanted, vectors in zip(wanted, (left, right), strict=True):
+        complex_ = vectors if len(values) == 1 else _paired(vectors, values[1])
+        both.append(complex_ if is_wanted else np.zeros(a.shape))
+    return *values, *both, info
+
+
+def _paired(vectors: Array, imag: Array) -> Array:
+    """Real and imaginary part side by side, where eigenvalues are pairs, as complex vectors."""
+    if vectors.shape[0] != len(imag):  # not computed
+        return vectors
+    result = vectors.astype(np.complex128)
+    (first,) = np.nonzero(imag > 0)
+    result[:, first] = vectors[:, first] + 1j * vectors[:, first + 1]
+    result[:, first + 1] = result[:, first].conj()
+    return result
+
+
+def _gees(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    if _letter(config, "sort") != "N":
+        raise Unsupported("gees that sorts eigenvalues")
+    is_wanted = int(_letter(config, "mode") == "V")
+    t, count, *values, vectors, _, info = routine(lambda *value: 0, a, compute_v=is_wanted)
+    return t, vectors if is_wanted else np.zeros(a.shape), *values, count, info
+
+
+def _gehrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    low, high = _number(config, "low"), _number(config, "high")
+    return tuple(routine(a, lo=low - 1, hi=high - 1))
+
+
+def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    return tuple(routine(a, lower=int(_letter(config, "uplo") == "L")))
+
+
+def _gtsv(
+    routine: Callable[..., Any], config: str, low: Array, diagonal: Array, high: Array, b: Array
+) -> tuple[Any, ...]:
+    """The first of the lower diagonal and the last of the upper one are not there."""
+    low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], b)
+    ends = np.concatenate((low[:1], low_)), np.concatenate((high_, high[-1:]))
+    return ends[0], diagonal_, ends[1], x, info
+
+
 def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
     mode = _letter(config, "mode")
     u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
@@ -99,6 +173,8 @@ def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
     return a, s, u, vt, info
 
 
+# Routine -> wrapper, types. The first operand is a matrix, for _OF_VECTORS a vector.
+_OF_VECTORS = ("gtsv",)
 _ROUTINES: dict[str, tuple[Wrapper, str]] = {
     "getrf": (_getrf, "sdcz"),
     "geqrf": (_geqrf, "sdcz"),
@@ -107,6 +183,16 @@ _ROUTINES: dict[str, tuple[Wrapper, str]] = {
     "syevd": (_syevd, "sd"),
     "heevd": (_syevd, "cz"),
     "gesdd": (_gesdd, "sdcz"),
+    "gesvd": (_gesdd, "sdcz"),
+    "geqp3": (_geqp3, "sdcz"),
+    "ormqr": (_ormqr, "sd"),
+    "unmqr": (_ormqr, "cz"),
+    "geev": (_geev, "sdcz"),
+    "gees": (_gees, "sdcz"),
+    "gehrd": (_gehrd, "sdcz"),
+    "sytrd": (_sytrd, "sd"),
+    "hetrd": (_sytrd, "cz"),
+    "gtsv": (_gtsv, "sdcz"),
 }
 
 
@@ -122,7 +208,7 @@ def _by_scipy(name: str, wrapper: Wrapper) -> Target:
             lapack = importlib.import_module("scipy.linalg.lapack")
         except ImportError:
             raise Unsupported(f"lapack_{name}_ffi needs SciPy: pip install scipy") from None
-        batch = operands[0].shape[:-2]
+        batch = operands[0].shape[: -1 if name[1:] in _OF_VECTORS else -2]
         results = []
         for index in np.ndindex(*batch):
             matrices = (np.array(operand[index]) for operand in operands)

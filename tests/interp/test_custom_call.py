@@ -96,3 +96,21 @@ ENTRY main { x = f32[2] parameter(0)
   ROOT c = f32[2] custom-call(x), custom_call_target="twice" }
 """
     assert evaluate(hlo.parse(text), np.ones(2, np.float32)).tolist() == [2, 2]
+
+
+def test_functions_of_the_caller() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  ROOT y = f32[2] custom-call(x), custom_call_target="double", backend_config="by 2"
+}
+""")
+    x = np.array([1, 2], np.float32)
+
+    def double(operands: tuple[np.ndarray, ...], shape: Shape, config: str) -> np.ndarray:
+        assert config == '"by 2"' and str(shape) == "f32[2]"
+        return operands[0] * np.float32(2)
+
+    assert evaluate(module, x, custom_calls={"double": double}).tolist() == [2, 4]
+    with pytest.raises(hlo.Unsupported, match="'double': evaluate.*custom_calls.*TopK"):
+        evaluate(module, x, custom_calls={"triple": double})
