@@ -225,6 +225,10 @@ def bounded(
     return ArrayShape(element_type, dims, dynamic if any(dynamic) else ())
 
 
+def is_bounded(shape: ArrayShape, dimension: int) -> bool:
+    return bool(shape.dynamic) and shape.dynamic[dimension]
+
+
 def without_layout(shape: Shape) -> Shape:
     """The shape as values see it."""
     if isinstance(shape, TupleShape):
@@ -237,6 +241,16 @@ def without_layout(shape: Shape) -> Shape:
 def compatible(one: Shape, other: Shape) -> bool:
     """Whether two shapes agree but for their layouts."""
     return without_layout(one) == without_layout(other)
+
+
+def same_bounds(one: Shape, other: Shape) -> bool:
+    """Whether shapes agree but for their layouts, and for which dimensions are bounded."""
+    if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
+        return one.element_type is other.element_type and one.dims == other.dims
+    if isinstance(one, ArrayShape) or isinstance(other, ArrayShape):
+        return False
+    same = len(one.elements) == len(other.elements)
+    return same and all(map(same_bounds, one.elements, other.elements))
 
 
 def leaves(shape: Shape) -> tuple[ArrayShape, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hlo.literal import Literal
 from hlo.ops.constraints import array, arrays, distinct_dimensions, is_scalar, require
 from hlo.ops.element_types import takes
-from hlo.types import S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible
+from hlo.types import S32, U32, ArrayShape, Shape, TupleShape, bounded, compatible, is_bounded
 
 __all__ = [
     "bitcast", "bitcast_convert", "broadcast", "concatenate", "constant", "copy", "copy_done",
@@ -51,7 +51,10 @@ def broadcast(
         require("C2", same, f"{message}: sizes differ")
     same = source.element_type is result.element_type
     require("C3", same, f"{source} and {result} differ in their element types")
-    return _plain(result)
+    grown = [is_bounded(result, d) for d in range(result.rank)]
+    for d, target in enumerate(dimensions):
+        grown[target] = grown[target] or is_bounded(source, d)
+    return bounded(result.element_type, result.dims, tuple(grown))
 
 
 def reshape(operand: ArrayShape, *, shape: ArrayShape, inferred_dimension: int = -1) -> ArrayShape:
@@ -95,7 +98,8 @@ def reverse(operand: ArrayShape, *, dimensions: tuple[int, ...]) -> ArrayShape:
 
 
 def slice_(operand: ArrayShape, *, slice: tuple[tuple[int, int, int], ...]) -> ArrayShape:
-    """C1: one triple for each dimension; C2: 0 <= start <= limit <= size; C3: stride >= 1."""
+    """C1: one triple for each dimension; C2: 0 <= start <= limit <= size; C3: stride >= 1. One
+    place of a bounded dimension is there, more are as many as there are."""
     source = array("C1", operand)
     count = len(slice) == source.rank
     require("C1", count, f"{len(slice)} slices for an operand of rank {source.rank}")
@@ -106,8 +110,7 @@ def slice_(operand: ArrayShape, *, slice: tuple[tuple[int, int, int], ...]) -> A
         require("C2", inside, f"[{start}:{limit}] is not within dimension {d} of {source}")
         require("C3", stride >= 1, f"stride {stride} is not positive")
         dims.append(-(-(limit - start) // stride))
-        whole = start == 0 and limit == source.dims[d] and stride == 1
-        dynamic.append(bool(source.dynamic) and source.dynamic[d] and whole)
+        dynamic.append(is_bounded(source, d) and dims[-1] != 1)
     return bounded(source.element_type, tuple(dims), tuple(dynamic))
 
 
@@ -216,15 +219,12 @@ def set_dimension_size(
     operand: ArrayShape, size: ArrayShape, *, dimensions: tuple[int, ...], shape: ArrayShape
 ) -> ArrayShape:
     """C1: one dimension of the operand, of a size that s32 holds; C2: the size is s32[]; C3: the
-    result has the operand's
-    bounds; the dimension set may be bounded, or static where the size is known to be the bound."""
+    result has the operand's bounds; the dimension set may be bounded, or static."""
     source, result = array("C1", operand), array("C3", shape, "result")
     dimension = _dimension(source, dimensions)
     require("C2", is_scalar(size, S32), f"size {size} is not s32[]")
     same = source.element_type is result.element_type and source.dims == result.dims
     require("C3", same, f"{source} and {result} differ in their bounds")
-    for d in range(source.rank):
-        was = bool(source.dynamic) and source.dynamic[d]
-        now = bool(result.dynamic) and result.dynamic[d]
-        require("C3", d == dimension or was == now, f"dimension {d} of {source} is not set here")
-    return _plain(result)
+    dynamic = [is_bounded(source, d) for d in range(source.rank)]
+    dynamic[dimension] = is_bounded(result, dimension)
+    return bounded(source.element_type, source.dims, tuple(dynamic))

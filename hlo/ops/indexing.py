@@ -186,12 +186,12 @@ def sort(
     each and gives pred."""
     require("C1", bool(operands), "no operands")
     shapes = arrays("C1", operands)
-    dynamic = same_dims("C1", shapes)
+    same_dims("C1", shapes)
     require("C2", len(dimensions) == 1, f"{len(dimensions)} dimensions to sort along")
     distinct_dimensions("C2", dimensions, shapes[0].rank)
     pairs = [element for element in scalars(shapes) for _ in range(2)]
     called_on("C3", to_apply, pairs, (ArrayShape(PRED),))
-    return one_or_tuple([bounded(s.element_type, s.dims, dynamic) for s in shapes])
+    return one_or_tuple([bounded(s.element_type, s.dims, s.dynamic) for s in shapes])
 
 
 def topk(

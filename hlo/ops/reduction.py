@@ -21,7 +21,16 @@ from hlo.ops.constraints import (
 )
 from hlo.ops.contraction import window_positions
 from hlo.ops.element_types import takes
-from hlo.types import PRED, ArrayShape, Shape, TupleShape, bounded, compatible
+from hlo.types import (
+    PRED,
+    ArrayShape,
+    Shape,
+    TupleShape,
+    bounded,
+    compatible,
+    is_bounded,
+    same_bounds,
+)
 from hlo.walk import Callee
 
 __all__ = [
@@ -159,9 +168,10 @@ def _features(
     source = array("C1", operand)
     takes("C1", "batch-norm-training", source)
     distinct_dimensions("C2", (feature_index,), source.rank, "feature_index")
-    vector = ArrayShape(source.element_type, (source.dims[feature_index],))
+    features = (is_bounded(source, feature_index),)
+    vector = bounded(source.element_type, (source.dims[feature_index],), features)
     for one in arrays("C3", vectors):
-        require("C3", compatible(one, vector), f"{one} is not {vector}, one for each feature")
+        require("C3", same_bounds(one, vector), f"{one} is not {vector}, one for each feature")
     return ArrayShape(source.element_type, source.dims, source.dynamic), vector
 
 
@@ -208,5 +218,5 @@ def batch_norm_grad(
     operand; C3: scale, mean and variance have one element for each feature; C4: grad_output has the
     operand's shape."""
     same, vector = _features(operand, feature_index, (scale, mean, variance))
-    require("C4", compatible(grad_output, same), f"grad_output {grad_output} is not {same}")
+    require("C4", same_bounds(grad_output, same), f"grad_output {grad_output} is not {same}")
     return TupleShape((same, vector, vector))

@@ -97,10 +97,10 @@ def test_slices_and_joins(expected: str, operands: str, instruction: str) -> Non
 @rows("""
  | f32[2]{0} | f32[2] copy(a)
  | (f32[2],s32[]) | (f32[2],s32[]) copy(a)
- | f32[2] | (f32[2],f32[2],u32[]) copy-start(a)
+chain | f32[2] | (f32[2],f32[2],u32[]) copy-start(a)
 C1 | (f32[2]) | (f32[2],f32[2],u32[]) copy-start(a)
 shape | f32[2] | (f32[2],f32[2]) copy-start(a)
- | (f32[2],f32[2],u32[]) | f32[2] copy-done(a)
+chain | (f32[2],f32[2],u32[]) | f32[2] copy-done(a)
 C1 | (f32[2],f32[2]) | f32[2] copy-done(a)
 C1 | f32[2] | f32[2] copy-done(a)
  | f32[<=2] | s32[] get-dimension-size(a), dimensions={0}
@@ -111,7 +111,7 @@ C1 | f32[<=2] | s32[] get-dimension-size(a), dimensions={}
 C1 | f32[2,3] s32[] | f32[2,<=3] set-dimension-size(a, b), dimensions={2}
 C2 | f32[2,3] s64[] | f32[2,<=3] set-dimension-size(a, b), dimensions={1}
 C2 | f32[2,3] (s32[]) | f32[2,<=3] set-dimension-size(a, b), dimensions={1}
-C3 | f32[2,3] s32[] | f32[<=2,3] set-dimension-size(a, b), dimensions={1}
+ | f32[2,3] s32[] | f32[<=2,3] set-dimension-size(a, b), dimensions={1}
 C3 | f32[2,3] s32[] | f32[2,<=4] set-dimension-size(a, b), dimensions={1}
  | f32[2,3]{0,1} | f32[3,2]{1,0} bitcast(a)
  | f32[2] | s8[2,4] bitcast(a)

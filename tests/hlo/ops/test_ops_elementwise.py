@@ -53,7 +53,7 @@ def test_kinds_of_elements(opcode: str, arity: int, kind: str, legal: bool) -> N
  | f32[<=2,3] f32[2,3] | f32[<=2,3] add(a, b)
  | f32[2,3] f32[<=2,3] | pred[<=2,3] compare(a, b), direction=LT
  | f32[2]{0} f32[2] | f32[2] add(a, b)
-shape | f32[<=2,3] f32[2,3] | f32[2,3] add(a, b)
+ | f32[<=2,3] f32[2,3] | f32[2,3] add(a, b)
 shape | f32[2] f32[2] | f32[3] add(a, b)
 shape | f32[2] f32[2] | f16[2] add(a, b)
 shape | f32[2] f32[2] | (f32[2]) add(a, b)
@@ -126,7 +126,7 @@ C3 | f32[2] f32[3] | c64[2] complex(a, b)
 C1 | f32[2] | s8[3] convert(a)
 C1 | f32[2] | token[] convert(a)
 C2 | c64[2] | f32[2] convert(a)
-shape | f32[<=2] | s8[2] convert(a)
+ | f32[<=2] | s8[2] convert(a)
  | f32[2] | f32[2] reduce-precision(a), exponent_bits=5, mantissa_bits=0
 C1 | s32[2] | s32[2] reduce-precision(a), exponent_bits=5, mantissa_bits=10
 C2 | f32[2] | f32[2] reduce-precision(a), exponent_bits=0, mantissa_bits=10

@@ -1,0 +1,323 @@
+"""Bounded dimensions: which sizes must agree at run time, and what has no meaning.
+
+An array of ``f32[<=5]`` has an actual size in every run. Where an op needs equal sizes of two
+dimensions, text shows that their bounds are equal; actual sizes that differ are cut to the
+smallest. Of the bounded dimensions of elementwise operands, one of actual size 1 stretches to the
+size of the others, as XLA's ``DynamicPadder`` has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from hlo.attributes import Attribute, ConvolutionDimensions
+from hlo.types import ArrayShape, Shape, is_bounded, leaves
+from hlo.walk import column, function_name
+
+_Attributes = Mapping[str, Attribute]
+_Place = tuple[int, int]
+_Rule = Callable[[Sequence[ArrayShape], _Attributes], Iterator[Sequence[_Place]]]
+
+
+class Agreement(NamedTuple):
+    """Dimensions that must be of one size: (operand, dimension) each. Where ``stretches``, a
+    bounded one of actual size 1 takes the size of the others."""
+
+    places: tuple[_Place, ...]
+    stretches: bool = False
+
+
+def has_bounds(shape: Shape) -> bool:
+    """Whether a dimension of an array in it is bounded."""
+    return any(leaf.dynamic for leaf in leaves(shape))
+
+
+def declares_bounds(opcode: str) -> bool:
+    """Whether the text may declare dimensions of a result bounded or static as it likes, as XLA's
+    verifier lets it: what is not there is then zero. Ops that hand values on give what they are."""
+    home = _homes()[function_name(opcode)]
+    return opcode == "map" or (home in _COMPUTING and opcode not in _HAND_ON)
+
+
+_COMPUTING = frozenset(
+    f"hlo.ops.{family}"
+    for family in (
+        *("elementwise", "data_movement", "contraction", "reduction"),
+        *("indexing", "linear_algebra", "random"),
+    )
+)
+_HAND_ON = frozenset(("copy", "copy-start", "copy-done", "scan"))
+
+
+@cache
+def _homes() -> Mapping[str, str]:
+    return {name: op.home for name, op in column("hlo.ops").items()}
+
+
+def agreements(
+    opcode: str, operands: Sequence[Shape], attributes: _Attributes
+) -> tuple[Agreement, ...]:
+    """What must agree between operands, or in one, where a bounded dimension is concerned."""
+    arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
+    if len(arrays) < len(operands) or not any(shape.dynamic for shape in arrays):
+        return ()
+    stretches = _homes()[function_name(opcode)] == "hlo.ops.elementwise"
+    rule = _elements if stretches else _RULES.get(opcode)
+    if rule is None:
+        return ()
+    return tuple(
+        Agreement(tuple(places), stretches)
+        for places in rule(arrays, attributes)
+        if len(places) > 1 and any(is_bounded(arrays[number], d) for number, d in places)
+    )
+
+
+def _alike(numbers: Sequence[int], rank: int) -> Iterator[list[_Place]]:
+    """All dimensions of some operands of one rank."""
+    for d in range(rank):
+        yield [(number, d) for number in numbers]
+
+
+def _elements(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """Of whole arrays; scalars meet every element."""
+    rank = max(shape.rank for shape in arrays)
+    return _alike([n for n, shape in enumerate(arrays) if shape.rank == rank], rank)
+
+
+def _inputs(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """The first half of the operands; the others are inits."""
+    return _alike(range(len(arrays) // 2), arrays[0].rank)
+
+
+def _parts(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    along = _integers(attributes, "dimensions")
+    for places in _alike(range(len(arrays)), arrays[0].rank):
+        if places[0][1] not in along:
+            yield places
+
+
+def _products(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    for kind in ("batch", "contracting"):
+        ours = _integers(attributes, f"lhs_{kind}_dims")
+        theirs = _integers(attributes, f"rhs_{kind}_dims")
+        for one, other in zip(ours, theirs, strict=True):
+            yield [(0, one), (1, other)]
+
+
+def _features(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    labels = attributes["dim_labels"]
+    assert isinstance(labels, ConvolutionDimensions)
+    if attributes.get("feature_group_count", 1) == 1:
+        yield [(0, labels.input_feature), (1, labels.kernel_input_feature)]
+
+
+def _batching(
+    numbers: tuple[int, int], ours: str, theirs: str, attributes: _Attributes
+) -> Iterator[list[_Place]]:
+    pairs = zip(_integers(attributes, ours), _integers(attributes, theirs), strict=True)
+    for one, other in pairs:
+        yield [(numbers[0], one), (numbers[1], other)]
+
+
+def _gathered(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    return _batching((0, 1), "operand_batching_dims", "start_indices_batching_dims", attributes)
+
+
+def _scattered(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """Operands among each other, updates too; and both with the indices."""
+    half = len(arrays) // 2
+    inputs, updates = range(half), range(half + 1, len(arrays))
+    window = _integers(attributes, "update_window_dims")
+    ours = [d for d in range(arrays[half + 1].rank) if d not in window]
+    theirs = [d for d in range(arrays[half].rank) if d != attributes["index_vector_dim"]]
+    of_indices = dict(zip(ours, theirs, strict=True))
+    operand_dims = _integers(attributes, "input_batching_dims")
+    index_dims = _integers(attributes, "scatter_indices_batching_dims")
+    of_operands = dict(zip(index_dims, operand_dims, strict=True))
+    for places in _alike(updates, arrays[half + 1].rank):
+        index = of_indices.get(places[0][1], -1)
+        places += [(half, index)] if index >= 0 else []
+        places += [(n, of_operands[index]) for n in inputs if index in of_operands]
+        yield places
+    for places in _alike(inputs, arrays[0].rank):
+        if places[0][1] not in operand_dims:
+            yield places
+
+
+def _square(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    yield [(0, arrays[0].rank - 2), (0, arrays[0].rank - 1)]
+
+
+def _triangles(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    rank = arrays[0].rank
+    yield from _alike((0, 1), rank - 2)
+    side = rank - 2 if attributes.get("left_side") else rank - 1
+    yield [(0, rank - 2), (0, rank - 1), (1, side)]
+
+
+def _normalised(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """A feature of each vector; the gradient is of the operand's sizes."""
+    feature = attributes["feature_index"]
+    assert isinstance(feature, int)
+    whole = [n for n, shape in enumerate(arrays) if n in (0, 4) and shape.rank == arrays[0].rank]
+    vectors = [(n, 0) for n in range(1, len(arrays)) if n not in whole]
+    for places in _alike(whole, arrays[0].rank):
+        yield [*places, *vectors] if places[0][1] == feature else places
+
+
+def _scanned(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    carries = attributes["num_carries"]
+    assert isinstance(carries, int)
+    for dimension in _integers(attributes, "dimensions"):
+        yield [(number, dimension) for number in range(len(arrays) - carries)]
+
+
+_RULES: dict[str, _Rule] = {
+    "batch-norm-grad": _normalised,
+    "batch-norm-inference": _normalised,
+    "batch-norm-training": _normalised,
+    "cholesky": _square,
+    "concatenate": _parts,
+    "convolution": _features,
+    "dot": _products,
+    "gather": _gathered,
+    "map": _elements,
+    "ragged-dot": _products,
+    "reduce": _inputs,
+    "reduce-window": _inputs,
+    "scaled-dot": _products,
+    "scan": _scanned,
+    "scatter": _scattered,
+    "sort": _elements,
+    "triangular-solve": _triangles,
+}
+
+
+def _integers(attributes: _Attributes, name: str) -> tuple[int, ...]:
+    value = attributes.get(name, ())
+    assert isinstance(value, tuple)
+    return tuple(map(int, value))  # type: ignore[arg-type]
+
+
+class Run(NamedTuple):
+    """Neighbouring dimensions of a reshape's operand and of its result that hold equally many
+    elements. ``free`` is the result's dimension whose actual size follows from the others'."""
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    free: int | None
+
+
+def reshape_runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int = -1) -> list[Run]:
+    """The smallest runs, in order; ValueError if it is not clear which of several bounded
+    dimensions takes what is there: ``inferred_dimension`` says which.
+
+    A run of n elements gives a free dimension n divided, rounded down, by the product of the
+    others', which are of the size of their bounds; elements that are too many are dropped. Without
+    a free dimension, missing ones are zero.
+    """
+    runs = list(_runs(source.dims, target.dims))
+    if source.dims == target.dims:
+        runs = [((d,), (d,)) for d in range(source.rank)]
+    return [Run(ours, theirs, _free(target, theirs, inferred_dimension)) for ours, theirs in runs]
+
+
+def meaningless(
+    opcode: str, operands: Sequence[Shape], attributes: _Attributes, result: Shape
+) -> str:
+    """Why an instruction on bounded dimensions has no meaning here; nothing if it has."""
+    rule = _MEANINGLESS.get(opcode)
+    arrays = [shape for shape in (*operands, result) if isinstance(shape, ArrayShape)]
+    if rule is None or not any(shape.dynamic for shape in arrays):
+        return ""
+    return rule(arrays, attributes)
+
+
+def _reshape(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    inferred = attributes.get("inferred_dimension", -1)
+    assert isinstance(inferred, int)
+    try:
+        reshape_runs(arrays[0], arrays[1], inferred)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _bitcast(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    source, result = arrays
+    same = source.element_type.bits == result.element_type.bits
+    return "" if same else f"{source} to {result}: elements of bounded arrays keep their width"
+
+
+def _fft(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    source, rank = arrays[0], len(_integers(attributes, "fft_length"))
+    if any(source.dynamic[source.rank - rank :]):
+        return f"a transform along bounded dimensions of {source}: fft_length is static"
+    return ""
+
+
+def _convolution(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    labels, (lhs, rhs) = attributes["dim_labels"], arrays[:2]
+    assert isinstance(labels, ConvolutionDimensions)
+    if any(is_bounded(rhs, d) for d in labels.kernel_spatial):
+        return f"windows of bounded sizes, those of {rhs}: the window's size is static"
+    grouped = attributes.get("feature_group_count", 1) != 1
+    both = is_bounded(lhs, labels.input_feature) or is_bounded(rhs, labels.kernel_input_feature)
+    return f"groups of bounded features of {lhs} and {rhs}" if grouped and both else ""
+
+
+def _index_vectors(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    """Of gather's second operand, and of scatter's in the middle, before as many updates."""
+    vector = attributes["index_vector_dim"]
+    assert isinstance(vector, int)
+    indices = arrays[1] if "offset_dims" in attributes else arrays[(len(arrays) - 1) // 2]
+    if vector < indices.rank and is_bounded(indices, vector):
+        return f"index vectors of bounded length, dimension {vector} of {indices}"
+    return ""
+
+
+_MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
+    "bitcast": _bitcast,
+    "convolution": _convolution,
+    "fft": _fft,
+    "gather": _index_vectors,
+    "reshape": _reshape,
+    "scatter": _index_vectors,
+}
+
+
+def _runs(
+    source: Sequence[int], target: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    if 0 in source or 0 in target:
+        yield tuple(range(len(source))), tuple(range(len(target)))
+        return
+    i = j = 0
+    while i < len(source) and j < len(target):
+        first, second = i, j
+        one, other = source[i], target[j]
+        i, j = i + 1, j + 1
+        while one != other:
+            if one < other:
+                one, i = one * source[i], i + 1
+            else:
+                other, j = other * target[j], j + 1
+        yield tuple(range(first, i)), tuple(range(second, j))
+    if i < len(source) or j < len(target):
+        yield tuple(range(i, len(source))), tuple(range(j, len(target)))
+
+
+def _free(target: ArrayShape, run: tuple[int, ...], inferred_dimension: int) -> int | None:
+    if inferred_dimension in run:
+        return inferred_dimension
+    found = [d for d in run if is_bounded(target, d)]
+    found = [d for d in found if target.dims[d] != 1] or found
+    if len(found) > 1:
+        names = " and ".join(map(str, found))
+        raise ValueError(
+            f"the sizes of the bounded dimensions {names} of {target} do not follow from the"
+            " operand's; say which one does with inferred_dimension, or use dynamic-reshape"
+        )
+    return found[0] if found else None
