@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
+from hlo import ranks
+from hlo.actual_sizes import declares_bounds
+from hlo.annotations import annotation_faults, is_ruled
 from hlo.attributes import COMPUTATION_ATTRIBUTES
-from hlo.errors import VerifyError
+from hlo.chains import LINKS, Agreements, Fault, chain_faults
+from hlo.entry import entry_faults
+from hlo.errors import ArgumentError, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
-from hlo.types import Shape, compatible, leaves
+from hlo.owned import OWNERS, owner_faults
+from hlo.participants import COLLECTIVES, participant_faults
+from hlo.types import UNBOUNDED, Shape, compatible, leaves, same_bounds
 from hlo.walk import Callee, Op, call, called, column, function_name
 
 # Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
@@ -19,17 +26,21 @@ _DRIVER = ("shape", "operand_shape", "backend_config", "frontend_attributes")
 
 
 def verify(module: Module) -> None:
-    """Raise VerifyError for the first instruction that breaks a constraint, in text order.
+    """Raise VerifyError for the first instruction that breaks a constraint, in text order (within a
+    computation: chains of start and done come last; the header comes last of all).
 
     Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
     function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
-    calls, parameters, layout, shape.
+    calls, parameters, layout, shape, chain, channel, thread, groups, composite,
+    control-predecessors.
     """
     checker = _Checker(module)
     for computation in module.computations:
         checker.computation(computation)
     if not any(c.name == module.entry_name for c in module.computations):
         raise VerifyError(f"the entry computation {module.entry_name!r} is not in the module")
+    for attribute, message in entry_faults(module):
+        raise VerifyError(f"HloModule {module.name}, {attribute}: {message}")
 
 
 @cache
@@ -60,10 +71,15 @@ class _Checker:
         self._depths: dict[str, int] = {}
         self._callees: dict[str, Callee[Shape]] = {}
         self._computations = {c.name: c for c in module.computations}
+        self._agreements = Agreements()
+        try:
+            self._ranks = ranks.declared(module)
+        except ArgumentError as error:
+            raise VerifyError(f"HloModule {module.name}: {error}") from None
 
     def computation(self, computation: Computation) -> None:
         shapes: dict[str, Shape] = {}
-        depth = 0
+        depth, chained = 0, False
         self._parameters(computation)
         for instruction in computation.instructions:
             if instruction.name in shapes:
@@ -74,7 +90,12 @@ class _Checker:
                 self._instruction(instruction, shapes)
             except Violation as violation:
                 raise self._error(instruction, violation.label, violation.message) from None
+            for fault in self._faults(instruction, shapes):
+                raise self._error(*fault)
             shapes[instruction.name] = instruction.shape
+            chained = chained or instruction.opcode in LINKS
+        for fault in chain_faults(computation) if chained else ():
+            raise self._error(*fault)
         if computation.root not in shapes:
             raise VerifyError(
                 f"computation {computation.name}: its root {computation.root!r} is not in it"
@@ -82,6 +103,18 @@ class _Checker:
         if computation.name in self._depths:
             raise VerifyError(f"computation {computation.name} is defined twice")
         self._depths[computation.name] = depth + 1
+
+    def _faults(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Iterator[Fault]:
+        """What is wrong beyond the constraints of the op itself."""
+        opcode = instruction.opcode
+        if is_ruled(instruction):
+            yield from annotation_faults(instruction, shapes)
+        if opcode in COLLECTIVES:
+            yield from participant_faults(instruction, shapes, *self._ranks)
+        yield from self._agreements.faults(instruction)
+        if opcode in OWNERS:
+            computation = self._computations[str(instruction.attributes["calls"])]
+            yield from owner_faults(instruction, computation, self._module.entry_name)
 
     def _depth(self, name: str, instruction: Instruction) -> int:
         """How deep a called computation calls others; it must stand before its caller."""
@@ -132,7 +165,8 @@ class _Checker:
             raise Violation("calls", "calls= names one computation here")
         operand_shape = operands[0] if operands else None
         inferred = call(op, instruction, operands, given, operand_shape)
-        if not compatible(inferred, instruction.shape):
+        fits = same_bounds if declares_bounds(instruction.opcode) else compatible
+        if not fits(inferred, instruction.shape):
             raise Violation("shape", f"the result is {inferred}, declared {instruction.shape}")
 
     def _value(self, attribute: str, value: object) -> object:
@@ -182,6 +216,8 @@ def _arity(name: str, instruction: Instruction) -> None:
 def _layouts(shape: Shape) -> None:
     """A layout orders the dimensions of its array."""
     for leaf in leaves(shape):
+        if UNBOUNDED in leaf.dims:
+            raise Violation("bounds", f"{leaf}: no bound of a dimension; say <=N in place of ?")
         if leaf.layout is not None:
             order = leaf.layout.minor_to_major
             if sorted(order) != list(range(leaf.rank)):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlo.aliasing import aliases, part_of
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
-from hlo.ops.constraints import arrays, called_on, is_token, require, same_dims, scalars
-from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape, compatible
+from hlo.ops.constraints import arrays, called_on, is_scalar, is_token, require, same_dims, scalars
+from hlo.scanning import fields, without_comments
+from hlo.shapes import ShapeReader
+from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible
 from hlo.walk import Callee
 
 __all__ = [
@@ -45,10 +48,31 @@ def call(*operands: Shape, to_apply: Callee[Shape], is_composite: bool = False) 
 def fusion(
     *operands: Shape, calls: Callee[Shape], kind: str, output_to_operand_aliasing: str = ""
 ) -> Shape:
-    """C1: the operands are what the computation takes; C2: a known kind."""
+    """C1: the operands are what the computation takes; C2: a known kind; C3: parts of the result
+    lie where parts of operands of the same shape were."""
     called_on("C1", calls, operands, (_result(calls),))
     require("C2", kind in _KINDS, f"kind={kind}: one of {', '.join(_KINDS)}")
+    _aliased("C3", output_to_operand_aliasing, operands, _result(calls))
     return _result(calls)
+
+
+def _aliased(label: str, text: str, operands: Sequence[Shape], result: Shape) -> None:
+    try:
+        found = aliases(text) if text else ()
+    except ValueError as error:
+        require(label, False, f"output_to_operand_aliasing: {error}")
+    for alias in found:
+        number, output = alias.number, part_of(result, alias.output)
+        message = f"output_to_operand_aliasing: the result {result} has no part {alias.output}"
+        require(label, output is not None, message)
+        message = f"output_to_operand_aliasing: operand {number} of {len(operands)}"
+        require(label, number < len(operands), message)
+        part = part_of(operands[number], alias.part)
+        message = f"output_to_operand_aliasing: {operands[number]} has no part {alias.part}"
+        require(label, part is not None, message)
+        assert output is not None and part is not None
+        message = f"output_to_operand_aliasing: {output} does not lie where {part} was"
+        require(label, compatible(output, part), message)
 
 
 def map_(
@@ -58,14 +82,14 @@ def map_(
     each and gives one."""
     require("C1", bool(operands), "no operands")
     shapes = arrays("C1", operands)
-    dynamic = same_dims("C1", shapes)
+    same_dims("C1", shapes)
     every = tuple(range(shapes[0].rank))
     require("C2", dimensions in ((), every), f"dimensions are not all of {shapes[0]} in order")
     result = _result(to_apply)
     called_on("C3", to_apply, scalars(shapes), (result,))
     (element,) = arrays("C3", (result,), "result of to_apply")
     require("C3", not element.rank, f"to_apply gives {element}, not a scalar")
-    return ArrayShape(element.element_type, shapes[0].dims, dynamic if any(dynamic) else ())
+    return ArrayShape(element.element_type, shapes[0].dims, shapes[0].dynamic)
 
 
 def while_(init: Shape, *, condition: Callee[Shape], body: Callee[Shape]) -> Shape:
@@ -111,11 +135,13 @@ def async_start(
     output_to_operand_aliasing: str = "",
 ) -> Shape:
     """((operands), result, contexts…); C1: of that form; C2: the operands are what the computation
-    takes, the result what it gives."""
+    takes, the result what it gives; C3: parts of the result lie where parts of operands of the same
+    shape were."""
     found = shape.elements if isinstance(shape, TupleShape) else ()
     fits = len(found) >= 2 and compatible(found[0], TupleShape(operands))
     require("C1", fits, f"result {shape} is not ((operands), result, …) of {TupleShape(operands)}")
     called_on("C2", calls, operands, (found[1],))
+    _aliased("C3", output_to_operand_aliasing, operands, shape)
     return shape
 
 
@@ -147,9 +173,7 @@ def async_done(
 
 
 def after_all(*operands: Shape) -> ArrayShape:
-    """C1: tokens."""
-    for operand in operands:
-        require("C1", is_token(operand), f"{operand} is not a token")
+    """A token; XLA takes any values to wait for."""
     return ArrayShape(TOKEN)
 
 
@@ -164,6 +188,10 @@ def opt_barrier(operand: Shape) -> Shape:
 
 
 def domain(operand: Shape, *, domain: str) -> Shape:
+    """C1: domain={kind=…, entry=…, exit=…}."""
+    named = [field.partition("=")[0].strip() for field in fields(domain.strip()[1:-1])]
+    whole = sorted(named) == ["entry", "exit", "kind"]
+    require("C1", whole, "domain needs kind, entry and exit, each once")
     return operand
 
 
@@ -187,6 +215,26 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Shape:
-    """C1: a target. What it takes and gives is its own affair."""
-    require("C1", bool(custom_call_target), "custom_call_target is empty")
+    """What it takes and gives is the target's affair. C1: operand_layout_constraints are the
+    operands' shapes, with layouts; C2: parts of the result lie where parts of operands of the same
+    shape were; C3: GetRngSeed takes nothing and gives u64[]."""
+    _constrained("C1", operand_layout_constraints, operands)
+    _aliased("C2", output_to_operand_aliasing, operands, shape)
+    seed = custom_call_target != "GetRngSeed" or (not operands and is_scalar(shape, U64))
+    require("C3", seed, f"GetRngSeed of {len(operands)} operands gives {shape}")
     return shape
+
+
+def _constrained(label: str, text: str, operands: Sequence[Shape]) -> None:
+    if not text:
+        return
+    try:
+        text = without_comments(text).strip()
+        given = list(map(ShapeReader().read, fields(text[1:-1])))
+    except ValueError as error:
+        require(label, False, f"operand_layout_constraints: {error}")
+    message = f"{len(given)} operand_layout_constraints for {len(operands)} operands"
+    require(label, len(given) == len(operands), message)
+    for one, operand in zip(given, operands, strict=True):
+        fits = compatible(one, operand)
+        require(label, fits, f"operand_layout_constraints: {one} for an operand {operand}")

@@ -30,6 +30,8 @@ def _simplified(computation: Computation) -> Computation:
         result = _applied(known, rebuilt.resolved(instruction))
         if isinstance(result, str):
             rebuilt.forward(instruction.name, result)
+            if instruction.opcode == "copy-done":  # a start is there for one done only
+                rebuilt.definitions.pop(rebuilt.now(instruction.operands[0]))
         else:
             rebuilt.add(result)
     return rebuilt.done()

@@ -13,14 +13,14 @@ C2 | f32[2] | f32[4] all-gather(a), dimensions={}
 C3 | f32[2] | f32[5] all-gather(a), dimensions={0}
 C3 | f32[2,3] | f32[4,6] all-gather(a), dimensions={0}
 C3 | f32[2] s32[3] | (f32[4], s32[9]) all-gather(a, b), dimensions={0}
- | f32[2] | (f32[2], f32[8]) all-gather-start(a), dimensions={0}
-C4 | f32[2] | f32[8] all-gather-start(a), dimensions={0}
-C4 | f32[2] | (f32[8], f32[8]) all-gather-start(a), dimensions={0}
- | (f32[2],f32[8]) | f32[8] all-gather-done(a)
+chain | f32[2] | (f32[2], f32[8]) all-gather-start(a), dimensions={0}
+C5 | f32[2] | f32[8] all-gather-start(a), dimensions={0}
+C5 | f32[2] | (f32[8], f32[8]) all-gather-start(a), dimensions={0}
+chain | (f32[2],f32[8]) | f32[8] all-gather-done(a)
 C1 | f32[8] | f32[8] all-gather-done(a)
  | f32[2] f32[3] | (f32[2], f32[3]) all-reduce(a, b), replica_groups={}, to_apply=add
- | f32[2] | f32[2] all-reduce-start(a), channel_id=1, use_global_device_ids=true, to_apply=add
- | f32[2] | f32[2] all-reduce-done(a)
+C3 | f32[2] | f32[2] all-reduce-start(a), channel_id=1, use_global_device_ids=true, to_apply=add
+chain | f32[2] | f32[2] all-reduce-done(a)
 C1 | | f32[2] all-reduce(), to_apply=add
 C2 | s32[2] | s32[2] all-reduce(a), to_apply=add
 C2 | f32[2] | f32[2] all-reduce(a), to_apply=less
@@ -35,9 +35,9 @@ C2 | f32[8] f32[7] | (f32[8], f32[7]) all-to-all(a, b)
  | f32[8] s32[] | f32[8] collective-broadcast(a, b), has_dynamic_root=true
  | f32[8] | f32[8] collective-permute(a), source_target_pairs={{0,1},{1,0}}
 attributes | f32[8] | f32[8] collective-permute(a)
- | f32[8] | (f32[8], f32[8], u32[], u32[]) collective-permute-start(a), source_target_pairs={}
-C3 | f32[8] | (f32[8], f32[7]) collective-permute-start(a), source_target_pairs={}
- | (f32[8],f32[8],u32[],u32[]) | f32[8] collective-permute-done(a)
+chain | f32[8] | (f32[8], f32[8], u32[], u32[]) collective-permute-start(a), source_target_pairs={}
+C5 | f32[8] | (f32[8], f32[7]) collective-permute-start(a), source_target_pairs={}
+chain | (f32[8],f32[8],u32[],u32[]) | f32[8] collective-permute-done(a)
  | f32[8,2] f32[9,2] s32[4] | f32[9,2] ragged-all-to-all(a, b, c, c, c, c)
 C1 | f32[8,2] f32[9,3] s32[4] | f32[9,3] ragged-all-to-all(a, b, c, c, c, c)
 C2 | f32[8,2] f32[9,2] f32[4] | f32[9,2] ragged-all-to-all(a, b, c, c, c, c)
@@ -49,13 +49,13 @@ def test_collectives(expected: str, operands: str, instruction: str) -> None:
 
 
 @rows("""
- | f32[2] token[] | (f32[2], u32[], token[]) send(a, b), channel_id=1
+chain | f32[2] token[] | (f32[2], u32[], token[]) send(a, b), channel_id=1
 C1 | f32[2] f32[2] | (f32[2], u32[], token[]) send(a, b), channel_id=1
- | (f32[2],u32[],token[]) | token[] send-done(a), channel_id=1
+chain | (f32[2],u32[],token[]) | token[] send-done(a), channel_id=1
 C1 | (f32[2],token[]) | token[] send-done(a), channel_id=1
- | token[] | (f32[2], u32[], token[]) recv(a), channel_id=1
+chain | token[] | (f32[2], u32[], token[]) recv(a), channel_id=1
 C1 | token[] | (f32[2], token[]) recv(a), channel_id=1
- | (f32[2],u32[],token[]) | (f32[2], token[]) recv-done(a), channel_id=1
+chain | (f32[2],u32[],token[]) | (f32[2], token[]) recv-done(a), channel_id=1
 C1 | f32[2] | (f32[2], token[]) recv-done(a), channel_id=1
  | token[] | ((f32[2]), token[]) infeed(a)
 C1 | f32[] | ((f32[2]), token[]) infeed(a)

@@ -14,7 +14,7 @@ C2 | (f32[2]) | f32[2] get-tuple-element(a), index=-1
 shape | (f32[2],s32[]) | f32[2] get-tuple-element(a), index=1
 attributes | (f32[2]) | f32[2] get-tuple-element(a)
  | f32[] f32[] | f32[] call(a, b), to_apply=add
- | f32[] f32[] | f32[] call(a, b), to_apply=add, is_composite=true
+composite | f32[] f32[] | f32[] call(a, b), to_apply=add, is_composite=true
 C1 | f32[] | f32[] call(a), to_apply=add
 C1 | f32[] s32[] | f32[] call(a, b), to_apply=add
 attributes | f32[] f32[] | f32[] call(a, b)
@@ -52,20 +52,20 @@ C3 | s32[] f32[] s32[] | f32[] conditional(a, b, c), branch_computations={twice,
 C4 | s32[] f32[] f32[] | f32[] conditional(a, b, c), branch_computations={twice, rounds}
  | token[] token[] | token[] after-all(a, b)
  | | token[] after-all()
-C1 | f32[] | token[] after-all(a)
+ | f32[] | token[] after-all(a)
  | (f32[2]) token[] | (f32[2]) add-dependency(a, b)
 C1 | f32[2] f32[2] | f32[2] add-dependency(a, b)
  | (f32[2],token[]) | (f32[2], token[]) opt-barrier(a)
  | f32[2] | f32[2] domain(a), domain={kind="sharding", entry={}, exit={}}
  | f32[2] | (f32[2], s32[7]) custom-call(a), custom_call_target="anything"
-C1 | f32[2] | f32[2] custom-call(a), custom_call_target=""
+ | f32[2] | f32[2] custom-call(a), custom_call_target=""
 attributes | f32[2] | f32[2] custom-call(a)
 attributes | f32[2] | f32[2] custom-call(a), custom_call_target="x", dimensions={0}
- | f32[] | ((f32[]), f32[], s32[]) async-start(a), calls=twice
+chain | f32[] | ((f32[]), f32[], s32[]) async-start(a), calls=twice
 C1 | f32[] | (f32[], f32[]) async-start(a), calls=twice
 C2 | f32[] | ((f32[]), s32[]) async-start(a), calls=twice
- | ((f32[]),f32[]) | ((f32[]), f32[]) async-update(a)
- | ((f32[]),f32[]) | f32[] async-done(a)
+chain | ((f32[]),f32[]) | ((f32[]), f32[]) async-update(a)
+chain | ((f32[]),f32[]) | f32[] async-done(a)
 C1 | (f32[],f32[]) | f32[] async-done(a)
 """)
 def test_flow(expected: str, operands: str, instruction: str) -> None:

@@ -48,7 +48,7 @@ def test_factors(expected: str, operands: str, instruction: str) -> None:
 @rows("""
  | f32[] f32[] | f32[5] rng(a, b), distribution=rng_normal
  | s32[] s32[] | s32[5,<=2] rng(a, b), distribution=rng_uniform
-C1 | f32[] f32[] | f32[5] rng(a, b), distribution=rng_cauchy
+C1 | f32[] f32[] | f32[5] rng(a, b), distribution=rng_invalid
 C2 | f32[] | f32[5] rng(a), distribution=rng_normal
 C2 | f32[] f64[] | f32[5] rng(a, b), distribution=rng_normal
 C2 | f32[5] f32[5] | f32[5] rng(a, b), distribution=rng_normal
@@ -56,7 +56,7 @@ C3 | s32[] s32[] | s32[5] rng(a, b), distribution=rng_normal
  | u64[2] | (u64[2], u32[5]) rng-bit-generator(a), algorithm=rng_three_fry
  | u64[3] | (u64[3], u8[5]) rng-bit-generator(a), algorithm=rng_philox
  | u64[2] | u32[5] rng-bit-generator(a), algorithm=rng_default
-C1 | u64[2] | (u64[2], u32[5]) rng-bit-generator(a), algorithm=rng_mersenne
+C1 | u64[2] | (u64[2], u32[5]) rng-bit-generator(a), algorithm=dot_f32_f32_f32
 C2 | u64[3] | (u64[3], u32[5]) rng-bit-generator(a), algorithm=rng_three_fry
 C2 | s64[2] | (s64[2], u32[5]) rng-bit-generator(a), algorithm=rng_three_fry
 C3 | u64[2] | (u64[3], u32[5]) rng-bit-generator(a), algorithm=rng_philox

@@ -1,0 +1,119 @@
+"""Instructions that come in chains: what one starts, another one must end, once.
+
+Sources: ``VerifyAsynchronousInstructionPairs`` and ``VerifyChannels`` of XLA's ``hlo_verifier.cc``;
+``CreateFromProto`` of ``hlo_instruction.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hlo.module import Computation, Instruction
+from hlo.types import Shape, without_layout
+
+
+class Fault(NamedTuple):
+    """What is wrong with an instruction, and the label of the rule that it breaks."""
+
+    instruction: Instruction
+    label: str
+    message: str
+
+
+class Link(NamedTuple):
+    """The opcodes that may stand before and behind one in a chain; none: it starts or ends it."""
+
+    before: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+_ASYNC = "async-update", "async-done"
+LINKS = {
+    "async-start": Link((), _ASYNC),
+    "async-update": Link(("async-start", "async-update"), _ASYNC),
+    "async-done": Link(("async-start", "async-update"), ()),
+    "send": Link((), ("send-done", "tuple")),
+    "send-done": Link(("send",), ()),
+    "recv": Link((), ("recv-done", "tuple")),
+    "recv-done": Link(("recv",), ()),
+} | {
+    opcode + end: link
+    for opcode in ("all-gather", "all-reduce", "collective-permute", "copy")
+    for end, link in (
+        ("-start", Link((), (f"{opcode}-done",))),
+        ("-done", Link((f"{opcode}-start",), ())),
+    )
+}
+_SAME = {  # attributes of an end that are those of its start
+    "send-done": ("channel_id", "is_host_transfer"),
+    "recv-done": ("channel_id", "is_host_transfer"),
+}
+_NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False}
+
+
+def chain_faults(computation: Computation) -> Iterator[Fault]:
+    """What breaks the chains of a computation, in its order."""
+    found = {i.name: i for i in computation.instructions}
+    users: dict[str, list[Instruction]] = {i.name: [] for i in computation.instructions}
+    for instruction in computation.instructions:
+        for operand in dict.fromkeys(instruction.operands):
+            users[operand].append(instruction)
+    for instruction in computation.instructions:
+        link = LINKS.get(instruction.opcode)
+        if link is None:
+            continue
+        if link.before:
+            yield from _before(instruction, link, found[instruction.operands[0]])
+        if link.behind:
+            yield from _behind(instruction, link, users[instruction.name])
+
+
+def _before(instruction: Instruction, link: Link, start: Instruction) -> Iterator[Fault]:
+    wanted = " or ".join(link.before)
+    if start.opcode not in link.before:
+        message = f"%{start.name} is not {wanted} but {start.opcode}"
+        yield Fault(instruction, "chain", message)
+    for name in _SAME.get(instruction.opcode, ()):
+        given = instruction.attributes.get(name, _NOT_GIVEN[name])
+        of_start = start.attributes.get(name, _NOT_GIVEN[name])
+        if given != of_start:
+            yield Fault(instruction, "chain", f"{name} is {given}, {of_start} of %{start.name}")
+    if instruction.opcode in _ASYNC:
+        for name in ("calls", "async_execution_thread"):
+            ours, theirs = instruction.attributes.get(name), start.attributes.get(name)
+            if ours is not None and theirs is not None and ours != theirs:
+                yield Fault(instruction, "chain", f"{name}={ours}, {theirs} of %{start.name}")
+
+
+def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> Iterator[Fault]:
+    wanted = " or ".join(link.behind)
+    if len(users) != 1:
+        yield Fault(instruction, "chain", f"one {wanted} is needed, {len(users)} take it")
+    for user in users:
+        if user.opcode not in link.behind:
+            yield Fault(instruction, "chain", f"{user.opcode} takes it, {wanted} is needed")
+
+
+class Agreements:
+    """What the instructions of a module must agree upon: host transfers on one channel are the same
+    instruction, but for operands; all-reduces constrain layouts all, or none."""
+
+    def __init__(self) -> None:
+        self._transfers: dict[object, tuple[str, Shape, Mapping[str, object]]] = {}
+        self._constrained: object = None
+
+    def faults(self, instruction: Instruction) -> Iterator[Fault]:
+        """What is wrong with an instruction after those seen before."""
+        attributes = instruction.attributes
+        if instruction.opcode in ("send", "recv") and attributes.get("is_host_transfer"):
+            channel = attributes.get("channel_id", 0)
+            key = instruction.opcode, without_layout(instruction.shape), attributes
+            if self._transfers.setdefault(channel, key) != key and channel:
+                yield Fault(instruction, "channel", f"channel {channel} is of another transfer")
+        if instruction.opcode in ("all-reduce", "all-reduce-start"):
+            constrained = bool(attributes.get("constrain_layout"))
+            if self._constrained not in (None, constrained):
+                message = "constrain_layout is given to some all-reduces, not to all"
+                yield Fault(instruction, "layout", message)
+            self._constrained = constrained

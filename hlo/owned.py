@@ -1,0 +1,57 @@
+"""Computations that belong to the fusion or async-start that calls them, and threads of execution.
+
+Sources: ``HandleFusion``, ``CheckAsyncOpComputationThreadName`` and ``RunImpl`` of XLA's
+``hlo_verifier.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlo.chains import Fault
+from hlo.module import Computation, Instruction
+
+# Annotations of an async-start whose computation may be longer: a group of collectives, or a
+# stream.
+_GROUPS = ("_collectives_group", "_xla_stream_annotation")
+OWNERS = frozenset(("fusion", "async-start"))
+
+
+def thread(computation: Computation) -> str:
+    """The execution thread of a computation."""
+    return computation.annotations.get("execution_thread", "main").strip("\"'")
+
+
+def owner_faults(instruction: Instruction, called: Computation, entry_name: str) -> Iterator[Fault]:
+    """What is wrong with the computation that an owner calls. (Several may call one: XLA wants a
+    copy for each, but the copies mean the same.)"""
+    if called.name == entry_name:
+        yield Fault(instruction, "calls", f"computation {called.name} is the entry")
+    if instruction.opcode == "fusion":
+        yield from _fused(instruction, called)
+    else:
+        yield from _wrapped(instruction, called)
+
+
+def _fused(instruction: Instruction, called: Computation) -> Iterator[Fault]:
+    used = {operand for one in called.instructions for operand in one.operands}
+    if called.root in used:
+        message = f"root %{called.root} of {called.name} is used in it"
+        yield Fault(instruction, "calls", message)
+    for one in called.instructions:
+        if one.name not in used and one.name != called.root:
+            yield Fault(instruction, "calls", f"nothing uses %{one.name} in {called.name}")
+
+
+def _wrapped(instruction: Instruction, called: Computation) -> Iterator[Fault]:
+    given, wanted = instruction.attributes.get("async_execution_thread") or "main", thread(called)
+    if given != wanted:
+        message = f"async_execution_thread is {given}, computation {called.name} is of {wanted}"
+        yield Fault(instruction, "thread", message)
+    attributes = instruction.annotations.get("frontend_attributes", "")
+    if any(group in attributes for group in _GROUPS):
+        return
+    for one in called.instructions:
+        if one.opcode not in ("parameter", "send", "recv") and one.name != called.root:
+            message = f"computation {called.name} is more than one instruction: %{one.name}"
+            yield Fault(instruction, "calls", message)
