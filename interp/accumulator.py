@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ElementType
-from interp.rounding import rounded_fraction, rounded_sum
+from interp.rounding import rounded, rounded_fraction, rounded_sum
 
 Array = np.ndarray[Any, Any]
 Collect = Callable[[Array], Array]
@@ -138,8 +138,8 @@ class Accumulator:
             if unit + len(digits) * self._width > math.frexp(_HUGE)[1]:
                 result = self._without_overflow(result, digits, unit, element_type)
         else:
-            result = np.zeros(self._shape, element_type.numpy)
-        return self._with_specials(result)
+            result = rounded(np.zeros(self._shape), element_type)
+        return self._with_specials(result, element_type)
 
     def _without_overflow(
         self, result: Array, digits: list[Array], unit: int, element_type: ElementType
@@ -151,7 +151,7 @@ class Accumulator:
             result[place] = rounded_fraction(sum(parts) * Fraction(2) ** unit, element_type)
         return result
 
-    def _with_specials(self, result: Array) -> Array:
+    def _with_specials(self, result: Array, element_type: ElementType) -> Array:
         nothing = np.zeros(self._shape)
         plus, minus = (self._special.get(sign, nothing) > 0 for sign in "+-")
         nan = (self._special.get("nan", nothing) > 0) | (plus & minus)
@@ -160,7 +160,7 @@ class Accumulator:
         special = plus | minus | nan
         if special.any():
             values = np.where(nan, np.nan, np.where(plus, np.inf, -np.inf))
-            result = np.where(special, values.astype(result.dtype), result)
+            result = np.where(special, rounded(values, element_type), result)
         return result
 
 

@@ -1,0 +1,19 @@
+"""Factors, triangular systems and Fourier transforms: both columns give the same bits.
+
+Over all types, ranks 0 to 5, dimensions without elements and values of the attributes. More
+examples: pytest --hypothesis-profile=default draws other ones; COUNT is how many each op gets.
+"""
+
+import batch
+import pytest
+from conftest import has_c_compiler
+
+COUNT = 10
+OPCODES = ["fft"]
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+
+@pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 8))
+def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
+    batch.assert_agree(together, opcode, COUNT)

@@ -1,0 +1,28 @@
+"""Random numbers: the interpreter and the C backend give the same bits for every state and seed.
+
+More examples: pytest --hypothesis-profile=default draws other ones; COUNT is how many each op gets.
+"""
+
+import batch
+import pytest
+from conftest import has_c_compiler
+
+import fuzz
+import interp
+from fuzz.generators import random
+from hlo_tools.verdict import differences
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+COUNT = 10
+
+
+@pytest.mark.parametrize("seed", [0, 2**64 - 1])
+def test_the_same_bits(seed: int) -> None:
+    """All in one program: what an rng gives depends on how many ran before it."""
+    drawn = batch.drawn([fuzz.single_op(opcode) for opcode in random.GENERATORS], COUNT)
+    cases = [case for cases in drawn for case in cases]
+    whole = batch.merged([module for module, _ in cases])
+    arrays = [array for _, arguments in cases for array in arguments]
+    expected = interp.evaluate(whole, *arrays, seed=seed)
+    assert not differences(expected, batch.compiled(whole)(*arrays, seed=seed))

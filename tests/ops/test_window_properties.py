@@ -1,0 +1,27 @@
+"""Windows of any size, stride, dilation and padding, by any computation.
+
+The interpreter and the C backend give the same bits, over all types, ranks 0 to 5, dimensions
+without elements and values of the attributes; on small arrays both do what the definition says.
+More examples: pytest --hypothesis-profile=default draws other ones; COUNT is how many each op gets.
+"""
+
+import batch
+import pytest
+from conftest import has_c_compiler
+from defined import assert_defined
+
+from fuzz.generators import window
+
+COUNT = 10
+OPCODES = list(window.GENERATORS)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 8))
+def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
+    batch.assert_agree(together, opcode, COUNT)
+
+
+@pytest.mark.parametrize("opcode", OPCODES)
+def test_the_definition(opcode: str) -> None:
+    assert_defined(opcode, COUNT)
