@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from hlo.async_text import fresh, started, wrapped_opcode
 from hlo.attributes import Attribute
 from hlo.inference import NotInferred, inferred_shape
-from hlo.literal import Literal
 from hlo.literal_text import LiteralError, read_literal
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
@@ -49,7 +48,7 @@ class ExpressionReader:
     ) -> None:
         self._source, self._shapes, self._tails = source, shapes, tails
         self._computations = computations
-        self._literals: dict[tuple[str, str], Literal] = {}
+        self._given: dict[tuple[str, str], Mapping[str, Attribute]] = {}
         self._depth = 0
         self.undefined_are_parameters = False
 
@@ -141,23 +140,27 @@ class ExpressionReader:
 
     def given(
         self, opcode: str, shape: Shape, shape_text: str, start: int, end: int
-    ) -> dict[str, Attribute]:
+    ) -> Mapping[str, Attribute]:
         """What stands in the parentheses of a constant or a parameter."""
         text = self._source.code[start:end]
-        if opcode == "parameter":
-            match = _PARAMETER.fullmatch(text)
-            if match is None:
-                self._source.fail("expected the number of a parameter", start)
-            return {"parameter_number": int(match[1])}
-        key = shape_text, text
-        literal = self._literals.get(key)
-        if literal is None:
-            try:
-                literal = read_literal(shape, text)
-            except LiteralError as error:
-                self._source.fail(str(error), start + error.position)
-            self._literals[key] = literal
-        return {"literal": literal}
+        key = opcode if opcode == "parameter" else shape_text, text
+        found = self._given.get(key)
+        if found is None:
+            read = self._number if opcode == "parameter" else self._literal
+            found = self._given[key] = read(shape, text, start)
+        return found
+
+    def _number(self, shape: Shape, text: str, start: int) -> Mapping[str, Attribute]:
+        match = _PARAMETER.fullmatch(text)
+        if match is None:
+            self._source.fail("expected the number of a parameter", start)
+        return {"parameter_number": int(match[1])}
+
+    def _literal(self, shape: Shape, text: str, start: int) -> Mapping[str, Attribute]:
+        try:
+            return {"literal": read_literal(shape, text)}
+        except LiteralError as error:
+            self._source.fail(str(error), start + error.position)
 
     # Operands
 

@@ -59,7 +59,8 @@ def read_literal(shape: Shape, text: str) -> Literal:
         if not shape.rank:
             raise LiteralError("{...} does not stand for a scalar")
         return Literal(shape, None)
-    value = _read_array(shape, text)
+    number = None if shape.dims else _NUMBERS[shape.element_type.kind].fullmatch(text)
+    value = _read_array(shape, text) if number is None else _read_scalar(shape, text)
     value.flags.writeable = False
     return Literal(shape, value)
 
@@ -85,6 +86,15 @@ def _read_tuple(shape: TupleShape, text: str) -> Literal:
         except LiteralError as error:
             raise LiteralError(str(error), first + error.position) from None
     return Literal(shape, tuple(values))
+
+
+def _read_scalar(shape: ArrayShape, text: str) -> Array:
+    """The value of a text that is one number and nothing else."""
+    tokens = _NUMBERS["float"].findall(text) if shape.is_complex else [text]
+    try:
+        return read_numbers(shape.element_type, tokens).reshape(())
+    except NumberError as error:
+        raise LiteralError(str(error), _place(shape.element_type, text, error.place)) from None
 
 
 def _read_array(shape: ArrayShape, text: str) -> Array:

@@ -8,6 +8,7 @@ is out of range, ``literal.cc`` for the digits printed.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -37,6 +38,7 @@ class _Format:
     precision: int
     quantum: float
     largest: float
+    least: float  # of the numbers with all bits of precision
     saturates: bool  # has neither infinity nor NaN: larger numbers become the largest
     has_signed_nan: bool
     has_payload: bool
@@ -53,6 +55,7 @@ def _format(element_type: ElementType) -> _Format:
         precision=precision,
         quantum=float(info.smallest_subnormal),
         largest=float(info.max),
+        least=float(info.smallest_normal),
         saturates=element_type.bits < 8,
         has_signed_nan=ieee or name == "f8e4m3fn",
         has_payload=ieee,
@@ -96,7 +99,25 @@ def _out_of_range(token: str, element_type: ElementType, interval: str) -> str:
     return f"value {token[:40]} is out of range for {element_type}, namely {interval}"
 
 
+def _one_float(element_type: ElementType, token: str) -> Array | None:
+    """The value of a number that rounds from f64 as the decimal does; None if it may not."""
+    if element_type.bits < 16 or "n" in token:  # nan, inf
+        return None
+    value = float(token)
+    form = _format(element_type)
+    if value and not form.least <= abs(value) <= form.largest:
+        return None
+    if form.precision < 53:
+        code: int = struct.unpack("<Q", struct.pack("<d", value))[0]
+        half = 1 << (52 - form.precision)
+        if code & (2 * half - 1) == half:  # the middle of two
+            return None
+    return np.array([value]).astype(element_type.numpy)
+
+
 def _floats(element_type: ElementType, tokens: Sequence[str]) -> Array:
+    if len(tokens) == 1 and (one := _one_float(element_type, tokens[0])) is not None:
+        return one
     plain = tokens
     nans = [place for place, token in enumerate(tokens) if "nan" in token]
     if nans:

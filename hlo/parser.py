@@ -7,12 +7,15 @@ their shapes and tails looked up. All others, and whatever is wrong, are read fi
 
 from __future__ import annotations
 
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from hlo.expressions import ExpressionReader, Known
 from hlo.header import header_fault
-from hlo.instructions import InstructionReader
+from hlo.instructions import LineReader, odd_name
 from hlo.module import Computation, Instruction, Module
 from hlo.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.shapes import ShapeReader
@@ -41,7 +44,21 @@ def parse(text: str) -> Module:
     (as text). Shapes written beside operands are checked and dropped, comments are dropped. Without
     a header, the module is named for its entry.
     """
-    return _ModuleReader(source_of(text)).module()
+    with _no_collection():
+        return _ModuleReader(source_of(text)).module()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """All that a parse makes stays reachable: looking for garbage in it, again and again, would
+    take a third of the time (bench/parse.py)."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _thread_fault(name: str, value: str) -> str | None:
@@ -59,7 +76,7 @@ class _ModuleReader:
         self._shapes = ShapeReader()
         self._tails = TailReader(source, self._computations, self._inline)
         self._expressions = ExpressionReader(source, self._shapes, self._tails, self._computations)
-        self._instructions = InstructionReader(source, self._shapes, self._tails, self._expressions)
+        self._lines = LineReader(source, self._shapes, self._tails, self._expressions)
 
     def module(self) -> Module:
         source = self._source
@@ -155,8 +172,11 @@ class _ModuleReader:
 
     def _check_names(self, found: Known) -> None:
         """No instruction is called like a type, and like another word of the language only behind
-        a %."""
-        for name in _WORDS & found.keys():
+        a %; what is spelled like no name is in quotes."""
+        odd = odd_name(self._source.code, found)
+        if odd is not None:
+            self._source.fail("expected an instruction: name = shape opcode(operands)", odd.offset)
+        for name in () if _WORDS.isdisjoint(found) else _WORDS & found.keys():
             offset = found[name].offset
             behind = self._source.code[offset:].removeprefix("ROOT").lstrip().startswith("%")
             if name in ELEMENT_TYPES or not behind:
@@ -171,21 +191,25 @@ class _ModuleReader:
 
     def _body(self, position: int) -> tuple[Known, str, int]:
         """The instructions up to the closing brace, the root's name, and where they end."""
-        source, read = self._source, self._instructions.read
+        source = self._source
         found: Known = {}
-        root = None
+        roots: list[str] = []
         position = source.skip(position)
-        while not source.code.startswith("}", position):
-            is_root, instruction, position = read(position, found)
+        while True:
+            marked, position = self._lines.read(position, found)
+            roots += marked
+            position = source.skip(position)
+            if source.code.startswith("}", position):
+                break
+            is_root, instruction, position = self._expressions.read(position, found)
             name = instruction.name
             if name in found:
                 source.fail(f"instruction {name!r} is defined twice", instruction.offset)
             found[name] = instruction
-            if is_root:
-                if root is not None:
-                    source.fail("a second ROOT in one computation", instruction.offset)
-                root = name
+            roots += [name] if is_root else []
         if not found:
             source.fail("a computation needs an instruction", position)
+        if len(roots) > 1:
+            source.fail("a second ROOT in one computation", found[roots[1]].offset)
         self._check_names(found)
-        return found, root if root is not None else next(reversed(found)), position + 1
+        return found, roots[0] if roots else next(reversed(found)), position + 1

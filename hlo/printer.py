@@ -58,7 +58,7 @@ def _computation(
     signature = ""
     if style.program_shapes:
         parameters = ", ".join(
-            f"{quoted(p.name)}: {_shape(without_layout(p.shape), style)}"
+            f"{quoted(p.name).removeprefix('%')}: {_shape(without_layout(p.shape), style)}"
             for p in computation.parameters
         )
         result = _shape(without_layout(computation.root_instruction.shape), style)

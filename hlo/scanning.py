@@ -23,6 +23,10 @@ _COMMENT_OR_STRING = re.compile(
     r"""|"(?:[^"\\\n]|\\.)*+"?+|'(?:[^'\\\n]|\\.)*+'?+"""
 )
 _VISIBLE = re.compile(r"\S")
+# Parentheses around two levels of brackets without strings, as nearly all are.
+_PLAIN = r"""[^()\[\]{}"']"""
+_PIECES = rf"{_PLAIN}++|\[{_PLAIN}*+\]|\{{{_PLAIN}*+\}}"
+_FLAT = re.compile(rf"\((?:{_PIECES}|\((?:{_PIECES})*+\))*+\)")
 _BRACKETS = dict(zip("([{", ")]}", strict=True))
 
 
@@ -156,6 +160,9 @@ class Source:
 
     def closing(self, position: int) -> int:
         """The place of the bracket that closes the one at a position."""
+        flat = _FLAT.match(self.code, position)
+        if flat is not None:
+            return flat.end() - 1
         try:
             return closing(self.code, position)
         except Unbalanced as error:

@@ -34,7 +34,20 @@ _FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\
 _METADATA = re.compile(_FLAT)
 _SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
 _NO_METADATA = ";"  # nothing that stands behind metadata
+_new = tuple.__new__  # half the time of Tail(…)
 _IN_VALUE = (_MESH, _LITERAL, _WORD, _STRING)
+
+
+def _metadata_end(text: str) -> int:
+    """The length of the braces that a text starts with, 0 if they are not plain. Most have no
+    braces in strings: the first that closes is the last."""
+    end = text.find("}") + 1
+    found = text[:end]
+    plain = found.rfind("{") == 0 and "\\" not in found and "'" not in found
+    if plain and not found.count('"') & 1:
+        return end
+    match = _METADATA.match(text)
+    return 0 if match is None else match.end()
 
 
 class Tail(NamedTuple):
@@ -60,31 +73,30 @@ class TailReader:
         self._lines: dict[tuple[str, str], Tail] = {}
 
     def line(self, start: int, text: str) -> Tail | None:
-        """The tail that is the rest of a line, or None if it does not end there."""
+        """The tail that is the rest of a line, or None if it does not end there. Where it ends is
+        known only of one that is read for the first time."""
         before, found, behind = text.partition(", metadata=")
-        metadata = _METADATA.match(behind) if found else None
-        key = (text, _NO_METADATA) if metadata is None else (before, behind[metadata.end() :])
+        end = _metadata_end(behind) if found else 0
+        key = (before, behind[end:]) if end else (text, _NO_METADATA)
         known = self._lines.get(key)
         if known is None:
-            return self._first(start, text, key, metadata)
-        if metadata is None:
+            return self._first(start, text, key, behind[:end])
+        if not end:
             return known
-        return Tail(known.attributes, {**known.annotations, "metadata": metadata[0]}, known.end)
+        annotations = known.annotations
+        with_metadata = {"metadata": behind[:end]}
+        if len(annotations) > 1:
+            with_metadata = {**annotations, **with_metadata}
+        return _new(Tail, (known.attributes, with_metadata, 0))
 
-    def _first(
-        self,
-        start: int,
-        text: str,
-        key: tuple[str, str],
-        metadata: re.Match[str] | None,
-    ) -> Tail | None:
+    def _first(self, start: int, text: str, key: tuple[str, str], metadata: str) -> Tail | None:
         inlined = self._inlined
         tail = self.read(start)
         if tail.end != start + len(text.rstrip()):
             return None
         if inlined < self._inlined:
             return tail  # each has computations of its own
-        if metadata is None or tail.annotations.get("metadata") == metadata[0]:
+        if not metadata or tail.annotations.get("metadata") == metadata:
             self._lines[key] = tail
         return tail
 
