@@ -19,14 +19,17 @@ Array = np.ndarray[Any, Any]
 def dynamic_slice(
     operand: Array, *start_indices: Array, dynamic_slice_sizes: tuple[int, ...]
 ) -> Array:
-    """A window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside."""
+    """A window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside. Where it is
+    longer than a bounded dimension, it is all that is there."""
     return operand[_window(operand, start_indices, dynamic_slice_sizes)]
 
 
 def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -> Array:
-    """The operand with a window replaced; its start is clamped so that it lies inside."""
+    """The operand with a window replaced; its start is clamped so that it lies inside. What of the
+    update is more than a bounded operand has is left out."""
     result = np.array(operand)
-    result[_window(operand, start_indices, update.shape)] = update
+    inside = update[tuple(map(slice, operand.shape))]
+    result[_window(operand, start_indices, inside.shape)] = inside
     return result
 
 
@@ -35,7 +38,7 @@ def _window(
 ) -> tuple[slice, ...]:
     window = []
     for start, extent, size in zip(start_indices, operand.shape, sizes, strict=True):
-        first = min(max(int(start), 0), extent - size)
+        first = min(max(int(start), 0), max(extent - size, 0))
         window.append(np.s_[first : first + size])
     return tuple(window)
 
@@ -53,7 +56,8 @@ def gather(
     operand_batching_dims: tuple[int, ...] = (),
     start_indices_batching_dims: tuple[int, ...] = (),
 ) -> Array:
-    """A slice of the operand per index vector; each start is clamped so that it lies inside."""
+    """A slice of the operand per index vector; each start is clamped so that it lies inside. Where
+    a slice is longer than a bounded dimension, it is all that is there; of nothing, zeros."""
     del indices_are_sorted
     starts, batch_dims = index_vectors(start_indices, index_vector_dim)
     rank = len(batch_dims) + len(offset_dims)
@@ -74,6 +78,8 @@ def gather(
     for axis, dimension in zip(offset_dims, kept, strict=True):
         dims[axis] = sizes[dimension]
         index[dimension] = index[dimension] + along(axis, rank, sizes[dimension])
+    if not operand.size or any(sizes[dimension] == 0 for dimension in gone):
+        return np.zeros(dims).astype(operand.dtype)
     return np.broadcast_to(operand[tuple(index)], dims)
 
 

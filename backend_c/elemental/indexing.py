@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c import index as ix
-from backend_c.element import Element
+from backend_c.element import At, Element
 from backend_c.elemental.data_movement import all_of
-from backend_c.loop_ir import INDEX, Expr
+from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import apply
 from hlo.types import PRED, ArrayShape
 
@@ -112,4 +112,11 @@ def gather(
         bounded = {d: indices.dynamic[s] for d, s in zip(batch_dims, batch_of_indices)}
         dynamic = tuple(bounded.get(d, False) for d in range(rank))
     shape = ArrayShape(operand.shape.element_type, tuple(dims), dynamic)
-    return Element(shape, at, sizes)
+    single = (*collapsed_slice_dims, *operand_batching_dims)
+    return Element(shape, _unless_nothing(at, [slice_sizes[d] for d in single], shape), sizes)
+
+
+def _unless_nothing(at: At, sizes: Sequence[int], shape: ArrayShape) -> At:
+    """Slices without elements that are collapsed to one are zero, as XLA has it."""
+    zero = Constant(shape.element_type, 0)
+    return at if 0 not in sizes else lambda *index: zero

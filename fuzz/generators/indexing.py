@@ -39,6 +39,8 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
     lie = _Places(builder, kept, batch)
     indices, vectors = _indices(builder, lie, batch)
     sizes = dict(zip(lie.kept, (shape.dims[d] for d in offset_dims), strict=True))
+    if lie.single and builder.draw(st.integers(0, 19)) == 0:
+        sizes[lie.single[0]] = 0  # a slice of nothing, collapsed to one element
     operand = builder.value(ArrayShape(shape.element_type, lie.dims))
     return builder.emit(
         "gather", shape, operand, indices, offset_dims=offset_dims, index_vector_dim=vectors,

@@ -61,6 +61,11 @@ def distinct_dimensions(
     require(label, not twice, f"{what}={{{','.join(map(str, dimensions))}}} has one twice")
 
 
+def ascending_dimensions(label: str, dimensions: Sequence[int], what: str) -> None:
+    text = ",".join(map(str, dimensions))
+    require(label, list(dimensions) == sorted(dimensions), f"{what}={{{text}}} must be ascending")
+
+
 def called_on(
     label: str, callee: Callee[Shape], arguments: Sequence[Shape], results: Sequence[Shape]
 ) -> None:

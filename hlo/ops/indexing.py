@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlo.ops.constraints import (
     array,
     arrays,
+    ascending_dimensions,
     called_on,
     distinct_dimensions,
     one_or_tuple,
@@ -87,13 +88,15 @@ def gather(
     operand_batching_dims: tuple[int, ...] = (),
     start_indices_batching_dims: tuple[int, ...] = (),
 ) -> ArrayShape:
-    """C1: dimension numbers are distinct and in range; C2: index vectors; C3: slice sizes fit, 1
-    where collapsed or batching; C4: offset_dims and the kept slice dimensions match; C5: batching
-    dimensions match in size."""
+    """C1: dimension numbers are distinct, in range and, but for start_index_map, ascending; C2:
+    index vectors; C3: slice sizes fit, at most 1 where collapsed or batching; C4: ascending
+    offset_dims, as many as kept slice dimensions; C5: batching dimensions match in size."""
     source, indices = arrays("C1", (operand, start_indices))
     apart = (*collapsed_slice_dims, *operand_batching_dims)
     distinct_dimensions("C1", apart, source.rank, "collapsed and batching dims")
     distinct_dimensions("C1", (*start_index_map, *operand_batching_dims), source.rank, "index map")
+    ascending_dimensions("C1", collapsed_slice_dims, "collapsed_slice_dims")
+    ascending_dimensions("C1", operand_batching_dims, "operand_batching_dims")
     batch = _index_vector(indices, index_vector_dim, len(start_index_map))
     plain = all(isinstance(size, int) for size in slice_sizes)  # lists in collective-permute
     fits = plain and len(slice_sizes) == source.rank
@@ -107,6 +110,7 @@ def gather(
     )
     rank = len(kept) + len(batch)
     distinct_dimensions("C4", offset_dims, rank, "offset_dims")
+    ascending_dimensions("C4", offset_dims, "offset_dims")
     _batching(source, indices, operand_batching_dims, start_indices_batching_dims)
     dims, dynamic = [0] * rank, [False] * rank
     others = [d for d in range(rank) if d not in offset_dims]
@@ -114,7 +118,7 @@ def gather(
         dims[d] = indices.dims[from_]
         dynamic[d] = bool(indices.dynamic) and indices.dynamic[from_]
     bounds = still_bounded(source, slice_sizes)
-    for d, from_ in zip(sorted(offset_dims), kept, strict=True):
+    for d, from_ in zip(offset_dims, kept, strict=True):
         dims[d] = slice_sizes[from_]
         dynamic[d] = bounds[from_]
     return bounded(source.element_type, tuple(dims), tuple(dynamic))
@@ -142,9 +146,10 @@ def scatter(
     input_batching_dims: tuple[int, ...] = (),
     scatter_indices_batching_dims: tuple[int, ...] = (),
 ) -> Shape:
-    """C1: N operands, the indices, N updates; dimension numbers distinct and in range; C2: index
-    vectors; C3: updates have the dims of the indices and of windows within the operands; C4:
-    to_apply takes 2N scalars and gives N; C5: batching dimensions match in size."""
+    """C1: N operands, the indices, N updates; dimension numbers distinct, in range and, but for
+    scatter_dims_to_operand_dims, ascending; C2: index vectors; C3: updates have the dims of the
+    indices and of windows within the operands; C4: to_apply takes 2N scalars and gives N; C5:
+    batching dimensions match in size."""
     odd = len(operands) % 2 == 1 and len(operands) >= 3
     require("C1", odd, f"{len(operands)} operands are not N operands, indices and N updates")
     shapes = arrays("C1", operands)
@@ -157,12 +162,15 @@ def scatter(
     distinct_dimensions("C1", apart, source.rank, "inserted and batching dims")
     mapped = (*scatter_dims_to_operand_dims, *input_batching_dims)
     distinct_dimensions("C1", mapped, source.rank, "scatter_dims_to_operand_dims")
+    ascending_dimensions("C1", inserted_window_dims, "inserted_window_dims")
+    ascending_dimensions("C1", input_batching_dims, "input_batching_dims")
     batch = _index_vector(indices, index_vector_dim, len(scatter_dims_to_operand_dims))
     kept = [d for d in range(source.rank) if d not in apart]
     distinct_dimensions("C3", update_window_dims, update.rank, "update_window_dims")
+    ascending_dimensions("C3", update_window_dims, "update_window_dims")
     counts = len(update_window_dims) == len(kept) and update.rank == len(kept) + len(batch)
     require("C3", counts, f"update {update} has not the windows of {source} at {indices}")
-    for d, from_ in zip(sorted(update_window_dims), kept, strict=True):
+    for d, from_ in zip(update_window_dims, kept, strict=True):
         fits = update.dims[d] <= source.dims[from_]
         require("C3", fits, f"dimension {d} of update {update} exceeds {from_} of {source}")
     others = [d for d in range(update.rank) if d not in update_window_dims]

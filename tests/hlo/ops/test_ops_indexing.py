@@ -6,9 +6,25 @@ GATHER = (
     "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1,"
     " slice_sizes={1,4}"
 )
+POINTS = (
+    "offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0}, index_vector_dim=1,"
+    " slice_sizes={1,0}"
+)
+ROW = (
+    "offset_dims={0,1}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=0,"
+    " slice_sizes={1,4}"
+)
 SCATTER = (
     "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},"
     " index_vector_dim=1"
+)
+ALL = (
+    "update_window_dims={{}}, inserted_window_dims={{{}}}, scatter_dims_to_operand_dims={{0}},"
+    " index_vector_dim=1"
+)
+NONE = (
+    "update_window_dims={{{}}}, inserted_window_dims={{}}, scatter_dims_to_operand_dims={{0}},"
+    " index_vector_dim=0"
 )
 PAIRED = (
     "offset_dims={1}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1,"
@@ -53,6 +69,10 @@ def test_dynamic_slices(expected: str, operands: str, instruction: str) -> None:
 C1 | f32[9,4] (s32[7,1]) | f32[7,4] gather(a, b), {GATHER}
 C1 | f32[9] s32[7,1] | f32[7,1] gather(a, b), {GATHER.replace("map={0}", "map={1}")}
 C1 | f32[9,4] s32[7,1] | f32[7,4] gather(a, b), {GATHER.replace("dims={0}", "dims={0,0}")}
+C1 | f32[9,4] s32[7,1] | f32[7] gather(a, b), {POINTS.replace("{0,1}", "{1,0}")}
+C4 | f32[9,4] s32[1] | f32[1,4] gather(a, b), {ROW.replace("{0,1}", "{1,0}")}
+ | f32[9,4] s32[7,1] | f32[7] gather(a, b), {POINTS}
+ | f32[9,4] s32[1] | f32[1,4] gather(a, b), {ROW}
 C2 | f32[9,4] f32[7,1] | f32[7,4] gather(a, b), {GATHER}
 C2 | f32[9,4] s32[7,2] | f32[7,4] gather(a, b), {GATHER}
 C2 | f32[9,4] s32[7,1] | f32[7,4] gather(a, b), {GATHER.replace("vector_dim=1", "vector_dim=3")}
@@ -83,6 +103,10 @@ C3 | f32[9,4] s32[7,1] f32[6,4] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply
 C3 | f32[9,4] s32[7,1] f32[7,5] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply=add
 C3 | f32[9,4] s32[7,1] f32[7] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply=add
 C3 | f32[9,4] s32[7,1] f32[7,4,1] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply=add
+C1 | f32[9,4] s32[7,1] f32[7] | f32[9,4] scatter(a, b, c), {ALL.format("1,0")}, to_apply=add
+ | f32[9,4] s32[7,1] f32[7] | f32[9,4] scatter(a, b, c), {ALL.format("0,1")}, to_apply=add
+C3 | f32[4,4] s32[1] f32[1,4] | f32[4,4] scatter(a, b, c), {NONE.format("1,0")}, to_apply=add
+ | f32[4,4] s32[1] f32[1,4] | f32[4,4] scatter(a, b, c), {NONE.format("0,1")}, to_apply=add
 C4 | f32[9,4] s32[7,1] s32[7,4] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply=add
 C4 | f32[9,4] s32[7,1] f32[7,4] | f32[9,4] scatter(a, b, c), {SCATTER}, to_apply=less
 """)
