@@ -17,7 +17,7 @@ _STRING = r""""(?:[^"\\]|\\.)*+"?+|'(?:[^'\\]|\\.)*+'?+"""
 NAME = r'(?:[A-Za-z_][\w.\-]*+|"[^"\n]*+")'
 
 _TOKEN = re.compile(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
-_COMMENT_START = re.compile(r"/[/*]")
+_COMMENT_START = re.compile(r"/(?=[/*])")
 _COMMENT_OR_STRING = re.compile(
     r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
     r"""|"(?:[^"\\\n]|\\.)*+"?+|'(?:[^'\\\n]|\\.)*+'?+"""
