@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlo.errors import Unsupported
-from hlo.types import BF16, F16, F32, U32, U64, ArrayShape, ElementType, TupleShape
+from hlo.types import F32, F64, U32, U64, ArrayShape, ElementType, TupleShape
 from interp import elementwise, integers
 from interp.conversion import converted
 
@@ -83,33 +83,43 @@ def rng(*operands: Array, distribution: str, shape: ArrayShape) -> Array:
     state = [generator.seed, 0, generator.draws]
     generator.draws += 1
     sample = _SAMPLES.get((distribution, shape.element_type.kind))
-    if sample is None or shape.element_type.name == "f64":
+    if sample is None:
         raise Unsupported(f"{distribution} of {shape.element_type} is not implemented")
     return sample(state, operands, shape)
 
 
 def _uniform(state: list[int], operands: tuple[Array, ...], shape: ArrayShape) -> Array:
-    a, b = (converted(operand, F32) for operand in operands)
-    unit = _unit(_philox_of_three(state, shape.dims, U32)[1])
-    return converted(a + unit * (b - a), _at_most_f32(shape))
+    a, b = (converted(operand, _computed_in(shape)) for operand in operands)
+    unit = _unit(_philox_of_three(state, shape.dims, _word(shape))[1])
+    return converted(np.asarray(a + unit * (b - a)), shape.element_type)
+
+
+def _computed_in(shape: ArrayShape) -> ElementType:
+    return F64 if shape.element_type is F64 else F32
+
+
+def _word(shape: ArrayShape) -> ElementType:
+    return U64 if shape.element_type.bits == 64 else U32
 
 
 def _integers(state: list[int], operands: tuple[Array, ...], shape: ArrayShape) -> Array:
-    word = U64 if shape.element_type.bits == 64 else U32
+    word = _word(shape)
     a, b = (converted(operand, word) for operand in operands)
     bits = _philox_of_three(state, shape.dims, word)[1]
     return converted(a + integers.remainder(bits, b - a, word.bits), shape.element_type)
 
 
 def _normal(state: list[int], operands: tuple[Array, ...], shape: ArrayShape) -> Array:
-    """Box and Muller, each step an f32 instruction."""
-    mean, deviation = (converted(operand, F32) for operand in operands)
+    """Box and Muller, each step an f32 instruction (of f64 an f64 one)."""
+    mean, deviation = (converted(operand, _computed_in(shape)) for operand in operands)
     count = math.prod(shape.dims)
-    bits = _philox_of_three(state, (2 * count,), U32)[1].reshape(2, *shape.dims)
-    u1, u2 = _unit(bits[0]) + np.float32(2**-23), _unit(bits[1])
-    radius = elementwise.sqrt(np.float32(-2) * elementwise.log(u1))
-    z = radius * elementwise.cosine(np.float32(6.2831855) * u2)
-    return converted(np.asarray(mean + deviation * z), _at_most_f32(shape))
+    bits = _philox_of_three(state, (2 * count,), _word(shape))[1].reshape(2, *shape.dims)
+    u1, u2 = _unit(bits[0]), _unit(bits[1])
+    number = u1.dtype.type
+    u1 = u1 + _SMALLEST[u1.dtype.itemsize]
+    radius = elementwise.sqrt(number(-2) * elementwise.log(u1))
+    z = radius * elementwise.cosine(number(2 * math.pi) * u2)
+    return converted(np.asarray(mean + deviation * z), shape.element_type)
 
 
 _SAMPLES = {
@@ -120,14 +130,14 @@ _SAMPLES = {
 }
 
 
-def _at_most_f32(shape: ArrayShape) -> ElementType:
-    assert shape.element_type in (F32, F16, BF16) or shape.element_type.bits <= 8
-    return shape.element_type
+_SMALLEST: dict[int, np.floating[Any]] = {4: np.float32(2**-23), 8: np.float64(2**-52)}
 
 
 def _unit(bits: Array) -> Array:
-    """Multiples of 2**-23 in [0, 1)."""
-    return (bits >> np.uint32(9)).astype(np.float32) * np.float32(2**-23)
+    """Multiples of 2**-23, from 64-bit words of 2**-52, in [0, 1)."""
+    if bits.dtype == np.uint64:
+        return np.asarray((bits >> np.uint64(12)).astype(np.float64) * _SMALLEST[8])
+    return np.asarray((bits >> np.uint32(9)).astype(np.float32) * _SMALLEST[4])
 
 
 def _philox_of_two(

@@ -20,6 +20,7 @@ from hlo.errors import Unsupported
 from hlo.types import (
     ELEMENT_TYPES,
     F32,
+    F64,
     PRED,
     U32,
     U64,
@@ -31,7 +32,7 @@ from hlo.types import (
 __all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
 
 _ZERO = Constant(U64, 0)
-_TINY = Constant(F32, 2.0**-23)
+_SMALLEST = {F32: Constant(F32, 2.0**-23), F64: Constant(F64, 2.0**-52)}
 
 
 def rng_bit_generator(
@@ -173,7 +174,7 @@ def rng(
     draw, and a normal one of word n + i too."""
     element_type = shape.element_type
     sample = _SAMPLES.get((distribution, element_type.kind))
-    if sample is None or element_type.name == "f64":
+    if sample is None:
         raise Unsupported(f"{distribution} of {element_type}")
     key, draw = block.mutable(U64), block.mutable(U64)
     block.call("hlo_seed_draw", block.seed(), Address(key), Address(draw))
@@ -191,19 +192,25 @@ def rng(
 
 
 def _is_wide(element_type: ElementType) -> bool:
-    return element_type.is_integer and element_type.bits == 64
+    return element_type.bits == 64
+
+
+def _computed_in(element_type: ElementType) -> ElementType:
+    return F64 if element_type is F64 else F32
 
 
 def _unit(word: Expr) -> Expr:
-    """A multiple of 2**-23 in [0, 1)."""
-    high = apply("shift-right-logical", word, Constant(U32, 9))
-    return apply("multiply", apply("convert", high, type=F32), _TINY)
+    """A multiple of 2**-23, from a 64-bit word of 2**-52, in [0, 1)."""
+    wide = word.type is U64
+    high = apply("shift-right-logical", word, Constant(word.type, 12 if wide else 9))
+    number = apply("convert", high, type=F64 if wide else F32)
+    return apply("multiply", number, _SMALLEST[number.type])
 
 
 def _uniform(
     word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
 ) -> Expr:
-    a, b = (_as(end, F32) for end in ends)
+    a, b = (_as(end, _computed_in(element_type)) for end in ends)
     return apply("add", a, apply("multiply", _unit(word(place)), apply("subtract", b, a)))
 
 
@@ -217,12 +224,14 @@ def _integers(
 def _normal(
     word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
 ) -> Expr:
-    """Box and Muller, each step an f32 instruction."""
-    mean, deviation = (_as(end, F32) for end in ends)
-    u1 = apply("add", _unit(word(place)), _TINY)
+    """Box and Muller, each step an f32 instruction (of f64 an f64 one)."""
+    kind = _computed_in(element_type)
+    mean, deviation = (_as(end, kind) for end in ends)
+    u1 = apply("add", _unit(word(place)), _SMALLEST[kind])
     u2 = _unit(word(ix.add(place, count)))
-    square = apply("multiply", Constant(F32, -2.0), apply("log", u1))
-    angle = apply("multiply", Constant(F32, 6.2831855), u2)
+    square = apply("multiply", Constant(kind, -2.0), apply("log", u1))
+    turn = 2 * math.pi if kind is F64 else 6.2831855
+    angle = apply("multiply", Constant(kind, turn), u2)
     z = apply("multiply", apply("sqrt", square), apply("cosine", angle))
     return apply("add", mean, apply("multiply", deviation, z))
 

@@ -67,8 +67,12 @@ ENTRY e {
   l = s64[] convert(j)
   w = s64[20] rng(k, l), distribution=rng_uniform
   t = u64[2] rng-get-and-update-state(), delta=1
-  ROOT r = (f32[5,7], u64[2], f32[4001], u64[2], s32[50], bf16[20], s64[20], u64[2])
-    tuple(x, s, y, u, z, v, w, t)
+  c = f64[] convert(a)
+  d = f64[] convert(b)
+  m = f64[7] rng(c, d), distribution=rng_uniform
+  n = f64[5,3] rng(c, d), distribution=rng_normal
+  ROOT r = (f32[5,7], u64[2], f32[4001], u64[2], s32[50], bf16[20], s64[20], u64[2], f64[7],
+    f64[5,3]) tuple(x, s, y, u, z, v, w, t, m, n)
 }
 """
     arguments = np.float32(-1.5), np.float32(3), np.int32(-7), np.int32(100)

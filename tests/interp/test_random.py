@@ -82,6 +82,20 @@ def test_uniform_draws_are_reproducible_and_in_range() -> None:
     assert np.array_equal(first, np.float32(-2) + unit * np.float32(5))
 
 
+def test_draws_of_f64_take_words_of_64_bits() -> None:
+    shape = ArrayShape(ELEMENT_TYPES["f64"], (1000,))
+    with random.seeded(5):
+        uniform = random.rng(*scalars("f64", -2, 3), distribution="rng_uniform", shape=shape)
+        normal = random.rng(*scalars("f64", 1, 2), distribution="rng_normal", shape=shape)
+    words = bits([5, 0, 0], (1000,), "u64", "rng_philox")[1] >> np.uint64(12)
+    assert np.array_equal(uniform, -2 + words.astype(np.float64) * 2.0**-52 * 5)
+    u1, u2 = bits([5, 0, 1], (2, 1000), "u64", "rng_philox")[1] >> np.uint64(12)
+    expected = 1 + 2 * np.sqrt(-2 * np.log((u1 + 1.0) * 2**-52)) * np.cos(
+        2 * np.pi * (u2 * 2.0**-52)
+    )
+    assert np.allclose(normal, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["s8", "u16", "s32", "s64", "u64"])
 def test_uniform_integers(name: str) -> None:
     shape = ArrayShape(ELEMENT_TYPES[name], (2000,))
