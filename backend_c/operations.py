@@ -81,6 +81,9 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
     rounded to their type."""
     if operation in _FLOAT_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        if operand.name == "f8e8m0fnu":  # below f32's range a product is still more than nothing
+            text = f"(double){texts[0]} {_INFIX[operation]} (double){texts[1]}"
+            return rounded_from_f64(text, operand), ATOM
         if is_narrow(operand):
             return f"hlo_round_{operand}({text})", ATOM
         return text, _BINDS[_INFIX[operation]]

@@ -23,6 +23,16 @@ Generator = Callable[["Builder", ArrayShape], str]
 MOST_CONSTANT_ELEMENTS = 8
 
 
+def _is_done(instruction: Instruction) -> bool:
+    """Whether anything may take it: what is started is for what ends it."""
+    return not instruction.opcode.endswith("-start")
+
+
+def _is_free(instruction: Instruction) -> bool:
+    """Whether a value may be used any number of times: what is started is done once."""
+    return not instruction.opcode.endswith(("-start", "-update"))
+
+
 class Builder:
     """Adds instructions to a computation; generators call each other through it.
 
@@ -52,11 +62,11 @@ class Builder:
 
     def value(self, shape: ArrayShape) -> str:
         """The name of some value of this shape: there already, or made now."""
-        there = [i.name for i in self._instructions if i.shape == shape]
+        there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
         spent = self._budget <= 0
         if there and ((spent and not self._is_entry) or self.draw(st.integers(0, 3)) == 0):
             return self.draw(st.sampled_from(there))
-        if spent:
+        if spent or shape.element_type not in self.types:  # of others, only what an op must have
             return self.leaf(shape)
         self._budget -= 1
         able = [g for g, accepts in self._generators.values() if accepts(shape)]
@@ -94,6 +104,17 @@ class Builder:
         name = f"{opcode}.{len(self._instructions)}"
         self._instructions.append(Instruction(name, shape, opcode, operands, attributes))
         return name
+
+    def annotate(self, name: str, **annotations: str) -> None:
+        """Give an instruction annotations, as text."""
+        position = next(n for n, i in enumerate(self._instructions) if i.name == name)
+        annotated = self._instructions[position]._replace(annotations=annotations)
+        self._instructions[position] = annotated
+
+    def unused(self, names: Sequence[str], root: str) -> list[str]:
+        """Those of some values that no instruction takes and that are not the root."""
+        taken = {operand for i in self._instructions for operand in i.operands} | {root}
+        return [name for name in names if name not in taken]
 
     def shape(self, name: str) -> Shape:
         """The shape of a value by its name."""

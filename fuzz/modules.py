@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.generators import (
+    asynchronous,
+    collective,
     contraction,
     control,
     data_movement,
@@ -25,7 +27,7 @@ from hlo.types import ElementType
 
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
-    *(linear_algebra, random),
+    *(linear_algebra, random, collective, asynchronous),
 )
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
@@ -66,5 +68,7 @@ def single_op(
     shape = draw(shapes(element_types, accepts, max_elements))
     chosen = {opcode: GENERATORS[opcode]}
     builder = Builder(draw, chosen, ALL_TYPES, 0, constants=constants)
-    generator(builder, shape)
+    result = generator(builder, shape)
+    if opcode.endswith(("-start", "-update")):  # what is started must be done
+        return builder.module([result])
     return builder.module_of(opcode)

@@ -74,7 +74,8 @@ def _same(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
     if element_type is None or not element_type.is_float:
         return np.asarray(expected == actual)
     same = _bits(expected) == _bits(actual)
-    return np.asarray(same | (np.isnan(expected) & np.isnan(actual)))
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns of signalling NaNs
+        return np.asarray(same | (np.isnan(expected) & np.isnan(actual)))
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

@@ -57,7 +57,8 @@
         return hlo_copysign_##name(whole > x ? whole - (T)1 : whole, x);                           \
     }                                                                                              \
     /* An operand with e and m bits: those of the type itself change nothing. Rounds the mantissa  \
-     * (a carry into the exponent is meant), then flushes what the exponent cannot express. */     \
+     * (a carry into the exponent is meant), then flushes what the exponent cannot express. A NaN  \
+     * without mantissa bits is +infinity, whatever sign it has. */                                \
     HLO_FUNCTION U hlo_reduce_bits_##name(U word, int width, int m, int exponent_bits,             \
                                           int mantissa_bits) {                                     \
         const int e = width - 1 - m;                                                               \
@@ -77,7 +78,7 @@
             rounded = exponent <= bias - reduced ? (U)0 : rounded;                                 \
         }                                                                                          \
         rounded |= sign;                                                                           \
-        return magnitude <= infinity ? rounded : mantissa_bits > 0 ? word : sign | infinity;       \
+        return magnitude <= infinity ? rounded : mantissa_bits > 0 ? word : infinity;              \
     }                                                                                              \
     HLO_FUNCTION T hlo_reduce_precision_##name(T x, int exponent_bits, int mantissa_bits) {        \
         return hlo_##name##_from_bits(hlo_reduce_bits_##name(hlo_bits_##name(x), bits, mantissa,   \

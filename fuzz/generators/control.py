@@ -111,7 +111,10 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
 
         def result(inner: Builder, names: list[str]) -> str:
             root = _computed(inner, shape)
-            if inner.draw(st.booleans()):
+            unused = inner.unused(names, root) if opcode == "fusion" else []
+            if unused:  # XLA allows no fusion that does not use what it is given
+                root, path[:] = inner.tuple(root, *unused), [0]
+            elif inner.draw(st.booleans()):
                 root, path[:] = _wrapped(inner, root)
             found.append(inner.shape(root))
             return root
@@ -124,7 +127,10 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
             given["kind"] = builder.draw(st.sampled_from(kinds))
         elif builder.draw(st.booleans()):
             given["is_composite"] = True
-        return _unwrapped(builder, builder.emit(opcode, found[0], *arguments, **given), path)
+        name = builder.emit(opcode, found[0], *arguments, **given)
+        if "is_composite" in given:
+            builder.annotate(name, frontend_attributes='{composite.name="fuzz.drawn"}')
+        return _unwrapped(builder, name, path)
 
     return generator
 

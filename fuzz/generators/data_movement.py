@@ -109,6 +109,8 @@ def constant(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
+    if not shape.rank:
+        return shape
     order = builder.draw(st.permutations(range(shape.rank)))
     return replace(shape, layout=Layout(tuple(order)))
 

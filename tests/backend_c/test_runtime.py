@@ -340,14 +340,14 @@ def test_total_order(run: Maps, f: str) -> None:
 
 
 def _reduced(bits: int, width: int, e: int, m: int) -> int:
-    """XLA's reduce-precision on one bit pattern, by integers."""
+    """reduce-precision of one bit pattern, by integers."""
     source_m = {16: 10, 32: 23, 64: 52, 0: 7}[width]
     width = width or 16
     source_e = width - 1 - source_m
     sign, magnitude = bits >> (width - 1) << (width - 1), bits & ((1 << (width - 1)) - 1)
     infinity = ((1 << source_e) - 1) << source_m
     if magnitude > infinity:
-        return bits if m else sign | infinity
+        return bits if m else infinity
     if m < source_m:
         last = 1 << (source_m - m)
         kept, cut = divmod(magnitude, last)
