@@ -16,7 +16,7 @@ import cffi
 import numpy as np
 
 from backend_c.program import Program, storage_type
-from hlo.errors import ArgumentError, ToolchainError
+from hlo.errors import ArgumentError, ToolchainError, Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 
 Value = Any  # np.ndarray, None (a token) or a tuple of values
@@ -71,7 +71,10 @@ class Executable:
     def __call__(self, *arrays: Value, seed: int = 0) -> Value:
         """Run on one value for each parameter; ArgumentError names the first that does not fit."""
         inputs = list(_arguments(self._parameters, arrays))
-        outputs = [_Buffer.empty(shape) for shape in _stored(self._result)]
+        try:
+            outputs = [_Buffer.empty(shape) for shape in _stored(self._result)]
+        except MemoryError as error:
+            raise Unsupported(f"the result {self._result} does not fit into memory") from error
         arguments, results = _pointers(inputs), _pointers(outputs)
         with self._running:
             self._run(arguments, results, seed)
@@ -130,7 +133,10 @@ class _Buffer:
 
 def _aligned(size: int) -> _Array:
     """Bytes that start a cache line."""
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    try:
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:  # NumPy's error where 64 bits do not count them
+        raise Unsupported(f"{size} bytes that the program needs do not fit into memory") from error
     start = -_address(memory) % _ALIGNMENT
     return memory[start : start + size]
 

@@ -79,7 +79,10 @@ def lowered(module: Module) -> Plan:
     """The plan of a module after the passes of the C backend."""
     verify(module)
     _require_one_rank(module)
-    return lower(run(module, "backend_c"))
+    try:
+        return lower(run(module, "backend_c"))
+    except MemoryError as error:
+        raise Unsupported("constants that the program needs do not fit into memory") from error
 
 
 def _require_one_rank(module: Module) -> None:

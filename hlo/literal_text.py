@@ -28,6 +28,7 @@ _BETWEEN_ROWS = re.compile(r"[\s,]++")
 _AROUND = str.maketrans(",{}", "   ")
 _ELIDED = re.compile(r"\s*+\{\s*+\.\.\.\s*+\}\s*+")
 _FEW = 10  # XLA prints longer constants as {...} unless asked
+_DIMENSIONS = 64  # of NumPy's arrays
 _SKELETON = 2**20  # more braces around nothing are not written
 
 
@@ -55,6 +56,8 @@ def read_literal(shape: Shape, text: str) -> Literal:
         raise LiteralError(f"a constant cannot be of type {shape.element_type}")
     if shape.is_dynamic:
         raise LiteralError(f"a constant cannot have bounded dimensions: {shape}")
+    if shape.rank > _DIMENSIONS:
+        raise LiteralError(f"a constant cannot have more than {_DIMENSIONS} dimensions")
     if _ELIDED.fullmatch(text):
         if not shape.rank:
             raise LiteralError("{...} does not stand for a scalar")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -22,6 +23,7 @@ from hlo.walk import Callee, Op, call, called, column, function_name
 
 # Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
 _MAXIMUM_DEPTH = 100
+_MAXIMUM_RANK = 64  # of NumPy's arrays
 _DRIVER = ("shape", "operand_shape", "backend_config", "frontend_attributes")
 
 
@@ -31,7 +33,7 @@ def verify(module: Module) -> None:
 
     Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
     function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
-    calls, parameters, layout, shape, chain, channel, thread, groups, composite,
+    calls, parameters, layout, shape, rank, size, bounds, chain, channel, thread, groups, composite,
     control-predecessors.
     """
     checker = _Checker(module)
@@ -72,6 +74,7 @@ class _Checker:
         self._callees: dict[str, Callee[Shape]] = {}
         self._computations = {c.name: c for c in module.computations}
         self._agreements = Agreements()
+        self._possible: set[int] = set()  # ids of shapes
         try:
             self._ranks = ranks.declared(module)
         except ArgumentError as error:
@@ -145,7 +148,9 @@ class _Checker:
             taken.add(number)
 
     def _instruction(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> None:
-        _layouts(instruction.shape)
+        if id(instruction.shape) not in self._possible:  # the module keeps it, so no other has it
+            _possible(instruction.shape)
+            self._possible.add(id(instruction.shape))
         for operand in instruction.operands:
             if operand not in shapes:
                 raise Violation("operands", f"there is no {operand!r} above")
@@ -213,11 +218,17 @@ def _arity(name: str, instruction: Instruction) -> None:
         raise Violation("attributes", f"{', '.join(missing)} missing")
 
 
-def _layouts(shape: Shape) -> None:
-    """A layout orders the dimensions of its array."""
+def _possible(shape: Shape) -> None:
+    """Arrays have bounds, as many bytes and dimensions as can be counted, and layouts that order
+    their dimensions."""
     for leaf in leaves(shape):
         if UNBOUNDED in leaf.dims:
             raise Violation("bounds", f"{leaf}: no bound of a dimension; say <=N in place of ?")
+        if leaf.rank > _MAXIMUM_RANK:
+            raise Violation("rank", f"{leaf.rank} dimensions: at most {_MAXIMUM_RANK} are possible")
+        width = max(8, leaf.element_type.bits) // 8
+        if math.prod(filter(None, leaf.dims)) * width >= 2**63:
+            raise Violation("size", f"{leaf} has more bytes than 64 bits count")
         if leaf.layout is not None:
             order = leaf.layout.minor_to_major
             if sorted(order) != list(range(leaf.rank)):
