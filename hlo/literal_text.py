@@ -128,7 +128,7 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
     rows = [(match.start(), match[1]) for match in _ROW.finditer(text)]
     outline = _BETWEEN_ROWS.sub("", _ROW.sub("#", text))
     expected = _outline(shape.dims[:-1], "#", len(text)).replace("{}", "#")
-    if outline == expected or (outline == "#" and not shape.elements):
+    if (expected and outline == expected) or (outline == "#" and not shape.elements):
         return rows
     levels = "{" * shape.rank + "…" + "}" * shape.rank
     sizes = "x".join(map(str, shape.dims))
