@@ -57,15 +57,15 @@ def _result_type(part: ElementType, is_real: bool) -> type[np.generic]:
 
 @np.errstate(all="ignore")
 def cholesky(operand: Array, *, lower: bool = False) -> Array:
-    """The factor L (or its conjugate transpose) of each matrix, read from one triangle.
+    """The factor L (or U, its conjugate transpose) of each matrix, read from one triangle.
 
     Column j: c = A[j:, j] - L[j:, :j] conj(L[j, :j]), the product exact and rounded once, then the
     difference; L[j, j] = sqrt(c[0]) and L[i, j] = c[i] / L[j, j]. If c[0] is not above 0, the whole
-    matrix is NaN. The other triangle of the result is 0.
+    matrix is NaN. The other triangle of the result is 0. Row j of U is found likewise, from row j.
     """
     element_type, size = type_of(operand), operand.shape[-1]
     part = component_type(element_type) if element_type.is_complex else element_type
-    source = operand if lower else _adjoint(operand)
+    source = operand if lower else operand.swapaxes(-1, -2)
     matrices = source.reshape(math.prod(operand.shape[:-2]), size, size)
     factor = np.zeros(matrices.shape, operand.dtype)
     failed = np.zeros(len(matrices), np.bool_)
@@ -79,8 +79,8 @@ def cholesky(operand: Array, *, lower: bool = False) -> Array:
         column[failed] = 0
         factor[:, j:, j] = _componentwise(np.divide, part, column, root[:, None])
         factor[:, j, j] = root.astype(part.numpy)
-    factor = factor if lower else np.triu(_adjoint(factor))
-    factor[failed] = np.nan
+    factor[failed] = complex(np.nan, np.nan) if element_type.is_complex else np.nan
+    factor = factor if lower else factor.swapaxes(-1, -2)
     return factor.reshape(operand.shape)
 
 

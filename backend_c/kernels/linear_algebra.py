@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 
 from backend_c import index as ix
-from backend_c import nest
+from backend_c import nest, triangles
 from backend_c.element import Element, Writer
 from backend_c.fourier import Columns, Emit, Read
 from backend_c.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.scope import Scope, apply
 from hlo.errors import Unsupported
-from hlo.types import F32, F64, S32, ElementType
+from hlo.types import C128, F32, F64, S32, ElementType
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -121,10 +121,22 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     count = math.prod(operand.shape.dims[:-2])
     if not size * count:
         return
-    function = f"hlo_cholesky_{routine_type(operand, 'cholesky')}"
-    array = in_memory(operand, block)
+    array = in_memory(_static(operand, "cholesky"), block)
+    element_type = operand.shape.element_type
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
+        if element_type not in _ROUTINES:
+            # An upper factor is a lower one transposed: both read and store unconjugated.
+            def place(row: Expr, column: Expr) -> Expr:
+                at = (row, column) if lower else (column, row)
+                return ix.add(start, ix.linearize(at, (size, size)))
+
+            def source(row: Expr, column: Expr) -> Expr:
+                return block.load(array, place(row, column))
+
+            triangles.cholesky(source, write.arrays[0], place, size, block)
+            return
+        function = f"hlo_cholesky_{element_type}"
         target = Pointer(write.arrays[0], start)
         is_lower = Constant(S32, int(lower))
         block.call(function, Pointer(array, start), target, ix.constant(size), is_lower)
@@ -146,8 +158,10 @@ def triangular_solve(
     size, vectors = (rows, columns) if left_side else (columns, rows)
     if 0 in b.shape.dims:
         return
-    function = f"hlo_substitute_{routine_type(a, 'triangular-solve')}"
-    array = in_memory(a, block)
+    array = in_memory(_static(a, "triangular-solve"), block)
+    element_type = a.shape.element_type
+    if element_type is C128 and not unit_diagonal:
+        raise Unsupported("triangular-solve of c128 in C: quotients of c128 are not implemented")
     with nest.flat(block, b.shape.dims) as index:
         write(index, (b.at(*index),))
     # x op(a) = b is op(a)^T x^T = b^T; a transposed lower triangle is an upper one
@@ -157,14 +171,40 @@ def triangular_solve(
     step, apart = (columns, 1) if left_side else (1, columns)
     with nest.outer(block, (math.prod(batch), vectors), size * size) as (matrix, vector):
         start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, apart))
+        corner = ix.multiply(matrix, size * size)
+        if element_type not in _ROUTINES:
+
+            def along(i: Expr) -> Expr:
+                return i if lower != turned else ix.subtract(size - 1, i)
+
+            def entry(row: Expr, column: Expr) -> Expr:
+                at = (along(column), along(row)) if turned else (along(row), along(column))
+                value = block.load(array, ix.add(corner, ix.linearize(at, (size, size))))
+                return triangles.conjugate(value) if transpose_a == "ADJOINT" else value
+
+            def place(i: Expr) -> Expr:
+                return ix.add(start, ix.multiply(along(i), step))
+
+            solution = write.arrays[0]
+            triangles.substitute(entry, solution, place, size, block, unit=unit_diagonal)
+            return
         block.call(
-            function,
-            Pointer(array, ix.multiply(matrix, size * size)),
+            f"hlo_substitute_{element_type}",
+            Pointer(array, corner),
             *map(ix.constant, (*strides, size)),
             *flags,
             Pointer(write.arrays[0], start),
             ix.constant(step),
         )
+
+
+_ROUTINES = (F32, F64)
+
+
+def _static(operand: Element, opcode: str) -> Element:
+    if operand.sizes:
+        raise Unsupported(f"{opcode} of {operand.shape} in C: bounded sizes are not")
+    return operand
 
 
 def routine_type(operand: Element, opcode: str) -> ElementType:

@@ -1,5 +1,6 @@
 """Transforms, factors and triangular systems, against the interpreter."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
@@ -94,3 +95,71 @@ ENTRY e {{
     b = _random(3, *map(int, dims.split(","))).astype(np.float32)
     assert_same_bits(text, a, b)
     assert_same_bits(text.replace("f32", "f64"), a.astype(np.float64), b.astype(np.float64))
+
+
+_NARROW_AND_COMPLEX = {
+    "f16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "c64": np.dtype(np.complex64),
+    "c128": np.dtype(np.complex128),
+}
+
+
+def _of_type(name: str, *dims: int) -> np.ndarray:
+    real, imag = _random(1, *dims), _random(2, *dims)
+    return real + 1j * imag if name[0] == "c" else real
+
+
+@pytest.mark.parametrize("name", _NARROW_AND_COMPLEX)
+def test_factors_of_other_types(name: str) -> None:
+    """Also of real integers, whose imaginary parts cancel: their zeros have one sign."""
+    x = _of_type(name, 4, 9, 9)
+    x = x @ x.conj().swapaxes(1, 2) + 2 * np.eye(9)
+    x[1, 5, 5] = -1
+    x[2] = np.rint(x[2].real) + 40 * np.eye(9)
+    shape = f"{name}[4,9,9]"
+    text = f"""HloModule m
+ENTRY e {{
+  x = {shape} parameter(0)
+  l = {shape} cholesky(x), lower=true
+  u = {shape} cholesky(x), lower=false
+  ROOT t = ({shape}, {shape}) tuple(l, u)
+}}
+"""
+    given = x.astype(np.float32) if name[0] != "c" else x
+    assert_same_bits(text, given.astype(_NARROW_AND_COMPLEX[name]))
+
+
+@pytest.mark.parametrize("name", _NARROW_AND_COMPLEX)
+def test_systems_of_other_types(name: str) -> None:
+    lines = [
+        f"y{n} = {name}[2,{dims}] triangular-solve(a, b{left}), left_side={left}, lower={lower},"
+        f" unit_diagonal={unit}, transpose_a={transpose}"
+        for n, (left, lower, unit, transpose) in enumerate(
+            (
+                ("true", "true", "true", "NO_TRANSPOSE"),
+                ("true", "false", "false", "ADJOINT"),
+                ("false", "true", "false", "TRANSPOSE"),
+                ("false", "false", "true", "ADJOINT"),
+            )
+        )
+        for dims in ("6,4" if left == "true" else "4,6",)
+        if name != "c128" or unit == "true"
+    ]
+    names = [line.split(" = ")[0] for line in lines]
+    shapes = [line.split(" = ")[1].split()[0] for line in lines]
+    separator = "\n  "
+    text = f"""HloModule m
+ENTRY e {{
+  a = {name}[2,6,6] parameter(0)
+  btrue = {name}[2,6,4] parameter(1)
+  bfalse = {name}[2,4,6] parameter(2)
+  {separator.join(lines)}
+  ROOT t = ({", ".join(shapes)}) tuple({", ".join(names)})
+}}
+"""
+    arrays = [_of_type(name, 2, 6, 6) + 4 * np.eye(6), _of_type(name, 2, 6, 4)]
+    arrays.append(_of_type(name, 2, 4, 6))
+    if name[0] != "c":
+        arrays = [array.astype(np.float32) for array in arrays]
+    assert_same_bits(text, *(array.astype(_NARROW_AND_COMPLEX[name]) for array in arrays))
