@@ -168,7 +168,10 @@ def test_operand_shapes_are_compared() -> None:
         ("  y = f32[2] negate(x]", "unexpected ']'"),
         ("  y = f32[2] parameter(x)", "expected the number of a parameter"),
         ("  y = f32[2] parameter(99999999999)", "expected the number of a parameter"),
-        ("  y = f32[2] constant({1,2}), literal=s32[] 1", "unexpected attribute 'literal' of a constant"),
+        (
+            "  y = f32[2] constant({1,2}), literal=s32[] 1",
+            "unexpected attribute 'literal' of a constant",
+        ),
         ("  y = f32[9223372036854775808] negate(x)", "more elements than 64 bits"),
         ("  y = f32[4294967296,4294967296] negate(x)", "more elements than 64 bits"),
         ("  y = f32[99999999999999999999] negate(x)", "expected a dimension"),
