@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import accumulate
 
 from hlo.scanning import Unbalanced, closing, fields
 from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, TupleShape
@@ -43,7 +44,8 @@ class ShapeReader:
         return known
 
     def _tuple(self, text: str, depth: int) -> Shape:
-        if depth > _DEPTH:
+        # Each level is looked through again: what is too deep must be seen at the first.
+        if depth > _DEPTH or (depth == 0 and _nesting(text) > _DEPTH):
             raise ValueError(f"a tuple shape nested deeper than {_DEPTH}")
         try:
             end = closing(text, 0)
@@ -52,6 +54,14 @@ class ShapeReader:
         if text[end + 1 :].strip():
             raise ValueError(f"unexpected {text[end + 1 :].strip()[:40]!r} after a tuple shape")
         return TupleShape(tuple(self.read(part, depth + 1) for part in fields(text[1:end])))
+
+
+def _nesting(text: str) -> int:
+    """How deep parentheses nest in a text, at most."""
+    if text.count("(") <= _DEPTH:
+        return 0
+    steps = ((character == "(") - (character == ")") for character in text)
+    return max(accumulate(steps))
 
 
 def _array(text: str) -> ArrayShape:
