@@ -32,7 +32,6 @@ from hlo.types import ELEMENT_TYPES
 LARGEST = 20_000  # characters; longer files are read in windows of so many
 SECONDS = 10  # then it hangs
 MEMORY = 512 << 20  # bytes that a reader may have beyond what it starts with
-_DRAWN = 200
 _PARTS = 0.1
 _PERCENTILE = 0.99
 
@@ -304,10 +303,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", type=Path, help="HLO files, directories of them")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--drawn", type=int, default=200, help="how many modules it draws itself")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a directory for texts with findings")
     given = parser.parse_args(arguments)
-    texts = sources(texts_of(given.paths) + drawn(_DRAWN, given.seed))
+    texts = sources(texts_of(given.paths) + drawn(given.drawn, given.seed))
     findings, kept = Findings(), 0
     for findings in campaign(texts, given.seed, given.count, given.workers):
         for message, text in findings.defects[kept:]:
