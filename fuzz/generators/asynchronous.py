@@ -1,0 +1,52 @@
+"""Computations that are started and done later, around values of the shape that is asked for."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fuzz.builder import Builder, Generator
+from fuzz.generators import elementwise
+from fuzz.shapes import Accepts
+from hlo.types import S32, U32, ArrayShape, TupleShape
+
+_MOST_UPDATES = 2
+
+
+def _computed(inner: Builder, shape: ArrayShape) -> str:
+    able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
+    return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
+
+
+def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str:
+    """A copy, or the call of any computation: XLA starts nothing longer on the main thread."""
+    if inner.draw(st.integers(0, 3)) == 0:
+        return inner.emit("copy", shape, names[0])
+    parameters = list(map(inner.shape, names))
+    to_apply = inner.computation(parameters, lambda within, _: _computed(within, shape))
+    return inner.emit("call", shape, *names, to_apply=to_apply)
+
+
+def _started(builder: Builder, shape: ArrayShape) -> str:
+    names = [builder.value(shape) for _ in range(builder.draw(st.integers(1, 2)))]
+    contexts = builder.draw(st.lists(st.sampled_from((S32, U32)), max_size=2))
+    operands = tuple(map(builder.shape, names))
+    calls = builder.computation(operands, lambda i, given: _one_instruction(i, given, shape))
+    state = TupleShape((TupleShape(operands), shape, *map(ArrayShape, contexts)))
+    return builder.emit("async-start", state, *names, calls=calls)
+
+
+def _asynchronous(least_updates: int) -> Generator:
+    def generator(builder: Builder, shape: ArrayShape) -> str:
+        name = _started(builder, shape)
+        for _ in range(builder.draw(st.integers(least_updates, _MOST_UPDATES))):
+            name = builder.emit("async-update", builder.shape(name), name)
+        return builder.emit("async-done", shape, name)
+
+    return generator
+
+
+GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    "async-done": (_asynchronous(0), lambda shape: True),
+    "async-start": (_asynchronous(0), lambda shape: True),
+    "async-update": (_asynchronous(1), lambda shape: True),
+}
