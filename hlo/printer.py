@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hlo.async_text import sugared
 from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.canonical import canonical_computations
 from hlo.codecs import CODECS
 from hlo.literal import Literal
 from hlo.literal_text import show_literal
@@ -35,14 +36,18 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     """The text of a module; parsing it gives an equal module.
 
     ``dialect`` is ``short`` or ``long``; without ``large_constants`` those of more than ten
-    elements are written ``{...}``.
+    elements are written ``{...}``. ``canonical`` gives equal texts for modules that differ in names
+    and in where they come from only (see :mod:`hlo.canonical`): reading it gives the same program
+    under other names.
     """
     style = _STYLES.get(dialect)
-    if style is None:
-        raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}")
+    if style is None and dialect != "canonical":
+        raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}, canonical")
     module = sugared(module)
     attributes = "".join(f", {name}={value}" for name, value in module.attributes.items())
     lines = [f"HloModule {quoted(module.name)}{attributes}", ""]
+    if style is None:
+        return "\n".join((*lines, *canonical_computations(module, large_constants)))
     if module.preamble:
         lines += [module.preamble, ""]
     for computation in module.computations:

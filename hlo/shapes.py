@@ -12,7 +12,7 @@ from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, Tuple
 # What the shape of an array looks like in most texts; with white space between its parts, what
 # follows may be the { of a computation.
 ARRAY = r"(?<!\w)[a-z]\w*+\[[^\[\]\n]*+\](?:\{[^}\n]*+\})?+"
-SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}]*+\})?+"
+SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\[\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}=]*+\})?+"
 _ARRAY = re.compile(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
 _DIMENSION = re.compile(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
 _ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)

@@ -50,7 +50,7 @@ def test_large_constants_are_elided_on_request() -> None:
 
 
 def test_no_other_dialect() -> None:
-    with pytest.raises(ValueError, match="dialect 'tall': one of short, long"):
+    with pytest.raises(ValueError, match="dialect 'tall': one of short, long, canonical"):
         hlo.format(hlo.parse(TEXT), "tall")
 
 
