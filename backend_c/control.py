@@ -123,9 +123,10 @@ def scan(
     """A loop over the slices, in order; the carries live in buffers that each turn overwrites."""
     count = len(operands) - num_carries
     inputs = [operand for operand in operands[:count] if isinstance(operand, Buffer)]
-    carries = block.fresh_copy(operands[count:])
     (dimension,) = dimensions
-    slices = Slices(block, dimension, inputs[0].shape.dims[dimension], is_reverse)
+    slices = Slices(block, dimension, inputs, is_reverse)
+    given_carries = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
+    carries = block.fresh_copy(tuple(map(slices.static, given_carries)))
     given = to_apply.computation.root_instruction.shape
     assert isinstance(given, TupleShape) and isinstance(carries, tuple)
     made = given.elements[: len(given.elements) - num_carries]

@@ -10,12 +10,14 @@ import math
 from dataclasses import dataclass
 
 from backend_c import index as ix
+from backend_c.actual_sizes import product
 from backend_c.element import Element
 from backend_c.factors import Factors
 from backend_c.loop_ir import Expr
-from backend_c.windows import position
+from backend_c.scope import apply
+from backend_c.windows import places, position
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.types import ArrayShape
+from hlo.types import PRED, ArrayShape
 
 
 def convolution_factors(
@@ -57,7 +59,27 @@ class _Convolution:
             return tuple(index[d] for d in range(len(dims)))
 
         k = math.prod(taps) * features
-        return Factors(groups, math.prod(m_dims), n, k, self._left, self._right, place)
+        m = math.prod(m_dims)
+        return Factors(groups, m, n, k, self._left, self._right, place, self._sizes())
+
+    def _sizes(self) -> tuple[Expr, ...]:
+        labels = self.labels
+        sizes = {labels.output_batch: self._batch_of_group()}
+        sizes[labels.output_feature] = ix.constant(self.shape.dims[labels.output_feature])
+        dimensions = zip(labels.input_spatial, self.window.dimensions, strict=True)
+        for output, (d, window) in zip(labels.output_spatial, dimensions, strict=True):
+            sizes[output] = places(self.lhs.size(d), window)
+        return tuple(sizes[d] for d in range(self.shape.rank))
+
+    def _batch_of_group(self) -> Expr:
+        return ix.divide(self.lhs.size(self.labels.input_batch), self.batch_groups)
+
+    def _there(self, operand: Element, feature: int, index: Expr) -> tuple[Expr, ...]:
+        """The condition under which a feature, or a place, is there."""
+        size = operand.size(feature)
+        if ix.value_of(size) is not None:
+            return ()
+        return (apply("compare-LT", index, size, type=PRED),)
 
     def _split(self, k: Expr) -> tuple[tuple[Expr, ...], Expr]:
         """The window position and the feature of a ``k``."""
@@ -75,13 +97,14 @@ class _Convolution:
                 ix.multiply(group, self.rhs.shape.dims[labels.kernel_input_feature]), feature
             )
         if self.batch_groups > 1:
-            batch = ix.add(ix.multiply(group, out_dims[0]), batch)
+            batch = ix.add(product((group, self._batch_of_group())), batch)
         index = {labels.input_batch: batch, labels.input_feature: feature}
-        conditions: list[Expr] = []
+        conditions = list(self._there(self.lhs, labels.input_feature, feature))
         for d, output, tap, dimension in zip(
             labels.input_spatial, outputs, taps, self.window.dimensions, strict=True
         ):
             index[d] = position(output, tap, dimension, extents[d], conditions)
+            conditions += self._there(self.lhs, d, index[d])
         return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
 
     def _right(self, group: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
@@ -94,4 +117,5 @@ class _Convolution:
         }
         for d, tap, dimension in zip(labels.kernel_spatial, taps, self.window.dimensions):
             index[d] = ix.subtract(dimension.size - 1, tap) if dimension.reversal else tap
-        return self.rhs.at(*(index[d] for d in range(self.rhs.shape.rank))), ()
+        there = self._there(self.rhs, labels.kernel_input_feature, feature)
+        return self.rhs.at(*(index[d] for d in range(self.rhs.shape.rank))), there

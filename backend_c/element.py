@@ -8,12 +8,12 @@ computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backend_c import index as ix
 from backend_c.loop_ir import Apply, Array, Constant, Expr, Load
-from backend_c.scope import Scope
-from hlo.types import S32, ArrayShape
+from backend_c.scope import Scope, apply
+from hlo.types import PRED, S32, ArrayShape, ElementType, is_bounded
 
 At = Callable[..., Expr]
 
@@ -35,6 +35,12 @@ class Element:
     def size(self, dimension: int) -> Expr:
         """The actual size of a dimension."""
         return self.sizes[dimension] if self.sizes else ix.constant(self.shape.dims[dimension])
+
+
+def zero(element_type: ElementType) -> Constant:
+    kind = element_type.kind
+    python: dict[str, bool | float | complex] = {"pred": False, "float": 0.0, "complex": 0j}
+    return Constant(element_type, python.get(kind, 0))
 
 
 Value = Element | tuple["Value", ...]
@@ -89,6 +95,7 @@ class Writer:
     shapes: tuple[ArrayShape, ...]
     arrays: tuple[Array, ...]
     size_arrays: tuple[Array | None, ...]
+    short: list[tuple[int, tuple[Expr, ...]]] = field(default_factory=list)
 
     def __call__(self, index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
         """Store one element of every result."""
@@ -104,11 +111,30 @@ class Writer:
             self.scope.store(self.arrays[number], offset, value)
 
     def sizes(self, number: int, sizes: tuple[Expr, ...]) -> None:
-        """Store the actual sizes of a result; nothing for one that is static."""
-        array = self.size_arrays[number]
+        """Store the actual sizes of a result: of one that is static, :meth:`fill` makes what is
+        not there zero. To be called before the elements are written."""
+        array, shape = self.size_arrays[number], self.shapes[number]
+        pairs = enumerate(zip(sizes, shape.dims, strict=True)) if sizes else ()
+        if any(not is_bounded(shape, d) and ix.value_of(size) != dim for d, (size, dim) in pairs):
+            self.short.append((number, sizes))
         if array is None:
             return
-        for dimension in range(self.shapes[number].rank):
-            size = sizes[dimension] if sizes else ix.constant(self.shapes[number].dims[dimension])
+        for dimension in range(shape.rank):
+            size: Expr = ix.constant(shape.dims[dimension])
+            if sizes and is_bounded(shape, dimension):
+                size = sizes[dimension]
             value = Apply("convert", (size,), S32)
             self.scope.store(array, ix.constant(dimension), value)
+
+    def fill(self) -> None:
+        """Zeros where results are static and sizes said that less is there; when all is written."""
+        for number, sizes in self.short:
+            shape, array = self.shapes[number], self.arrays[number]
+            with self.scope.loop(shape.elements, "lanes") as offset:
+                value: Expr = self.scope.bind(self.scope.load(array, offset))
+                index = ix.delinearize(offset, shape.dims)
+                for d, (i, size) in enumerate(zip(index, sizes, strict=True)):
+                    if not is_bounded(shape, d) and ix.value_of(size) != shape.dims[d]:
+                        there = apply("compare-LT", i, size, type=PRED)
+                        value = apply("select", there, value, zero(value.type), type=value.type)
+                self.scope.store(array, offset, value)

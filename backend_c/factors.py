@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from backend_c import index as ix
 from backend_c.element import Element
 from backend_c.loop_ir import Expr
+from backend_c.scope import apply
+from hlo.types import PRED
 
 # A factor at (batch, row or column, k): the expression, and the conditions under which it counts
 # (a convolution's window may reach into the padding, where there is nothing to multiply).
@@ -26,6 +28,7 @@ class Factors:
     lhs: Read
     rhs: Read
     place: Callable[[Expr, Expr, Expr], tuple[Expr, ...]]  # (batch, m, n) → the result's index
+    sizes: tuple[Expr, ...] = ()  # of the result, if operands are bounded
 
 
 def dot_factors(
@@ -57,6 +60,7 @@ def dot_factors(
         left.at,
         right.at,
         place,
+        (*left.sizes(left.batch), *left.sizes(left.free), *right.sizes(right.free)),
     )
 
 
@@ -70,8 +74,16 @@ class _Side:
     def dims(self, dimensions: Sequence[int]) -> tuple[int, ...]:
         return tuple(self.operand.shape.dims[d] for d in dimensions)
 
+    def sizes(self, dimensions: Sequence[int]) -> tuple[Expr, ...]:
+        return tuple(self.operand.size(d) for d in dimensions)
+
     def at(self, b: Expr, free: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
         index: dict[int, Expr] = {}
         for dimensions, offset in ((self.batch, b), (self.free, free), (self.contracted, k)):
             index |= dict(zip(dimensions, ix.delinearize(offset, self.dims(dimensions))))
-        return self.operand.at(*(index[d] for d in range(self.operand.shape.rank))), ()
+        conditions = tuple(
+            apply("compare-LT", index[d], self.operand.size(d), type=PRED)
+            for d in self.contracted
+            if ix.value_of(self.operand.size(d)) is None
+        )
+        return self.operand.at(*(index[d] for d in range(self.operand.shape.rank))), conditions

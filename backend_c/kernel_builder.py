@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from backend_c import index as ix
 from backend_c import nest
+from backend_c.actual_sizes import agreed, declared
 from backend_c.dead_lets import without_dead_lets
 from backend_c.element import Element, Value, Writer, bound, stored
 from backend_c.loop_ir import (
@@ -88,6 +89,7 @@ class KernelBuilder:
         root = function_name(self._computation.root_instruction.opcode)
         if root not in self._columns.kernels:
             self._write_map(scope, result, writer, loops)
+        writer.fill()
         return Kernel(
             (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),
@@ -130,7 +132,9 @@ class KernelBuilder:
         def run(instruction: Instruction, operands: list[Value]) -> Value:
             given = keywords(self._module, instruction, enter)
             name = function_name(instruction.opcode)
-            operand_shape = shapes[instruction.operands[0]] if instruction.operands else None
+            operand_shapes = [shapes[operand] for operand in instruction.operands]
+            operand_shape = operand_shapes[0] if operand_shapes else None
+            operands = agreed(instruction, operand_shapes, operands, scope)
             hero = self._columns.kernels.get(name)
             if hero is not None:
                 if writer is None or instruction.name != computation.root:
@@ -145,7 +149,10 @@ class KernelBuilder:
                 self._columns.plumbing, instruction, "the C backend"
             )
             result = call(op, instruction, operands, given, operand_shape)
-            return bound(result, scope) if isinstance(result, Element) else result
+            if not isinstance(result, Element):
+                return result
+            assert isinstance(instruction.shape, ArrayShape)
+            return bound(declared(result, instruction.shape), scope)
 
         return walk(computation, arguments, run, order)
 

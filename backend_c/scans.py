@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,11 @@ from backend_c import nest
 from backend_c.loop_ir import INDEX, Array, Kernel
 from backend_c.plan import Buffer, Launch
 from backend_c.scope import Scope, apply
+from hlo.attributes import Attribute
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
-from hlo.types import PRED, S32, ArrayShape
+from hlo.types import PRED, S32, ArrayShape, is_bounded
 
 if TYPE_CHECKING:
     from backend_c.lowering import Lowering
@@ -23,43 +25,71 @@ _COUNT = ArrayShape(S32)
 
 
 class Slices:
-    """The position of a scan of ``length`` slices along ``dimension``, and what it does there."""
+    """The position of a scan of ``inputs`` along ``dimension``, and what it does there."""
 
-    def __init__(self, block: Lowering, dimension: int, length: int, is_reverse: bool) -> None:
-        self._block, self._dimension, self._length = block, dimension, length
+    def __init__(
+        self, block: Lowering, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
+    ) -> None:
+        self._block, self._dimension = block, dimension
+        self._length = inputs[0].shape.dims[dimension]
         self._is_reverse = is_reverse
+        self._actual = self._actual_length(inputs)
         self._turn = block.copied(block.constant(np.zeros((), np.int32)))
         self._position = self._turn
 
     def is_left(self) -> Buffer:
         """Whether there is another slice."""
-        return self._count("compare", ArrayShape(PRED), self._length, {"direction": "LT"})
+        return self._combined("compare", self._turn, self._actual, ArrayShape(PRED), direction="LT")
 
     def start_turn(self) -> None:
         if self._is_reverse:
-            self._position = self._count("subtract", _COUNT, self._length - 1, {}, turned=True)
+            left = self._combined("subtract", self._actual, self._turn)
+            self._position = self._combined("subtract", left, self._number(1))
 
     def end_turn(self) -> None:
-        self._block.copy(self._count("add", _COUNT, 1, {}), self._turn)
+        self._block.copy(self._combined("add", self._turn, self._number(1)), self._turn)
 
-    def _count(
+    def _number(self, value: int) -> Buffer:
+        return self._block.constant(np.asarray(value, np.int32))
+
+    def _actual_length(self, inputs: Sequence[Buffer]) -> Buffer:
+        """How many slices there are: of bounded inputs, as many as the shortest has."""
+        least = self._number(self._length)
+        for source in inputs:
+            if is_bounded(source.shape, self._dimension):
+                dimensions = {"dimensions": (self._dimension,)}
+                size = self._of("get-dimension-size", _COUNT, [source], dimensions)
+                least = self._combined("minimum", least, size)
+        return least
+
+    def _combined(
+        self, opcode: str, lhs: Buffer, rhs: Buffer, shape: ArrayShape = _COUNT, **attributes: str
+    ) -> Buffer:
+        return self._of(opcode, shape, [lhs, rhs], dict(attributes))
+
+    def _of(
         self,
         opcode: str,
         shape: ArrayShape,
-        number: int,
-        attributes: dict[str, str],
-        *,
-        turned: bool = False,
+        operands: Sequence[Buffer],
+        attributes: Mapping[str, Attribute],
     ) -> Buffer:
-        """The turn and a number combined, or the number and the turn."""
-        literal = Literal(_COUNT, np.asarray(number, np.int32))
-        operands = ("number", "turn") if turned else ("turn", "number")
-        instructions = (
-            Instruction("turn", _COUNT, "parameter", (), {"parameter_number": 0}),
-            Instruction("number", _COUNT, "constant", (), {"literal": literal}),
-            Instruction("root", shape, opcode, operands, dict(attributes)),
+        """The result of one instruction."""
+        parameters = tuple(
+            Instruction(f"p{n}", operand.shape, "parameter", (), {"parameter_number": n})
+            for n, operand in enumerate(operands)
         )
-        return self._launched(Computation("count", instructions, "root"), [self._turn])
+        names = tuple(p.name for p in parameters)
+        root = Instruction("root", shape, opcode, names, dict(attributes))
+        return self._launched(Computation(opcode, (*parameters, root), "root"), list(operands))
+
+    def static(self, source: Buffer) -> Buffer:
+        """A carry as the computation takes it: zeros where it is bounded and less is there."""
+        if source.sizes is None:
+            return source
+        dims = source.shape.dims
+        whole = {"slice": tuple((0, dim, 1) for dim in dims)}
+        return self._of("slice", ArrayShape(source.shape.element_type, dims), [source], whole)
 
     def _launched(self, computation: Computation, operands: list[Buffer]) -> Buffer:
         result = self._block.launch(computation, list(operands))
@@ -68,8 +98,6 @@ class Slices:
 
     def slice_of(self, source: Buffer) -> Buffer:
         """The slice of an input at this turn."""
-        if source.sizes is not None:
-            raise Unsupported("scan over bounded dimensions")
         dims, d = source.shape.dims, self._dimension
         part = ArrayShape(source.shape.element_type, (*dims[:d], 1, *dims[d + 1 :]))
         whole = ArrayShape(part.element_type, (*dims[:d], *dims[d + 1 :]))

@@ -8,6 +8,8 @@ from backend_c.scope import apply
 from hlo.attributes import WindowDimension
 from hlo.types import PRED
 
+_MOST = 1 << 62  # more than there is room for
+
 
 def position(
     output: Expr, tap: Expr, dimension: WindowDimension, extent: int, conditions: list[Expr]
@@ -30,3 +32,12 @@ def position(
         hole = ix.modulo(inside, dimension.base_dilation)
         conditions.append(apply("compare-EQ", hole, ix.constant(0), type=PRED))
     return ix.divide(inside, dimension.base_dilation)
+
+
+def places(size: Expr, window: WindowDimension) -> Expr:
+    """How many places a window has along a dimension of an actual size."""
+    spread = ix.add(ix.multiply(size, window.base_dilation), 1 - window.base_dilation)
+    reach = (window.size - 1) * window.window_dilation + 1
+    padding = window.padding_low + window.padding_high
+    room = ix.add(ix.clamp(0, spread, _MOST), padding - reach + window.stride)
+    return ix.divide(ix.clamp(0, room, _MOST), window.stride)

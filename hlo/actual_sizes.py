@@ -184,10 +184,8 @@ _RULES: dict[str, _Rule] = {
     "dot": _products,
     "gather": _gathered,
     "map": _elements,
-    "ragged-dot": _products,
     "reduce": _inputs,
     "reduce-window": _inputs,
-    "scaled-dot": _products,
     "scan": _scanned,
     "scatter": _scattered,
     "sort": _elements,
@@ -268,6 +266,10 @@ def _convolution(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
     return f"groups of bounded features of {lhs} and {rhs}" if grouped and both else ""
 
 
+def _static(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    return f"of bounded dimensions: {', '.join(map(str, arrays))}"
+
+
 def _index_vectors(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
     """Of gather's second operand, and of scatter's in the middle, before as many updates."""
     vector = attributes["index_vector_dim"]
@@ -283,7 +285,9 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
     "convolution": _convolution,
     "fft": _fft,
     "gather": _index_vectors,
+    "ragged-dot": _static,
     "reshape": _reshape,
+    "scaled-dot": _static,
     "scatter": _index_vectors,
 }
 

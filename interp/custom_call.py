@@ -88,7 +88,7 @@ def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
 def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
     """(padded data, size of each dimension) -> the data of those sizes."""
     del shape, config
-    return operands[0][tuple(np.s_[: int(size)] for size in operands[1:])]
+    return operands[0][tuple(np.s_[: max(0, int(size))] for size in operands[1:])]
 
 
 def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:

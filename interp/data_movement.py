@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from hlo.actual_sizes import Run, reshape_runs
 from hlo.errors import ArgumentError, Unsupported
 from hlo.literal import Literal
-from hlo.types import ArrayShape, Layout, TupleShape
+from hlo.types import ArrayShape, Layout, TupleShape, bounded, is_bounded
+from interp.actual_sizes import resized
 from interp.conversion import converted, type_of
 
 __all__ = [
@@ -63,29 +66,43 @@ def broadcast(operand: Array, *, dimensions: tuple[int, ...] = (), shape: ArrayS
     return np.broadcast_to(ordered.reshape(along), dims)
 
 
-def reshape(operand: Array, *, shape: ArrayShape, inferred_dimension: int = -1) -> Array:
-    """The same elements in row-major order. The sizes of bounded dimensions follow from the
-    operand's: in a run of dimensions that map to each other, one may be bounded."""
-    if not shape.is_dynamic or operand.size == math.prod(shape.dims):
+def reshape(
+    operand: Array,
+    *,
+    shape: ArrayShape,
+    operand_shape: ArrayShape,
+    inferred_dimension: int = -1,
+) -> Array:
+    """The same elements in row-major order. Each run of dimensions that hold equally many elements
+    is reshaped on its own (:func:`hlo.actual_sizes.reshape_runs`)."""
+    if not operand_shape.is_dynamic:
         return operand.reshape(shape.dims)
-    dims = list(shape.dims)
-    bounded = [d for d, is_bounded in enumerate(shape.dynamic) if is_bounded]
-    if inferred_dimension >= 0 or len(bounded) == 1:
-        dims[inferred_dimension if inferred_dimension >= 0 else bounded[0]] = -1
-        return operand.reshape(dims)
-    sizes = [size for size in operand.shape if size != 1]  # several: only degenerate ones may move
-    places = [d for d, bound in enumerate(dims) if bound != 1]
-    if len(sizes) != len(places):
-        raise Unsupported(f"sizes {operand.shape} in several bounded dimensions of {shape}")
-    for d, size in zip(places, sizes, strict=True):
-        dims[d] = size
-    return operand.reshape(dims)
+    dims, counts, totals = list(shape.dims), [], []
+    for run in _runs(operand_shape, shape, inferred_dimension):
+        counts.append(math.prod(operand.shape[d] for d in run.source))
+        if run.free is not None:
+            others = math.prod(shape.dims[d] for d in run.target if d != run.free)
+            dims[run.free] = counts[-1] // others if others else shape.dims[run.free]
+        totals.append(math.prod(dims[d] for d in run.target))
+    return resized(operand.reshape(counts), totals).reshape(dims)
+
+
+def _runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int) -> list[Run]:
+    try:
+        return reshape_runs(source, target, inferred_dimension)
+    except ValueError as error:
+        raise Unsupported(str(error)) from None
 
 
 def dynamic_reshape(operand: Array, *sizes: Array, shape: ArrayShape) -> Array:
-    """The same elements in row-major order, in dimensions of the sizes given."""
-    del shape
-    return operand.reshape([int(size) for size in sizes])
+    """The same elements in row-major order, in dimensions of the sizes given, none negative or
+    above its bound; too many elements are dropped, missing ones are zero."""
+    dims = [_within(size, bound) for size, bound in zip(sizes, shape.dims, strict=True)]
+    return resized(operand.reshape(-1), (math.prod(dims),)).reshape(dims)
+
+
+def _within(size: Array, bound: int) -> int:
+    return min(max(int(size), 0), bound)
 
 
 def transpose(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
@@ -112,7 +129,7 @@ def pad(
         first, span = max(low, 0), max(0, size + (size - 1) * interior)
         spread.append(first + span + max(high, 0))
         inner.append(np.s_[first : first + span : interior + 1])
-        crop.append(np.s_[max(-low, 0) : spread[-1] - max(-high, 0)])
+        crop.append(np.s_[max(-low, 0) : max(0, spread[-1] - max(-high, 0))])
     result = np.full(spread, padding_value, operand.dtype)
     result[tuple(inner)] = operand
     return result[tuple(crop)]
@@ -147,17 +164,12 @@ def get_dimension_size(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
 def set_dimension_size(
     operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape
 ) -> Array:
-    """The first ``size`` of a dimension; zeros where it grows."""
-    del shape
+    """The first ``size`` of a dimension, none if that is negative, all if it is above the bound;
+    zeros where the dimension grows."""
     (dimension,) = dimensions
-    missing = int(size) - operand.shape[dimension]
-    if missing > 0:
-        zeros = list(operand.shape)
-        zeros[dimension] = missing
-        return np.concatenate((operand, np.zeros(zeros, operand.dtype)), dimension)
-    kept = [slice(None)] * operand.ndim
-    kept[dimension] = slice(max(int(size), 0))
-    return operand[tuple(kept)]
+    dims = list(operand.shape)
+    dims[dimension] = _within(size, shape.dims[dimension])
+    return resized(operand, dims)
 
 
 def bitcast(operand: Array, *, shape: ArrayShape, operand_shape: ArrayShape) -> Array:
@@ -169,11 +181,20 @@ def bitcast(operand: Array, *, shape: ArrayShape, operand_shape: ArrayShape) -> 
                     f"a bitcast of {operand_shape} to {shape}: what is in the spare bits of"
                     f" {one.element_type} in bytes of their own is not defined"
                 )
-    physical = operand.transpose(_major_to_minor(operand_shape))
-    order = _major_to_minor(shape)
+    stored, order = _major_to_minor(operand_shape), _major_to_minor(shape)
+    physical = operand.transpose(stored)
+    if operand_shape.is_dynamic:
+        source, target = _permuted(operand_shape, stored), _permuted(shape, order)
+        words = reshape(_regrouped(physical, shape), shape=target, operand_shape=source)
+        return words.transpose(np.argsort(order))
     words = _regrouped(physical.reshape(-1), shape)
     dims = [shape.dims[d] for d in order]
     return words.reshape(dims).transpose(np.argsort(order)) if order else words.reshape(())
+
+
+def _permuted(shape: ArrayShape, order: Sequence[int]) -> ArrayShape:
+    dynamic = tuple(is_bounded(shape, d) for d in order)
+    return bounded(shape.element_type, tuple(shape.dims[d] for d in order), dynamic)
 
 
 def bitcast_convert(operand: Array, *, shape: ArrayShape) -> Array:
@@ -182,6 +203,8 @@ def bitcast_convert(operand: Array, *, shape: ArrayShape) -> Array:
     source, target = type_of(operand).bits, shape.element_type.bits
     if source == target:
         return _regrouped(operand, shape)
+    if source < target:  # of a bounded last dimension, parts may be missing
+        operand = resized(operand, (*operand.shape[:-1], target // source))
     dims = operand.shape[:-1] if source < target else (*operand.shape, source // target)
     return _regrouped(operand.reshape(-1), shape).reshape(dims)
 

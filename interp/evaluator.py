@@ -18,6 +18,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
+from interp.actual_sizes import Sizes, agreed, filled, sizes_of
 from interp.custom_call import registered
 from interp.host import connect
 from interp.ranks import Rank, per_rank, ranks_of, running
@@ -84,7 +85,11 @@ def evaluate(
         given = registered(custom_calls)
         with np.errstate(all="ignore"), random.seeded(seed), given, running(rank):
             result = evaluation.run(evaluation.plan(module.entry), *mine)
-        return own(result, mine) if ranks.size == 1 else copied(result)
+        try:
+            return own(result, mine) if ranks.size == 1 else copied(result)
+        except MemoryError as error:
+            shape = module.entry.root_instruction.shape
+            raise Unsupported(f"the result {shape} does not fit into memory") from error
 
     results = ranks.run(evaluated)
     return results[0] if ranks.size == 1 else tuple(results)
@@ -97,6 +102,7 @@ class _Step:
     op: Op
     keywords: Mapping[str, object]
     operand_shape: Shape | None
+    sizes: Sizes | None  # where operands are bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +145,15 @@ class Evaluation:
         shapes = {i.name: i.shape for i in computation.instructions}
         steps = {}
         for instruction in instructions:
-            first = shapes[instruction.operands[0]] if instruction.operands else None
+            given_shapes = [shapes[name] for name in instruction.operands]
+            first = given_shapes[0] if given_shapes else None
             try:
                 op = op_of(self.ops, instruction, "the interpreter")
             except Unsupported as error:
                 raise Unsupported(f"{self._line(instruction)}{error}") from error
             given = keywords(self.module, instruction, self.enter)
-            steps[instruction.name] = _Step(op, given, first)
+            sizes = sizes_of(instruction, given_shapes)
+            steps[instruction.name] = _Step(op, given, first, sizes)
         parameters = tuple(p for p in computation.parameters if p.name in names)
         scalar = _is_scalar(computation)
         return _Plan(
@@ -186,6 +194,8 @@ class Evaluation:
         if self.rank is not None:
             self.rank.at(plan.computation.name, instruction)
         try:
+            if step.sizes is not None:
+                operands = agreed(step.sizes, operands)
             value = call(step.op, instruction, operands, step.keywords, step.operand_shape)
         except (Unsupported, ArgumentError, CollectiveError) as error:
             raise self._located(error, instruction) from error
@@ -193,6 +203,8 @@ class Evaluation:
             full = Unsupported(f"{instruction.shape} does not fit into memory")
             raise self._located(full, instruction) from error
         value = as_arrays(value)
+        if step.sizes is not None:
+            value = filled(value, instruction.shape)
         if not conforms(value, instruction.shape):
             raise VerifyError(
                 f"{self._line(instruction)}%{instruction.name} = {instruction.opcode}: the result"

@@ -162,15 +162,19 @@ def select_and_scatter(
 ) -> Array:
     """Each window selects one element: the first, until ``select(best, candidate)`` is false. Each
     source element is scattered into an array of inits at the place that its window selected."""
+    dims = map(places, window.dimensions, operand.shape)
+    common = tuple(map(slice, map(min, dims, source.shape)))  # of bounded sizes, which may differ
+    source = source[common]
     best = np.zeros(source.shape, operand.dtype)
     target = np.full(source.shape, -1)
     numbers = np.arange(operand.size).reshape(operand.shape)
     for step in _steps(window, operand.shape):
-        candidate = operand[step.elements]
+        elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
+        candidate = operand[elements]
         stays = np.asarray(select(best, candidate)) & (target >= 0)
-        taken = step.inside & ~stays
+        taken = step.inside[common] & ~stays
         best = np.where(taken, candidate, best)
-        target = np.where(taken, numbers[step.elements], target)
+        target = np.where(taken, numbers[elements], target)
     chosen = target.ravel() >= 0
     ids, values = target.ravel()[chosen], source.ravel()[chosen]
     return _scattered(operand, ids, values, init, scatter)

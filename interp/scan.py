@@ -8,6 +8,7 @@ import numpy as np
 
 from hlo.types import ArrayShape, TupleShape
 from hlo.walk import Callee
+from interp.actual_sizes import filled
 
 __all__ = ["scan"]
 
@@ -33,10 +34,13 @@ def scan(
     count = len(operands) - num_carries
     inputs, carries = operands[:count], operands[count:]
     length = inputs[0].shape[dimension]
+    shapes = [parameter.shape for parameter in to_apply.computation.parameters]
     rows = [np.moveaxis(one, dimension, 0) for one in inputs]
     outputs = _empty(to_apply, num_carries, length)
     for step in reversed(range(length)) if is_reverse else range(length):
-        results = to_apply(*(row[step, ...] for row in rows), *carries)
+        slices = [filled(row[step, ...], shape) for row, shape in zip(rows, shapes, strict=False)]
+        carries = tuple(map(filled, carries, shapes[count:]))
+        results = to_apply(*slices, *carries)
         for output, value in zip(outputs, results, strict=False):
             output[step] = value
         carries = results[len(outputs) :]

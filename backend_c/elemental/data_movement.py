@@ -11,12 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend_c import index as ix
+from backend_c.actual_sizes import inside as within
+from backend_c.actual_sizes import resized, smaller, zero_beyond
 from backend_c.element import Element, scalar
 from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
-from hlo.types import PRED, S32, U32, ArrayShape
+from hlo.types import PRED, S32, U32, ArrayShape, bounded
 
 __all__ = [
     "bitcast_convert",
@@ -26,11 +28,9 @@ __all__ = [
     "copy",
     "copy_done",
     "copy_start",
-    "dynamic_reshape",
     "get_dimension_size",
     "iota",
     "pad",
-    "reshape",
     "reverse",
     "set_dimension_size",
     "slice_",
@@ -57,84 +57,15 @@ def iota(*, iota_dimension: int, shape: ArrayShape) -> Element:
 
 def broadcast(operand: Element, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Element:
     sizes: tuple[Expr, ...] = ()
+    dynamic = [False] * shape.rank
     if operand.sizes:
         whole: list[Expr] = [ix.constant(dim) for dim in shape.dims]
         for source, target in enumerate(dimensions):
             whole[target] = operand.sizes[source]
+            dynamic[target] = operand.shape.dynamic[source]
         sizes = tuple(whole)
-    return Element(_plain(shape), lambda *index: operand.at(*(index[d] for d in dimensions)), sizes)
-
-
-def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1) -> Element:
-    if operand.sizes:
-        return _reshape_bounded(operand, shape)
-    dims = operand.shape.dims
-    if 0 in dims:
-        return Element(_plain(shape), operand.at)
-
-    def at(*index: Expr) -> Expr:
-        return operand.at(*_reshaped(index, shape.dims, dims))
-
-    array = None if shape.is_dynamic else operand.array
-    return Element(_plain(shape), at, (), array)
-
-
-def _reshaped(index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]) -> tuple[Expr, ...]:
-    """An index of a shape as the index of another with as many elements.
-
-    Dimensions are matched in the smallest groups of equal size, so that few need divisions.
-    """
-    result: list[Expr] = []
-    for ours, theirs in _groups(dims, into):
-        if len(theirs) == 1 and len(ours) == 1:
-            result.append(index[ours[0]])
-            continue
-        group = [dims[d] for d in ours]
-        offset = ix.linearize([index[d] for d in ours], group)
-        result.extend(ix.delinearize(offset, [into[d] for d in theirs]))
-    return tuple(result)
-
-
-def _groups(dims: Sequence[int], into: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Runs of dimensions of two shapes that hold equally many elements."""
-    groups: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(dims) or j < len(into):
-        ours, theirs = ([i], [j])
-        if i >= len(dims) or j >= len(into):
-            ours, theirs = list(range(i, len(dims))), list(range(j, len(into)))
-            groups.append((ours, theirs))
-            break
-        one, other = dims[i], into[j]
-        while one != other:
-            if one < other:
-                ours.append(ours[-1] + 1)
-                one *= dims[ours[-1]]
-            else:
-                theirs.append(theirs[-1] + 1)
-                other *= into[theirs[-1]]
-        i, j = ours[-1] + 1, theirs[-1] + 1
-        groups.append((ours, theirs))
-    return groups
-
-
-def _reshape_bounded(operand: Element, shape: ArrayShape) -> Element:
-    """Bounded dimensions keep their place among those of more than one element."""
-    ours = [d for d, extent in enumerate(operand.shape.dims) if extent != 1]
-    theirs = [d for d, extent in enumerate(shape.dims) if extent != 1]
-    if [operand.shape.dims[d] for d in ours] != [shape.dims[d] for d in theirs]:
-        raise Unsupported(f"a reshape of {operand.shape} to {shape} that mixes bounded dimensions")
-    sizes: list[Expr] = [ix.constant(1)] * shape.rank
-    for source, target in zip(ours, theirs, strict=True):
-        sizes[target] = operand.sizes[source]
-
-    def at(*index: Expr) -> Expr:
-        position: list[Expr] = [ix.constant(0)] * operand.shape.rank
-        for source, target in zip(ours, theirs, strict=True):
-            position[source] = index[target]
-        return operand.at(*position)
-
-    return Element(_plain(shape), at, tuple(sizes), operand.array)
+    made = bounded(shape.element_type, shape.dims, tuple(dynamic))
+    return Element(made, lambda *index: operand.at(*(index[d] for d in dimensions)), sizes)
 
 
 def transpose(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
@@ -167,18 +98,14 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
             *(ix.add(ix.multiply(i, stride), start) for i, (start, _, stride) in zip(index, slice))
         )
 
-    whole = [
-        limit - start == extent and stride == 1
-        for (start, limit, stride), extent in zip(slice, operand.shape.dims)
+    if not operand.sizes:
+        return Element(ArrayShape(operand.shape.element_type, dims), at)
+    sizes = [
+        ix.divide(ix.clamp(0, ix.add(smaller(size, limit), stride - 1 - start), limit), stride)
+        for size, (start, limit, stride) in zip(operand.sizes, slice, strict=True)
     ]
-    sizes: tuple[Expr, ...] = ()
-    if operand.sizes and any(d and w for d, w in zip(operand.shape.dynamic, whole)):
-        sizes = tuple(
-            size if w else ix.constant(dim)
-            for size, w, dim in zip(operand.sizes, whole, dims, strict=True)
-        )
-    dynamic = operand.shape.dynamic if sizes else ()
-    return Element(ArrayShape(operand.shape.element_type, dims, dynamic), at, sizes)
+    shape = ArrayShape(operand.shape.element_type, dims, operand.shape.dynamic)
+    return Element(shape, at, tuple(sizes))
 
 
 def pad(
@@ -208,14 +135,21 @@ def pad(
                 remainder = ix.modulo(clamped, step)
                 inside.append(apply("compare-EQ", remainder, ix.constant(0), type=PRED))
             position.append(ix.divide(clamped, step))
+        if operand.sizes:
+            inside += within(position, operand.sizes, extents)
         value = operand.at(*position)
         if not inside:
             return value
         return apply("select", all_of(inside), value, outside, type=shape.element_type)
 
-    if operand.sizes:
-        raise Unsupported("pad of a bounded dimension")
-    return Element(shape, at)
+    if not operand.sizes:
+        return Element(shape, at)
+    sizes: list[Expr] = []
+    for size, dim, (low, high, interior) in zip(operand.sizes, dims, padding, strict=True):
+        holes = ix.multiply(ix.clamp(0, ix.subtract(size, 1), 1 << 32), interior)
+        sizes.append(ix.clamp(0, ix.add(size, low + high, holes), dim))
+    bounds = ArrayShape(shape.element_type, dims, operand.shape.dynamic)
+    return Element(bounds, at, tuple(sizes))
 
 
 def _within(value: Expr, low: int, high: int) -> Expr:
@@ -300,7 +234,8 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         return apply("bitcast-part", operand.at(*index[:-1]), index[-1], type=target)
 
     def joined(*index: Expr) -> Expr:
-        pieces = [operand.at(*index, ix.constant(part)) for part in range(parts)]
+        whole = operand if not operand.sizes else zero_beyond(operand, operand.sizes)
+        pieces = [whole.at(*index, ix.constant(part)) for part in range(parts)]
         return apply("bitcast-join", *pieces, type=target)
 
     at = split if source.bits > target.bits else joined
@@ -325,37 +260,14 @@ def get_dimension_size(operand: Element, *, dimensions: tuple[int, ...]) -> Elem
 def set_dimension_size(operand: Element, size: Element, *, dimensions: tuple[int, ...]) -> Element:
     (dimension,) = dimensions
     extent = operand.shape.dims[dimension]
-    given = ix.clamp(0, apply("convert", size.at(), type=INDEX), extent)
-    sizes = [operand.size(d) for d in range(operand.shape.rank)]
-    sizes[dimension] = given
-    dynamic = [bool(operand.sizes) and operand.shape.dynamic[d] for d in range(len(sizes))]
-    dynamic[dimension] = ix.value_of(given) != extent
-    shape = ArrayShape(operand.shape.element_type, operand.shape.dims)
-    if not any(dynamic):
-        return Element(shape, operand.at, (), operand.array)
-    bounded = ArrayShape(shape.element_type, shape.dims, tuple(dynamic))
-    return Element(bounded, operand.at, tuple(sizes), operand.array)
-
-
-def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Element:
-    """The same elements in row-major order of the actual sizes."""
-    given = zip(sizes, shape.dims, strict=True)
-    actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in given]
-    dims = operand.shape.dims
-
-    def at(*index: Expr) -> Expr:
-        offset: Expr = ix.constant(0)
-        for i, size in zip(index, actual, strict=True):
-            offset = ix.add(apply("multiply", offset, size), i)
-        position: list[Expr] = []
-        for d in reversed(range(len(dims))):
-            extent = ix.clamp(1, operand.size(d), max(dims[d], 1))
-            place = apply("modulo", offset, extent) if d else offset
-            position.insert(0, ix.clamp(0, place, max(dims[d] - 1, 0)))
-            offset = apply("divide", offset, extent)
-        return operand.at(*position)
-
-    return Element(_plain(shape), at, tuple(actual) if shape.is_dynamic else ())
+    before: list[Expr] = [operand.size(d) for d in range(operand.shape.rank)]
+    sizes: list[Expr] = list(before)
+    sizes[dimension] = ix.clamp(0, apply("convert", size.at(), type=INDEX), extent)
+    if ix.value_of(before[dimension]) == extent:  # it does not grow
+        return resized(operand, sizes)
+    limits: list[Expr] = [ix.constant(dim) for dim in operand.shape.dims]
+    limits[dimension] = before[dimension]
+    return resized(zero_beyond(operand, limits), sizes)
 
 
 def _plain(shape: ArrayShape) -> ArrayShape:

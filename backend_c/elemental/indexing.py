@@ -5,55 +5,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c import index as ix
-from backend_c.element import At, Element
+from backend_c.actual_sizes import resized, smaller
+from backend_c.element import At, Element, zero
 from backend_c.elemental.data_movement import all_of
-from backend_c.loop_ir import INDEX, Constant, Expr
+from backend_c.loop_ir import INDEX, Expr
 from backend_c.scope import apply
 from hlo.types import PRED, ArrayShape
 
 __all__ = ["dynamic_slice", "dynamic_update_slice", "gather"]
 
 
-def _first(start: Expr, extent: int, size: int) -> Expr:
-    """A start index, clamped so that a slice of ``size`` fits."""
-    return ix.clamp(0, apply("convert", start, type=INDEX), extent - size)
+def _first(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
+    """A start index, clamped so that a slice of ``size`` fits; ``most`` is where the bounds end."""
+    last = ix.clamp(0, ix.subtract(extent, size), most)
+    return ix.clamp(0, apply("convert", start, type=INDEX), last)
+
+
+def _firsts(
+    operand: Element, starts: Sequence[Element], windows: Sequence[Expr], sizes: Sequence[int]
+) -> list[Expr]:
+    """Where windows start that are, or may become, as small as ``sizes``."""
+    return [
+        _first(start.at(), operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
+        for d, start in enumerate(starts)
+    ]
+
+
+def inside(place: Expr, size: Expr) -> list[Expr]:
+    """The conditions under which a place, which may be negative, is one of ``size``."""
+    most = ix.value_of(size)
+    if most is not None:
+        ends = ix.constant(0), ix.constant(most - 1)
+        return [apply("within", place, *ends, type=PRED)]
+    is_first = apply("compare-LE", ix.constant(0), place, type=PRED)
+    return [is_first, apply("compare-LT", place, size, type=PRED)]
 
 
 def dynamic_slice(
     operand: Element, *start_indices: Element, dynamic_slice_sizes: tuple[int, ...]
 ) -> Element:
-    dims = operand.shape.dims
-    firsts = [
-        _first(start.at(), extent, size)
-        for start, extent, size in zip(start_indices, dims, dynamic_slice_sizes, strict=True)
-    ]
-    shape = ArrayShape(operand.shape.element_type, dynamic_slice_sizes)
-    return Element(shape, lambda *index: operand.at(*map(ix.add, firsts, index)))
+    windows = [smaller(operand.size(d), size) for d, size in enumerate(dynamic_slice_sizes)]
+    firsts = _firsts(operand, start_indices, windows, dynamic_slice_sizes)
+    dynamic = operand.shape.dynamic if operand.sizes else ()
+    shape = ArrayShape(operand.shape.element_type, dynamic_slice_sizes, dynamic)
+    sizes = tuple(windows) if operand.sizes else ()
+    return Element(shape, lambda *index: operand.at(*map(ix.add, firsts, index)), sizes)
 
 
 def dynamic_update_slice(operand: Element, update: Element, *start_indices: Element) -> Element:
     dims, sizes = operand.shape.dims, update.shape.dims
     if 0 in sizes:
         return operand
-    firsts = [
-        _first(start.at(), extent, size)
-        for start, extent, size in zip(start_indices, dims, sizes, strict=True)
-    ]
+    windows = [smaller(operand.size(d), update.size(d)) for d in range(len(dims))]
+    least = [ix.value_of(window) or 0 for window in windows]
+    firsts = _firsts(operand, start_indices, windows, least)
 
     def at(*index: Expr) -> Expr:
         conditions: list[Expr] = []
         position: list[Expr] = []
-        for i, first, size, extent in zip(index, firsts, sizes, dims, strict=True):
+        for i, first, window, size, extent in zip(index, firsts, windows, sizes, dims, strict=True):
             shifted = ix.subtract(i, first)
-            if size < extent:
-                limits = ix.constant(0), ix.constant(size - 1)
-                conditions.append(apply("within", shifted, *limits, type=PRED))
-            position.append(ix.clamp(0, shifted, size - 1) if size < extent else i)
+            if ix.value_of(window) != extent:
+                conditions += inside(shifted, window)
+                position.append(ix.clamp(0, shifted, size - 1))
+            else:
+                position.append(i)
         value = update.at(*position)
         if not conditions:
             return value
-        inside = all_of(conditions)
-        return apply("select", inside, value, operand.at(*index), type=value.type)
+        replaced = all_of(conditions)
+        return apply("select", replaced, value, operand.at(*index), type=value.type)
 
     return Element(operand.shape, at, operand.sizes)
 
@@ -86,6 +107,8 @@ def gather(
     for d, source in zip(offset_dims, window_dims, strict=True):
         dims[d] = slice_sizes[source]
 
+    windows = [smaller(operand.size(d), size) for d, size in enumerate(slice_sizes)]
+
     def start(batch: Sequence[Expr], component: int) -> Expr:
         position = dict(zip(batch_of_indices, batch))
         if index_vector_dim < indices.rank:
@@ -96,27 +119,34 @@ def gather(
         batch = [index[d] for d in batch_dims]
         position: list[Expr] = [ix.constant(0)] * operand.shape.rank
         for component, d in enumerate(start_index_map):
-            extent, size = operand.shape.dims[d], slice_sizes[d]
-            position[d] = _first(start(batch, component), extent, size)
+            most = operand.shape.dims[d] - slice_sizes[d]
+            position[d] = _first(start(batch, component), operand.size(d), windows[d], most)
         for d, source in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
             position[d] = batch[batch_of_indices.index(source)]
         for d, out in zip(window_dims, offset_dims, strict=True):
             position[d] = ix.add(position[d], index[out])
         return operand.at(*position)
 
-    sizes: tuple[Expr, ...] = ()
-    dynamic: tuple[bool, ...] = ()
-    if start_indices.sizes:
-        known = {d: start_indices.sizes[s] for d, s in zip(batch_dims, batch_of_indices)}
-        sizes = tuple(known.get(d, ix.constant(dims[d])) for d in range(rank))
-        bounded = {d: indices.dynamic[s] for d, s in zip(batch_dims, batch_of_indices)}
-        dynamic = tuple(bounded.get(d, False) for d in range(rank))
-    shape = ArrayShape(operand.shape.element_type, tuple(dims), dynamic)
-    single = (*collapsed_slice_dims, *operand_batching_dims)
-    return Element(shape, _unless_nothing(at, [slice_sizes[d] for d in single], shape), sizes)
+    made = ArrayShape(operand.shape.element_type, tuple(dims))
+    known = {d: start_indices.size(s) for d, s in zip(batch_dims, batch_of_indices, strict=True)}
+    known |= {d: windows[s] for d, s in zip(offset_dims, window_dims, strict=True)}
+    single = [windows[d] for d in (*collapsed_slice_dims, *operand_batching_dims)]
+    element = Element(made, _unless_nothing(at, single, made))
+    return resized(element, [known[d] for d in range(rank)])
 
 
-def _unless_nothing(at: At, sizes: Sequence[int], shape: ArrayShape) -> At:
+def _unless_nothing(at: At, sizes: Sequence[Expr], shape: ArrayShape) -> At:
     """Slices without elements that are collapsed to one are zero, as XLA has it."""
-    zero = Constant(shape.element_type, 0)
-    return at if 0 not in sizes else lambda *index: zero
+    nothing = zero(shape.element_type)
+    if any(ix.value_of(size) == 0 for size in sizes):
+        return lambda *index: nothing
+
+    def unless_nothing(*index: Expr) -> Expr:
+        value = at(*index)
+        for size in sizes:
+            if ix.value_of(size) is None:
+                is_there = apply("compare-LT", ix.constant(0), size, type=PRED)
+                value = apply("select", is_there, value, nothing, type=value.type)
+        return value
+
+    return unless_nothing

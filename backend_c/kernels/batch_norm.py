@@ -148,7 +148,10 @@ class _Features:
     def store(self, number: int, values: Element) -> None:
         """Result ``number``."""
         dims = self._write.shapes[number].dims
-        self._write.sizes(number, values.sizes)
+        sizes = values.sizes
+        if self._operand.sizes and values.shape == self._vector:
+            sizes = (self._operand.sizes[self._index],)
+        self._write.sizes(number, sizes)
         if 0 in dims:
             return
         named = bound(values, self._scope)

@@ -18,7 +18,7 @@ from backend_c.factors import Factors, Read, dot_factors
 from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
-from hlo.types import C128, F32, F64, PRED, S32, ArrayShape, ElementType
+from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 
@@ -47,6 +47,7 @@ def dot(
     factors = dot_factors(
         lhs, rhs, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
     )
+    write.sizes(0, factors.sizes)
     contract(factors, types, shape.element_type, write, block)
 
 
@@ -67,6 +68,7 @@ def convolution(
     groups = feature_group_count, batch_group_count
     types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)
+    write.sizes(0, factors.sizes)
     contract(factors, types, shape.element_type, write, block)
 
 

@@ -24,9 +24,9 @@ def fft(
 ) -> None:
     """The last dimension first, but for IRFFT, which has it last; divided by the number of elements
     (IFFT, IRFFT) and rounded at the very end."""
-    if operand.sizes:
-        raise Unsupported("fft of a bounded dimension")
     dims, result = operand.shape.dims, write.shapes[0]
+    if operand.sizes:
+        write.sizes(0, (*operand.sizes[:-1], ix.constant(result.dims[-1])))
     if 0 in result.dims:
         return
     if 0 in dims or 0 in fft_length:

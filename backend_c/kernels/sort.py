@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from backend_c import index as ix
 from backend_c import nest
+from backend_c.actual_sizes import smaller
 from backend_c.combiner import Combiner, combined
 from backend_c.element import Element, Writer
 from backend_c.elemental.data_movement import iota
@@ -60,8 +61,9 @@ def topk(
     """The first k of the last dimension in falling order, and where they were. Every NaN counts as
     the largest value, -0 as less than +0."""
     last = operand.shape.rank - 1
+    sizes = (*operand.sizes[:-1], smaller(operand.sizes[-1], k)) if operand.sizes else ()
     for number in range(2):
-        write.sizes(number, (*operand.sizes[:-1], ix.constant(k)) if operand.sizes else ())
+        write.sizes(number, sizes)
     places = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
 
     def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:

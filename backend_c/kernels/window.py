@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from backend_c import index as ix
 from backend_c import nest
+from backend_c.actual_sizes import inside
 from backend_c.combiner import Combiner, combined
 from backend_c.element import Element, Writer
 from backend_c.elemental.data_movement import all_of
@@ -21,9 +22,8 @@ from backend_c.lane_sums import Add, Lanes, LaneSums
 from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.running_window import Growth, growth
 from backend_c.scope import Scope, apply
-from backend_c.windows import position
+from backend_c.windows import places, position
 from hlo.attributes import Window, WindowDimension
-from hlo.errors import Unsupported
 from hlo.types import PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
@@ -88,15 +88,8 @@ class _Windows:
         """How many places there actually are, if the operand is bounded."""
         if not self.operand.sizes:
             return ()
-        found: list[Expr] = []
-        for d, window in enumerate(self.dimensions):
-            spread = ix.add(ix.multiply(self.operand.size(d), window.base_dilation), 1)
-            dilated = ix.clamp(0, ix.subtract(spread, window.base_dilation), 1 << 62)
-            reach = (window.size - 1) * window.window_dilation + 1
-            padding = window.padding_low + window.padding_high
-            room = ix.add(dilated, padding - reach + window.stride)
-            found.append(ix.divide(ix.clamp(0, room, 1 << 62), window.stride))
-        return tuple(found)
+        pairs = enumerate(self.dimensions)
+        return tuple(places(self.operand.size(d), window) for d, window in pairs)
 
     def at(
         self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
@@ -257,9 +250,8 @@ def select_and_scatter(
 ) -> None:
     """Each window selects an element: the first, until ``select(best, candidate)`` is false. Each
     source is scattered to the place that its window selected."""
-    if operand.sizes or source.sizes:
-        raise Unsupported("select-and-scatter of a bounded dimension")
     dims = operand.shape.dims
+    write.sizes(0, operand.sizes)
     if 0 in dims:
         return
     with nest.flat(block, dims) as index:
@@ -267,7 +259,13 @@ def select_and_scatter(
     windows = _Windows(block, operand, window.dimensions, source.shape.dims)
 
     def selected(place: Expr) -> Expr:
-        return _selected(windows, ix.delinearize(place, source.shape.dims), select)
+        index = ix.delinearize(place, source.shape.dims)
+        chosen: Expr = _selected(windows, index, select)
+        for sizes in (source.sizes, windows.sizes()):
+            for there in inside(index, sizes, source.shape.dims) if sizes else ():
+                none = ix.constant(operand.shape.elements)
+                chosen = apply("select", there, chosen, none, type=INDEX)
+        return chosen
 
     rows = Rows(
         source.shape.elements,

@@ -57,15 +57,20 @@ def test_broadcast() -> None:
 
 
 def test_reshape_of_bounded_dimensions() -> None:
-    bounded = ArrayShape(S32, (6, 2), (True, False))
-    operand = np.arange(8, dtype=np.int32)
-    assert move.reshape(operand, shape=bounded).shape == (4, 2)
+    def reshaped(dims: tuple[int, ...], source: ArrayShape, target: ArrayShape) -> np.ndarray:
+        operand = np.arange(8, dtype=np.int32).reshape(dims)
+        return move.reshape(operand, shape=target, operand_shape=source)
+
+    rows = ArrayShape(S32, (6, 2), (True, False))
     flat = ArrayShape(S32, (12,), (True,))
-    assert move.reshape(operand.reshape(4, 2), shape=flat).shape == (8,)
+    assert reshaped((8,), flat, rows).shape == (4, 2)
+    assert reshaped((4, 2), rows, flat).shape == (8,)
+    square = ArrayShape(S32, (6, 4), (True, True))
     both = ArrayShape(S32, (6, 1, 4), (True, False, True))
-    assert move.reshape(operand.reshape(4, 2), shape=both).shape == (4, 1, 2)
-    with pytest.raises(Unsupported):
-        move.reshape(operand.reshape(4, 2), shape=ArrayShape(S32, (4, 2, 6), (True, True, True)))
+    assert reshaped((4, 2), square, both).shape == (4, 1, 2)
+    with pytest.raises(Unsupported, match="inferred_dimension"):
+        reshaped((4, 2), square, ArrayShape(S32, (4, 1, 6), (True, True, True)))
+    operand = np.arange(8, dtype=np.int32)
     three = [np.asarray(n, np.int32) for n in (2, 1, 4)]
     assert move.dynamic_reshape(operand, *three, shape=both).shape == (2, 1, 4)
 

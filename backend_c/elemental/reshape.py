@@ -1,0 +1,146 @@
+"""One element of a reshape: an operand's element at the same place in row-major order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from backend_c import index as ix
+from backend_c.actual_sizes import product
+from backend_c.element import Element, zero
+from backend_c.loop_ir import INDEX, Expr
+from backend_c.scope import apply
+from hlo.actual_sizes import reshape_runs
+from hlo.types import PRED, ArrayShape, bounded
+
+__all__ = ["dynamic_reshape", "reshape"]
+
+
+def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1) -> Element:
+    if operand.sizes:
+        return _reshape_bounded(operand, shape, inferred_dimension)
+    dims = operand.shape.dims
+    if 0 in dims:
+        return Element(_plain(shape), operand.at)
+
+    def at(*index: Expr) -> Expr:
+        return operand.at(*_reshaped(index, shape.dims, dims))
+
+    array = None if shape.is_dynamic else operand.array
+    return Element(_plain(shape), at, (), array)
+
+
+def _reshape_bounded(operand: Element, shape: ArrayShape, inferred_dimension: int) -> Element:
+    """Each run of dimensions on its own: in row-major order of what is there."""
+    source = ArrayShape(operand.shape.element_type, operand.shape.dims)
+    runs = reshape_runs(source, shape, inferred_dimension)
+    sizes: list[Expr] = [ix.constant(dim) for dim in shape.dims]
+    for run in runs:
+        if run.free is not None:
+            others = math.prod(shape.dims[d] for d in run.target if d != run.free)
+            count = product([operand.size(d) for d in run.source])
+            if others:
+                size = ix.divide(count, others)
+                sizes[run.free] = ix.clamp(0, size, shape.dims[run.free])
+
+    def at(*index: Expr) -> Expr:
+        position: list[Expr] = [ix.constant(0)] * operand.shape.rank
+        missing: list[Expr] = []
+        for run in runs:
+            ours = [operand.size(d) for d in run.source]
+            theirs = [sizes[d] for d in run.target]
+            if ours == theirs:
+                there = [index[d] for d in run.target]
+            else:
+                offset = _offset([index[d] for d in run.target], theirs)
+                missing.append(apply("compare-LT", offset, product(ours), type=PRED))
+                there = _position(offset, ours, [operand.shape.dims[d] for d in run.source])
+            for d, place in zip(run.source, there, strict=True):
+                position[d] = place
+        value = operand.at(*position)
+        for condition in missing:
+            value = apply("select", condition, value, zero(value.type), type=value.type)
+        return value
+
+    return Element(_plain(shape), at, tuple(sizes))
+
+
+def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Element:
+    """The same elements in row-major order of the actual sizes; missing ones are zero."""
+    given = zip(sizes, shape.dims, strict=True)
+    actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in given]
+    dims = operand.shape.dims
+    before = [operand.size(d) for d in range(len(dims))]
+
+    def at(*index: Expr) -> Expr:
+        offset = _offset(index, actual)
+        value = operand.at(*_position(offset, before, dims))
+        is_there = apply("compare-LT", offset, product(before), type=PRED)
+        return apply("select", is_there, value, zero(value.type), type=value.type)
+
+    dynamic = tuple(ix.value_of(size) != dim for size, dim in zip(actual, shape.dims, strict=True))
+    made = bounded(shape.element_type, shape.dims, dynamic)
+    return Element(made, at, tuple(actual) if any(dynamic) else ())
+
+
+def _offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
+    """The place of an index in row-major order of actual sizes."""
+    offset: Expr = ix.constant(0)
+    for i, size in zip(index, sizes, strict=True):
+        offset = ix.add(product([offset, size]), i)
+    return offset
+
+
+def _position(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
+    """The index of a place in row-major order, brought within the bounds."""
+    position: list[Expr] = []
+    for d in reversed(range(len(dims))):
+        extent = ix.clamp(1, sizes[d], max(dims[d], 1))
+        place = apply("modulo", offset, extent) if d else offset
+        position.insert(0, ix.clamp(0, place, max(dims[d] - 1, 0)))
+        offset = apply("divide", offset, extent)
+    return position
+
+
+def _reshaped(index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]) -> tuple[Expr, ...]:
+    """An index of a shape as the index of another with as many elements.
+
+    Dimensions are matched in the smallest groups of equal size, so that few need divisions.
+    """
+    result: list[Expr] = []
+    for ours, theirs in _groups(dims, into):
+        if len(theirs) == 1 and len(ours) == 1:
+            result.append(index[ours[0]])
+            continue
+        group = [dims[d] for d in ours]
+        offset = ix.linearize([index[d] for d in ours], group)
+        result.extend(ix.delinearize(offset, [into[d] for d in theirs]))
+    return tuple(result)
+
+
+def _groups(dims: Sequence[int], into: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Runs of dimensions of two shapes that hold equally many elements."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(dims) or j < len(into):
+        ours, theirs = ([i], [j])
+        if i >= len(dims) or j >= len(into):
+            ours, theirs = list(range(i, len(dims))), list(range(j, len(into)))
+            groups.append((ours, theirs))
+            break
+        one, other = dims[i], into[j]
+        while one != other:
+            if one < other:
+                ours.append(ours[-1] + 1)
+                one *= dims[ours[-1]]
+            else:
+                theirs.append(theirs[-1] + 1)
+                other *= into[theirs[-1]]
+        i, j = ours[-1] + 1, theirs[-1] + 1
+        groups.append((ours, theirs))
+    return groups
+
+
+def _plain(shape: ArrayShape) -> ArrayShape:
+    """A shape without its layout: elements have none."""
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)

@@ -1,0 +1,93 @@
+"""Arrays of actual sizes: operands cut to agree, results filled up where they are static.
+
+Bounded dimensions have their actual sizes in every array, so ops see nothing else; what is left
+to do stands here (:mod:`hlo.actual_sizes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.actual_sizes import Agreement, agreements, has_bounds, meaningless
+from hlo.errors import Unsupported
+from hlo.module import Instruction
+from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
+from interp.values import Value
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the actual sizes of an instruction's operands must keep."""
+
+    shapes: tuple[Shape, ...]
+    agreements: tuple[Agreement, ...]
+    why_not: str
+
+
+def sizes_of(instruction: Instruction, operands: Sequence[Shape]) -> Sizes | None:
+    """None if there is nothing to keep: the operands are static."""
+    if not any(map(has_bounds, operands)):
+        return None
+    opcode, attributes = instruction.opcode, instruction.attributes
+    why_not = meaningless(opcode, operands, attributes, instruction.shape)
+    return Sizes(tuple(operands), agreements(opcode, operands, attributes), why_not)
+
+
+def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
+    """Operands whose sizes agree: the smallest of those that must."""
+    if sizes.why_not:
+        raise Unsupported(sizes.why_not)
+    result = list(operands)
+    for places, stretches in sizes.agreements:
+        found = [
+            result[number].shape[dimension]
+            for number, dimension in places
+            if _is_bounded(sizes, number, dimension)
+        ]
+        several = [size for size in found if size != 1] if stretches else found
+        size = min(several, default=1)
+        for number, dimension in places:
+            may_stretch = stretches and _is_bounded(sizes, number, dimension)
+            result[number] = _of_size(result[number], dimension, size, may_stretch)
+    return result
+
+
+def _is_bounded(sizes: Sizes, number: int, dimension: int) -> bool:
+    shape = sizes.shapes[number]
+    return isinstance(shape, ArrayShape) and is_bounded(shape, dimension)
+
+
+def _of_size(operand: Array, dimension: int, size: int, may_stretch: bool) -> Array:
+    actual = operand.shape[dimension]
+    if may_stretch and actual == 1 < size:
+        return np.repeat(operand, size, dimension)
+    return operand if actual <= size else np.delete(operand, np.s_[size:], dimension)
+
+
+def filled(value: Value, shape: Shape) -> Value:
+    """The value with zeros where a static shape has more than is there."""
+    if isinstance(shape, TupleShape):
+        return tuple(map(filled, value, shape.elements))
+    if not isinstance(value, np.ndarray) or value.ndim != shape.rank:
+        return value
+    dims = tuple(
+        size if is_bounded(shape, d) else max(size, shape.dims[d])
+        for d, size in enumerate(value.shape)
+    )
+    return resized(value, dims)
+
+
+def resized(array: Array, dims: Sequence[int]) -> Array:
+    """The array cut, and with zeros where it grows."""
+    if array.shape == tuple(dims):
+        return array
+    result = np.zeros(dims, array.dtype)
+    common = tuple(slice(min(pair)) for pair in zip(array.shape, dims, strict=True))
+    result[common] = array[common]
+    return result
