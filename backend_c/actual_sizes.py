@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from backend_c import index as ix
 from backend_c.element import Element, Value, zero
-from backend_c.loop_ir import INDEX, Expr
+from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import Scope, apply
 from hlo.actual_sizes import agreements, meaningless
 from hlo.errors import Unsupported
@@ -121,6 +121,26 @@ def zero_beyond(element: Element, sizes: Sequence[Expr]) -> Element:
         return value
 
     return Element(element.shape, at, element.sizes)
+
+
+def unit_beyond(element: Element) -> Element:
+    """Square matrices with the unit matrix beyond their actual size, and zeros beside: what is
+    computed of them beyond that size does not change what is computed within."""
+    if not any(is_bounded(element.shape, element.shape.rank - side) for side in (1, 2)):
+        return Element(element.shape, element.at, (), element.array)
+
+    def at(*index: Expr) -> Expr:
+        *_, row, column = index
+        there = inside(index[-2:], element.sizes[-2:], element.shape.dims[-2:])
+        value = element.at(*index)
+        on_diagonal = apply("compare-EQ", row, column, type=PRED)
+        one = Constant(value.type, 1 + 0j if value.type.is_complex else 1.0)
+        outside = apply("select", on_diagonal, one, zero(value.type), type=value.type)
+        for condition in there:
+            value = apply("select", condition, value, outside, type=value.type)
+        return value
+
+    return Element(element.shape, at)
 
 
 def declared(element: Element, shape: ArrayShape) -> Element:

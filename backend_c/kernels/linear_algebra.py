@@ -7,6 +7,7 @@ import math
 
 from backend_c import index as ix
 from backend_c import nest, triangles
+from backend_c.actual_sizes import unit_beyond, zero_beyond
 from backend_c.element import Element, Writer
 from backend_c.fourier import Columns, Emit, Read
 from backend_c.loop_ir import Array, Constant, Expr, Pointer
@@ -121,7 +122,8 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     count = math.prod(operand.shape.dims[:-2])
     if not size * count:
         return
-    array = in_memory(_static(operand, "cholesky"), block)
+    write.sizes(0, operand.sizes)
+    array = in_memory(unit_beyond(operand), block)
     element_type = operand.shape.element_type
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
@@ -158,12 +160,13 @@ def triangular_solve(
     size, vectors = (rows, columns) if left_side else (columns, rows)
     if 0 in b.shape.dims:
         return
-    array = in_memory(_static(a, "triangular-solve"), block)
+    write.sizes(0, b.sizes)
+    array, right = in_memory(unit_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type
     if element_type is C128 and not unit_diagonal:
         raise Unsupported("triangular-solve of c128 in C: quotients of c128 are not implemented")
     with nest.flat(block, b.shape.dims) as index:
-        write(index, (b.at(*index),))
+        write(index, (right.at(*index),))
     # x op(a) = b is op(a)^T x^T = b^T; a transposed lower triangle is an upper one
     turned = (transpose_a in ("TRANSPOSE", "ADJOINT")) == left_side
     strides = (1, size) if turned else (size, 1)
@@ -199,12 +202,6 @@ def triangular_solve(
 
 
 _ROUTINES = (F32, F64)
-
-
-def _static(operand: Element, opcode: str) -> Element:
-    if operand.sizes:
-        raise Unsupported(f"{opcode} of {operand.shape} in C: bounded sizes are not")
-    return operand
 
 
 def routine_type(operand: Element, opcode: str) -> ElementType:
