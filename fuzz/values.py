@@ -47,9 +47,9 @@ def scalars(element_type: ElementType) -> st.SearchStrategy[np.ndarray]:
         part = scalars(F32 if element_type is C64 else F64)
         return st.tuples(part, part).map(lambda pair: _complex(element_type, *pair))
     simple = st.integers(0, 4).map(lambda value: _number(element_type, value))
-    notable = st.sampled_from(_notable(element_type))
+    edges = st.sampled_from(notable(element_type))
     anything = st.integers(0, 2**element_type.bits - 1)
-    return st.one_of(simple, notable, anything.map(lambda bits: from_bits(element_type, bits)))
+    return st.one_of(simple, edges, anything.map(lambda bits: from_bits(element_type, bits)))
 
 
 def from_bits(element_type: ElementType, bits: int) -> np.ndarray:
@@ -71,7 +71,8 @@ def _complex(element_type: ElementType, real: np.ndarray, imag: np.ndarray) -> n
 
 
 @cache
-def _notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
+def notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
+    """Numbers of a type, neither pred nor complex, where its arithmetic has edges."""
     numbers = _floats(element_type) if element_type.is_float else _integers(element_type)
     return tuple(_number(element_type, number) for number in numbers)
 

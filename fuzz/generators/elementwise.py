@@ -63,7 +63,8 @@ def _of_type(types: Types) -> Accepts:
     return lambda shape: types(shape.element_type)
 
 
-_SAME = {name: (types, arity) for types, arity, names in _ROWS for name in names.split()}
+# Opcodes on operands of the result's own type: of which types, and how many.
+ALIKE = {name: (types, arity) for types, arity, names in _ROWS for name in names.split()}
 
 
 def _with_type(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
@@ -148,7 +149,7 @@ def stochastic_convert(builder: Builder, shape: ArrayShape) -> str:
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
-    **{name: (_same(name, arity), _of_type(types)) for name, (types, arity) in _SAME.items()},
+    **{name: (_same(name, arity), _of_type(types)) for name, (types, arity) in ALIKE.items()},
     "abs": (_part("abs"), _of_type(lambda t: t.is_float or t.kind == "signed")),
     "real": (_part("real"), _of_type(lambda t: t.is_float)),
     "imag": (_part("imag"), _of_type(lambda t: t.is_float)),
