@@ -43,6 +43,8 @@ f32[4] collective-permute(p), source_target_pairs={}
 f32[6] collective-permute(p, q, a, b), source_target_pairs={{0,0}}, slice_sizes={{2}}
 f32[6] collective-permute(p, q, a, b), source_target_pairs={}, slice_sizes={{2}}
 f32[6] collective-permute(p, q, ab, ba), source_target_pairs={{0,0}}, slice_sizes={{2},{1}}
+(f32[6], f32[6]) collective-permute(pn, qm, ab, ba), source_target_pairs={{0,0}}, \
+slice_sizes={{2},{1}}
 f32[6] ragged-all-to-all(p, q, v, w, w, w), replica_groups={{0}}
 f32[6] ragged-all-to-all(p, q, w, v, w, v)
 u32[] replica-id()
@@ -75,6 +77,9 @@ def module(*lines: str) -> str:
   j = s32[] parameter(3)
   v = s32[2] parameter(4)
   n = f32[4] negate(p)
+  m = f32[6] negate(q)
+  pn = (f32[4], f32[4]) tuple(p, n)
+  qm = (f32[6], f32[6]) tuple(q, m)
   z = s32[] constant(0)
   w = s32[2] constant({0, 2})
   t = token[] after-all()

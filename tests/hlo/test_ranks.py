@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlo
@@ -68,6 +68,7 @@ def test_what_is_no_group(text: str) -> None:
         replica_groups(text)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_axes_of_a_mesh_are_an_iota(data: st.DataObject) -> None:
     """Groups along axes are a transposed iota; what is written twice is read alike."""
@@ -88,6 +89,7 @@ def test_axes_of_a_mesh_are_an_iota(data: st.DataObject) -> None:
     assert found == replica_groups(f"{{{rows}}}")
 
 
+@settings(deadline=None)
 @given(st.text("mesh[]{}()<=T,:'x0129 device_ids", max_size=60))
 def test_any_text_is_groups_or_an_error(text: str) -> None:
     for read in (replica_groups, source_target_pairs, send_recv_pairs):

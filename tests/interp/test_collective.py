@@ -210,6 +210,7 @@ def text_of(groups: list[list[int]]) -> str:
     return "{" + ",".join("{" + ",".join(map(str, group)) + "}" for group in groups) + "}"
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(NUMBERS))
 def test_sums_are_rounded_once(data: st.DataObject, name: str) -> None:
     element_type = ELEMENT_TYPES[name]
@@ -229,6 +230,7 @@ def test_sums_are_rounded_once(data: st.DataObject, name: str) -> None:
                 assert same_bits(np.asarray(results[rank][index]), np.asarray(expected))
 
 
+@settings(deadline=None)
 @given(st.data(), st.sampled_from(["subtract", "multiply", "maximum", "add"]))
 def test_folds_are_in_the_order_of_the_group(data: st.DataObject, opcode: str) -> None:
     """Of integers, and of floats where it is not the sum."""
@@ -268,6 +270,7 @@ def meshes(draw: st.DrawFn) -> tuple[int, int, str, list[list[int]]]:
     return replicas, partitions, f"{text}, channel_id=2, use_global_device_ids=true", groups
 
 
+@settings(deadline=None)
 @given(st.data(), meshes())
 def test_gathered_and_scattered(data: st.DataObject, mesh: Any) -> None:
     """all-gather is the concatenation; reduce-scatter gives the parts of all-reduce; gathered
@@ -298,6 +301,7 @@ def test_gathered_and_scattered(data: st.DataObject, mesh: Any) -> None:
             assert np.array_equal(gathered, total)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_all_to_all_is_its_own_inverse(data: st.DataObject) -> None:
     """In both forms; the tuple form is the array form of the parts."""
@@ -331,7 +335,7 @@ def test_all_to_all_is_its_own_inverse(data: st.DataObject) -> None:
             assert np.array_equal(once, given_[rank])
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.permutations(range(n))), st.booleans())
 def test_permuted_there_and_back(targets: list[int], is_partitioned: bool) -> None:
     count = len(targets)

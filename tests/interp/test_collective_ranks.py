@@ -102,6 +102,14 @@ def test_a_rank_of_no_group() -> None:
         interp.evaluate(program(body.replace("{{0}}", "{{0,1}}")), f32([1, 2])[0])
 
 
+@pytest.mark.parametrize(("channel", "what"), [("", "replica"), (", channel_id=1", "partition")])
+def test_ranks_that_are_not_there(channel: str, what: str) -> None:
+    pairs = f"source_target_pairs={{{{0,2}}}}{channel}"
+    module = program(f"p = f32[2] parameter(0)\nr = f32[2] collective-permute(p), {pairs}")
+    with pytest.raises(hlo.CollectiveError, match=f"rank 0: a group has {what} 2, and there are 2"):
+        interp.evaluate(module, *((p,) for p in f32([1, 2], [3, 4])), **{f"{what}s": 2})
+
+
 def test_groups_that_differ_between_branches() -> None:
     pairs = """
 left {
