@@ -12,7 +12,7 @@ from defined import assert_defined
 
 from fuzz.generators import indexing
 
-COUNT = 10
+COUNT = 16
 OPCODES = list(indexing.GENERATORS)
 
 

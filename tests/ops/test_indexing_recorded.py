@@ -170,6 +170,20 @@ ENTRY main {
     batch_group_count=2
 }
 """,
+    """// reduced in row-major order
+// expect: 120
+twice {
+  x = s32[] parameter(0)
+  y = s32[] parameter(1)
+  both = s32[] add(x, x)
+  ROOT result = s32[] add(both, y)
+}
+ENTRY main {
+  x = s32[2,3] constant({{1, 2, 3}, {4, 5, 6}})
+  init = s32[] constant(0)
+  ROOT result = s32[] reduce(x, init), dimensions={1,0}, to_apply=twice
+}
+""",
 )
 
 

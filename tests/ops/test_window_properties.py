@@ -12,7 +12,7 @@ from defined import assert_defined
 
 from fuzz.generators import window
 
-COUNT = 10
+COUNT = 16
 OPCODES = list(window.GENERATORS)
 
 
