@@ -21,10 +21,12 @@ from hlo.suggestion import suggestion
 from hlo.tails import Tail, TailReader
 from hlo.types import Shape, TupleShape, compatible
 
-_HEAD = re.compile(rf"(ROOT\s++)?+(?:%({NAME})\s*+|({NAME})(?:\s++|(?<=\")))=\s*+", re.ASCII)
+_HEAD = re.compile(
+    rf"(ROOT(?:\s++|(?=%)))?+(?:%({NAME})\s*+|({NAME})(?:\s++|(?<=\")))=\s*+", re.ASCII
+)
 _ARRAY_SHAPE = re.compile(SPACED_ARRAY, re.ASCII)
 _OPCODE = re.compile(r"([a-z][a-z0-9\-]*+)\s*+\(", re.ASCII)
-_OPERAND = re.compile(rf"(?:(.*\S)\s++)?%?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
+_OPERAND = re.compile(rf"(?:(.*\S)(?:\s++|(?=%)))?%?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
 _PARAMETER = re.compile(r"\s*+(\d{1,9}+)\s*+", re.ASCII)
 _DEPTH = 60  # reading what is nested recurses
 _ANONYMOUS = "_"

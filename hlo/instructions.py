@@ -61,7 +61,7 @@ class LineReader:
 
     def _line(self, name: str, rest: str, end: int, known: Known) -> Instruction | None:
         """The instruction of a line; None if anything in it is unusual or wrong. Its name is not
-        looked at: see :func:`odd_name`."""
+        looked at closely: see :func:`odd_name`."""
         offset = end - len(rest) - 3 - len(name)
         name = name.removeprefix("ROOT ").removeprefix("%")
         # No ") " is inside of a tuple shape as it is printed.
@@ -71,7 +71,9 @@ class LineReader:
         opcode, _, rest = rest.partition("(")
         inside, closed, rest = rest.partition(")")
         shared = _PLAIN.get(opcode)
-        if shape is None or shared is None or not closed or '"' in name or name in known:
+        if shape is None or shared is None or not closed or name in known:
+            return None
+        if '"' in name or "%" in name or name != name.strip():
             return None
         tail = self._tails.line(end - len(rest), rest) if rest else _NO_TAIL
         if tail is None:

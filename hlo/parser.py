@@ -25,10 +25,10 @@ from hlo.types import ELEMENT_TYPES, compatible
 _MODULE = re.compile(rf"HloModule\s++%?({NAME})", re.ASCII)
 _COMPUTATION = re.compile(rf"(ENTRY\s++)?+%?({NAME})\s*+(?=[({{])", re.ASCII)
 _ROWS = {
-    "FileNames": r"(?:\d++\s++\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
-    "FunctionNames": r"(?:\d++\s++\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
-    "FileLocations": r"(?:\d++\s++\{[^{}]*+\}\s*+)*+",
-    "StackFrames": r"(?:\d++\s++\{[^{}]*+\}\s*+)*+",
+    "FileNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
+    "FunctionNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
+    "FileLocations": r"(?:\d++\s*+\{[^{}]*+\}\s*+)*+",
+    "StackFrames": r"(?:\d++\s*+\{[^{}]*+\}\s*+)*+",
 }
 _TABLES = [re.compile(rf"{name}\b\s*+{rows}", re.ASCII) for name, rows in _ROWS.items()]
 _SHAPE = re.compile(r"\(|[a-z]\w*+\[", re.ASCII)

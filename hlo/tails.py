@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hlo.attributes import ANNOTATIONS, COMPUTATION_ATTRIBUTES, Attribute
 from hlo.codecs import CODECS
@@ -126,6 +126,8 @@ class TailReader:
             start, position = match.end(), self._value_end(match.end())
             if name in attributes or name in annotations:
                 source.fail(f"attribute {name!r} is given twice", match.start(1))
+            if start == position and name != "padding":  # that of a scalar is empty
+                source.fail(f"expected a value of {name}", start)
             if name in ANNOTATIONS:
                 annotations[name] = source.text[start:position]
             else:
@@ -138,14 +140,10 @@ class TailReader:
         if value is None:
             if name in COMPUTATION_ATTRIBUTES and "=" in self._source.code[start:end]:
                 return self._bodies(name, start, end)
-            codec = CODECS.get(name)
-            if codec is None:
+            if name not in CODECS:
                 hint = suggestion(name, CODECS)
                 self._source.fail(f"unexpected attribute {name!r}{hint}", key)
-            try:
-                value = codec.read(self._source.code[start:end])
-            except ValueError as error:
-                self._source.fail(f"{name}: {error}", start)
+            value = self._decoded(name, self._source.code[start:end], start)
             if name in COMPUTATION_ATTRIBUTES:
                 self._exist(value, start)
             self._values[text] = value
@@ -164,9 +162,16 @@ class TailReader:
             if code.startswith("{", first):
                 names.append(self._inline(first))
             else:
-                names += CODECS[name].read(f"{{{code[first:last]}}}")
-                self._exist(names[-1], first)
+                found = self._decoded(name, f"{{{code[first:last]}}}", first)
+                self._exist(found, first)
+                names += found
         return tuple(names)
+
+    def _decoded(self, name: str, text: str, position: int) -> Any:
+        try:
+            return CODECS[name].read(text)
+        except ValueError as error:
+            self._source.fail(f"{name}: {error}", position)
 
     def _exist(self, value: Attribute, position: int) -> None:
         """Callees stand before callers."""
@@ -180,6 +185,8 @@ class TailReader:
         code = self._source.code
         if simple := _SIMPLE.match(code, position):
             return simple.end()
+        if code.startswith("{", position):
+            return self._source.closing(position) + 1
         while position < len(code):
             character = code[position]
             if character in "({[":

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from conftest import CORPUS
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hlo
@@ -71,6 +71,7 @@ NUMBERS = [name for name, t in ELEMENT_TYPES.items() if t.is_array]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
+@settings(deadline=None)  # the first example of a type fills caches
 @given(data=st.data())
 def test_constants_keep_every_bit(name: str, data: st.DataObject) -> None:
     """Values with NaN (and its payload where the type is IEEE's), infinities, subnormals."""
