@@ -117,10 +117,10 @@ def stochastically_converted(operand: Array, random: Array, target: ElementType)
     of ``random``; NaN becomes 0; saturates (XLA's HloEvaluator)."""
     values = operand.astype(np.float64)
     magnitude = np.trunc(np.abs(values))
-    scale = 8 * random.dtype.itemsize
+    scale = type_of(random).bits
     fraction = np.ldexp(np.abs(values) - magnitude, scale)
     finite = np.where(np.isfinite(fraction), fraction, 0.0)
-    up = random < finite.astype(random.dtype)
+    up = widened(random) < finite.astype(widened(random).dtype)
     return converted(np.copysign(magnitude + up, values), target)
 
 
