@@ -19,7 +19,9 @@ from hlo.suggestion import suggestion
 # A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
 # A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
 _ATTRIBUTE = re.compile(
-    r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=[ \t]*+(?:\s*+(?=[{\[\"'\d\-]|true\b|false\b))?+", re.ASCII
+    r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=[ \t]*+"
+    r"(?:\s*+(?=[{\[\"'\d\-]|true\b|false\b|%[\w.\-]++(?!\s*+=)))?+",
+    re.ASCII,
 )
 _STRING = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
 _WORD = re.compile(r"[^\s,{}()\[\]\"']++")
