@@ -59,20 +59,26 @@ def chain_faults(computation: Computation) -> Iterator[Fault]:
     for instruction in computation.instructions:
         for operand in dict.fromkeys(instruction.operands):
             users[operand].append(instruction)
+    starts: dict[str, Instruction] = {}  # of the chain that an instruction is in
     for instruction in computation.instructions:
         link = LINKS.get(instruction.opcode)
         if link is None:
             continue
+        starts[instruction.name] = instruction
         if link.before:
-            yield from _before(instruction, link, found[instruction.operands[0]])
+            before = found[instruction.operands[0]]
+            start = starts[instruction.name] = starts.get(before.name, before)
+            yield from _before(instruction, link, before, start)
         if link.behind:
             yield from _behind(instruction, link, users[instruction.name])
 
 
-def _before(instruction: Instruction, link: Link, start: Instruction) -> Iterator[Fault]:
+def _before(
+    instruction: Instruction, link: Link, before: Instruction, start: Instruction
+) -> Iterator[Fault]:
     wanted = " or ".join(link.before)
-    if start.opcode not in link.before:
-        message = f"%{start.name} is not {wanted} but {start.opcode}"
+    if before.opcode not in link.before:
+        message = f"%{before.name} is not {wanted} but {before.opcode}"
         yield Fault(instruction, "chain", message)
     for name in _SAME.get(instruction.opcode, ()):
         given = instruction.attributes.get(name, _NOT_GIVEN[name])
