@@ -1,0 +1,202 @@
+"""Every program that JAX makes is read, printed, verified and evaluated, and agrees with XLA.
+
+The tables in tests/against_jax name a function of JAX, its arguments and element types. JAX
+lowers each to HLO; the texts before and after XLA's optimisation are read and evaluated, and the
+results are XLA's, within the bound that the row states. The C backend gives the interpreter's bits.
+
+One variant of each function of lax is tried, with one element type, and a part of the others;
+``AGAINST_JAX=all pytest tests/test_against_jax.py`` tries all (about an hour of one core).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+
+import backend_c
+import hlo
+import interp
+from hlo.errors import Unsupported
+from hlo.types import ELEMENT_TYPES
+from hlo_tools.verdict import differences
+
+jax = pytest.importorskip("jax")
+jax.config.update("jax_enable_x64", True)
+
+from against_jax import known  # noqa: E402
+from against_jax.case import Case  # noqa: E402
+from against_jax.merged import can_merge, merged  # noqa: E402
+from against_jax.program import Program, findings, parsed, program  # noqa: E402
+
+_EVERYTHING = os.environ.get("AGAINST_JAX") == "all"
+_TABLES = (
+    "elementwise",
+    "data_movement",
+    "reduction",
+    "contraction",
+    "indexing",
+    "control",
+    "linear_algebra",
+    "random_bits",
+    "numpy_functions",
+    "numpy_arrays",
+)
+_BATCH = 12  # programs in one run of the C compiler
+# When not everything is tried: of the functions that are not lax's own, and of all the functions
+# for C, one in so many.
+_OTHERS, _IN_C = 5, 12
+
+
+def tables() -> Iterator[Case]:
+    for name in _TABLES:
+        yield from importlib.import_module(f"against_jax.{name}").CASES
+
+
+def by_subject() -> dict[str, list[Case]]:
+    found: dict[str, list[Case]] = {}
+    for case in tables():
+        found.setdefault(case.subject, []).append(case)
+    return found
+
+
+SUBJECTS = by_subject()
+
+
+def is_lax(subject: str) -> bool:
+    return subject.startswith("lax.") and not subject.startswith("lax.linalg.")
+
+
+def part(subject: str, one_in: int) -> bool:
+    return _EVERYTHING or zlib.crc32(subject.encode()) % one_in == 0
+
+
+def order(text: str, length: int) -> list[int]:
+    """0 … length − 1, starting at a place that the text decides."""
+    first = zlib.crc32(text.encode()) % max(length, 1)
+    return [(first + i) % length for i in range(length)]
+
+
+def chosen(subject: str) -> list[tuple[Case, str]]:
+    """What to try of a function, in this order, until one was: everything, or one variant."""
+    cases = SUBJECTS[subject]
+    if not _EVERYTHING:
+        cases = [cases[order(subject, len(cases))[0]]]
+    return [(c, c.types[n]) for c in cases for n in order(c.name, len(c.types))]
+
+
+@pytest.fixture(autouse=True)
+def few_executables() -> Iterator[None]:
+    """JAX keeps all that it compiled."""
+    yield
+    if _EVERYTHING:
+        jax.clear_caches()
+
+
+@pytest.mark.filterwarnings("ignore")  # what JAX warns of is its own affair
+@pytest.mark.parametrize("subject", [s for s in SUBJECTS if is_lax(s) or part(s, _OTHERS)])
+def test_agrees_with_xla(subject: str) -> None:
+    """Equal results, or an Unsupported that known.NOT_YET has."""
+    wrong, tried = [], 0
+    for case, type_name in chosen(subject):
+        run = not known.find(known.CRASHES, case.name, type_name)
+        made = program(case, type_name, run, fast=not _EVERYTHING)
+        if made is None:
+            continue
+        tried += 1
+        if not known.find(known.DEVIATIONS, case.name, type_name):
+            wrong += [f"{case.name} {type_name}: {text}" for text in complaints(made)]
+        if not _EVERYTHING:
+            break
+    assert tried, "JAX takes none of the types"
+    assert not wrong, "\n".join(wrong)
+
+
+def complaints(made: Program) -> list[str]:
+    """What is wrong with our reading of the program."""
+    try:
+        return list(findings(made))
+    except Unsupported as error:
+        return [] if known.is_not_yet(str(error)) else [str(error)]
+
+
+@pytest.mark.parametrize("opcode", known.NOT_YET)
+def test_what_is_not_done_is_refused(opcode: str) -> None:
+    """What works leaves the list."""
+    operands = "x, x" if opcode in ("atan2", "power", "divide") else "x"
+    for type_name in known.NOT_YET[opcode]:
+        real = {"c64": "f32", "c128": "f64"}[type_name] if opcode == "abs" else type_name
+        text = f"{{ x = {type_name}[1] parameter(0) ROOT r = {real}[1] {opcode}({operands}) }}"
+        array = np.ones(1, ELEMENT_TYPES[type_name].numpy)
+        with pytest.raises(Unsupported, match="not implemented"):
+            interp.evaluate(hlo.parse(f"HloModule m ENTRY e {text}"), array)
+
+
+def batches() -> list[list[str]]:
+    subjects = [s for s in SUBJECTS if part(s, _IN_C)]
+    size = 1 if _EVERYTHING else _BATCH
+    return [subjects[n : n + size] for n in range(0, len(subjects), size)]
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("subjects", batches(), ids=lambda subjects: subjects[0])
+def test_c_gives_the_same_bits(subjects: list[str]) -> None:
+    """The programs before optimisation, a dozen to a library."""
+    modules, arguments = [], []
+    for subject in subjects:
+        for case, type_name in chosen(subject):
+            made = program(case, type_name, run=False)
+            module = None if made is None else parsed(made.text)
+            if module is not None and can_merge(module):
+                modules.append(module)
+                arguments.append(made.arguments)
+                if not _EVERYTHING:
+                    break
+    for n in range(0, len(modules), _BATCH):
+        same_bits(modules[n : n + _BATCH], arguments[n : n + _BATCH])
+
+
+def same_bits(modules: list[hlo.Module], arguments: list[tuple[np.ndarray, ...]]) -> None:
+    """One by one where there is no C for some of them."""
+    try:
+        executable = backend_c.compile(merged(modules), numerics="exact", threads=1)
+    except Unsupported as error:
+        if len(modules) == 1:
+            phrases = known.NOT_YET_IN_C
+            assert known.is_not_yet(str(error)) or any(p in str(error) for p in phrases)
+            return
+        for module, arrays in zip(modules, arguments, strict=True):
+            same_bits([module], [arrays])
+        return
+    results = executable(*(array for arrays in arguments for array in arrays))
+    for module, arrays, result in zip(modules, arguments, results, strict=True):
+        wrong = differences(interp.evaluate(module, *arrays), result)
+        assert not wrong, f"{wrong[0]}\n{hlo.format(module)}"
+
+
+def functions(module: object) -> list[str]:
+    """The public functions of a module of JAX, without primitives."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and not name.endswith("_p")
+        and callable(value)
+        and not inspect.isclass(value)
+    ]
+
+
+@pytest.mark.parametrize("name", known.EXCLUDED)
+def test_every_function_has_a_case(name: str) -> None:
+    """Or a reason for having none."""
+    module = importlib.import_module(f"jax.{name}")
+    excluded = " ".join(known.EXCLUDED[name].values()).split()
+    missing = [f for f in functions(module) if f"{name}.{f}" not in SUBJECTS and f not in excluded]
+    assert not missing, f"add cases to tests/against_jax, or reasons to known.py: {missing}"
