@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import Accepts
-from hlo.types import BF16, F16, F32, U64, ArrayShape, TupleShape
+from hlo.types import U64, ArrayShape, TupleShape
 
 _ALGORITHMS = {"rng_default": (2, 3), "rng_three_fry": (2,), "rng_philox": (2, 3)}
-_UNIFORM = frozenset((F32, F16, BF16))
 
 
 def rng(builder: Builder, shape: ArrayShape) -> str:
@@ -41,7 +40,7 @@ def _is_word(shape: ArrayShape) -> bool:
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
-    "rng": (rng, lambda shape: shape.is_integer or shape.element_type in _UNIFORM),
+    "rng": (rng, lambda shape: shape.is_integer or shape.is_float),
     "rng-bit-generator": (rng_bit_generator, _is_word),
     "rng-get-and-update-state": (
         rng_get_and_update_state,

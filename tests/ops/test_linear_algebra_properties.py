@@ -8,12 +8,13 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
+from fuzz.generators import linear_algebra
+
 COUNT = 10
-OPCODES = ["fft"]
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 
-@pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 8))
+@pytest.mark.parametrize(("together", "opcode"), batch.groups(list(linear_algebra.GENERATORS), 8))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
     batch.assert_agree(together, opcode, COUNT)
