@@ -13,6 +13,7 @@ from fuzz.generators import (
     contraction,
     control,
     data_movement,
+    dynamic,
     elementwise,
     indexing,
     linear_algebra,
@@ -27,7 +28,7 @@ from hlo.types import ElementType
 
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
-    *(linear_algebra, random, collective, asynchronous),
+    *(linear_algebra, random, collective, asynchronous, dynamic),
 )
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {

@@ -29,7 +29,12 @@ def _argument(shape: Shape) -> st.SearchStrategy[object]:
 
 @st.composite
 def arrays(draw: st.DrawFn, shape: ArrayShape) -> np.ndarray:
-    """A few numbers of the type, strewn by a drawn seed: cheap to draw and to shrink."""
+    """A few numbers of the type, strewn by a drawn seed: cheap to draw and to shrink. Bounded
+    dimensions are of any size up to their bound."""
+    if shape.is_dynamic:
+        sizes = zip(shape.dims, shape.dynamic, strict=True)
+        dims = tuple(draw(st.integers(0, size)) if dynamic else size for size, dynamic in sizes)
+        shape = ArrayShape(shape.element_type, dims)
     numbers = draw(st.lists(scalars(shape.element_type), min_size=1, max_size=6))
     palette = np.stack(numbers)
     seed = draw(st.integers(0, 255)) if len(palette) > 1 and shape.elements > 1 else 0

@@ -287,6 +287,7 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
     "gather": _index_vectors,
     "ragged-dot": _static,
     "reshape": _reshape,
+    "rng-bit-generator": _static,
     "scaled-dot": _static,
     "scatter": _index_vectors,
 }

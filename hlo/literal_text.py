@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from hlo.literal import Literal
@@ -29,6 +30,7 @@ _AROUND = str.maketrans(",{}", "   ")
 _ELIDED = re.compile(r"\s*+\{\s*+\.\.\.\s*+\}\s*+")
 _FEW = 10  # XLA prints longer constants as {...} unless asked
 _DIMENSIONS = 64  # of NumPy's arrays
+_BYTES = 2**63  # NumPy counts them so where a dimension is 0, too
 _SKELETON = 2**20  # more braces around nothing are not written
 
 
@@ -62,6 +64,8 @@ def read_literal(shape: Shape, text: str) -> Literal:
         if not shape.rank:
             raise LiteralError("{...} does not stand for a scalar")
         return Literal(shape, None)
+    if math.prod(filter(None, shape.dims)) * shape.element_type.numpy.itemsize >= _BYTES:
+        raise LiteralError(f"{shape} has more bytes than 64 bits count")
     number = None if shape.dims else _NUMBERS[shape.element_type.kind].fullmatch(text)
     value = _read_array(shape, text) if number is None else _read_scalar(shape, text)
     value.flags.writeable = False
@@ -148,8 +152,8 @@ def _outline(dims: tuple[int, ...], row: str, limit: int) -> str:
 
 def _check_row(shape: ArrayShape, tokens: list[str], before: int, start: int) -> None:
     found = (len(tokens) - before) // (2 if shape.is_complex else 1)
-    wanted = shape.dims[-1] if shape.rank else 1
-    if found != wanted and (found or shape.elements):
+    wanted = (shape.dims[-1] if shape.rank else 1) if shape.elements else 0
+    if found != wanted:
         in_row = " in each row" if shape.rank > 1 else ""
         raise LiteralError(f"expected {wanted} elements{in_row} for {shape}, found {found}", start)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hlo.opcodes import OPCODES
+from hlo.ops.element_types import listed
 from hlo.walk import column, function_name
 
 # The walker evaluates parameters itself; fusions, calls and tuples need no code of their own in C.
@@ -34,7 +35,7 @@ def table() -> str:
         if opcode in _REFUSED:
             homes[2] = "refused"
         cells = [home.split(".", 1)[-1] if "." in home else home for home in homes]
-        rows.append(f"| {opcode} | {' | '.join(cells)} |")
+        rows.append(f"| {opcode} | {listed(opcode)} | {' | '.join(cells)} |")
     done = [sum(name in ops for name in map(function_name, OPCODES)) for ops in columns.values()]
     done[2] += len(_BY_PASSES) - len(_REFUSED)
     return "\n".join(
@@ -44,10 +45,15 @@ def table() -> str:
             "Where each opcode lives in each column; an empty cell is not there yet. *refused*:"
             " generated C is one rank without a host (docs/ranks.md).",
             "",
-            f"| opcode | {' | '.join(columns)} |",
-            "|---|---|---|---|",
+            "*Element types*: of the first operand, or of the result of an op without one, as"
+            " `hlo/ops/element_types.py` has them for the verifier; *any value* is also a token or"
+            " a tuple. The floats are f4e2m1fn, f6e2m3fn, f6e3m2fn, all kinds of f8, f16, bf16, f32"
+            " and f64.",
+            "",
+            f"| opcode | element types | {' | '.join(columns)} |",
+            "|---|---|---|---|---|",
             *rows,
-            f"| **{len(OPCODES)}** | {' | '.join(f'**{count + 1}**' for count in done)} |",
+            f"| **{len(OPCODES)}** | | {' | '.join(f'**{count + 1}**' for count in done)} |",
             "",
         ]
     )

@@ -31,12 +31,21 @@ class Sizes:
 
 
 def sizes_of(instruction: Instruction, operands: Sequence[Shape]) -> Sizes | None:
-    """None if there is nothing to keep: the operands are static."""
-    if not any(map(has_bounds, operands)):
-        return None
+    """None if there is nothing to keep: the operands are static, and say nothing of sizes."""
     opcode, attributes = instruction.opcode, instruction.attributes
+    if not any(map(has_bounds, operands)) and not _gives_sizes(instruction):
+        return None
     why_not = meaningless(opcode, operands, attributes, instruction.shape)
     return Sizes(tuple(operands), agreements(opcode, operands, attributes), why_not)
+
+
+def _gives_sizes(instruction: Instruction) -> bool:
+    """Whether operands are the sizes of the result, which may be static nonetheless."""
+    target = instruction.attributes.get("custom_call_target")
+    return instruction.opcode in _SIZED or target == "SliceToDynamic"
+
+
+_SIZED = frozenset(("dynamic-reshape", "set-dimension-size"))
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:

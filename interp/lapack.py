@@ -7,6 +7,7 @@ is installed: as good as its LAPACK, and no promise about bits.
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,8 @@ from interp.linear_algebra import cholesky, triangular_solve
 
 Array = np.ndarray[Any, Any]
 Target = Callable[[tuple[Array, ...], Shape, str], Any]
-Wrapper = Callable[..., tuple[Any, ...]]  # (routine, backend_config, *matrices) -> results
+# (routine, backend_config, *matrices) -> results, None for those that are not computed
+Wrapper = Callable[..., tuple[Any, ...]]
 
 
 def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:
@@ -168,8 +170,8 @@ def _gtsv(
 def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
     mode = _letter(config, "mode")
     u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
-    if mode == "N":  # not computed, but declared
-        u, vt = (np.zeros((size, size), a.dtype) for size in a.shape)
+    if mode == "N":
+        u = vt = None
     return a, s, u, vt, info
 
 
@@ -196,8 +198,13 @@ _ROUTINES: dict[str, tuple[Wrapper, str]] = {
 }
 
 
-def _reshaped(array: Array, shape: ArrayShape) -> Array:
-    return array.reshape(shape.dims)
+def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
+    """The results for a batch as declared: zeros where they are not computed. Those of another
+    size are returned as they are, which the evaluator reports."""
+    if any(part is None for part in parts):
+        return np.zeros(shape.dims, shape.element_type.numpy)
+    array = np.asarray(parts, shape.element_type.numpy)
+    return array.reshape(shape.dims) if array.size == math.prod(shape.dims) else array
 
 
 def _by_scipy(name: str, wrapper: Wrapper) -> Target:
@@ -213,11 +220,10 @@ def _by_scipy(name: str, wrapper: Wrapper) -> Target:
         for index in np.ndindex(*batch):
             matrices = (np.array(operand[index]) for operand in operands)
             results.append(wrapper(getattr(lapack, name), config, *matrices))
-        stacked = tuple(
-            np.asarray([result[i] for result in results], leaf.element_type.numpy)
+        whole = tuple(
+            _stacked([result[i] for result in results], leaf)
             for i, leaf in enumerate(leaves(shape))
         )
-        whole = tuple(map(_reshaped, stacked, leaves(shape)))
         return whole if isinstance(shape, TupleShape) else whole[0]
 
     return target

@@ -67,6 +67,8 @@ def targets(
             start, fits = within(vectors[..., component[d]].reshape(along_batch), extent - size)
             offset += start
             inside &= fits
+        elif size > extent and d not in batching:  # a bounded dimension has less than its bound
+            inside &= False
         if d in batching:
             axis = batch_axes[batching[d] - (batching[d] > dimensions.index_vector_dim)]
             offset += along(axis, rank, extent)

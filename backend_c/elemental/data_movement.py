@@ -101,7 +101,7 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
     if not operand.sizes:
         return Element(ArrayShape(operand.shape.element_type, dims), at)
     sizes = [
-        ix.divide(ix.clamp(0, ix.add(smaller(size, limit), stride - 1 - start), limit), stride)
+        ix.divide(ix.clamp(0, ix.add(smaller(size, limit), stride - 1 - start), 1 << 62), stride)
         for size, (start, limit, stride) in zip(operand.sizes, slice, strict=True)
     ]
     shape = ArrayShape(operand.shape.element_type, dims, operand.shape.dynamic)

@@ -24,11 +24,11 @@ def iota(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshape(builder: Builder, shape: ArrayShape) -> str:
-    operand = ArrayShape(shape.element_type, _other_dims(builder, shape.elements))
+    operand = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
     return builder.emit("reshape", shape, builder.value(operand))
 
 
-def _other_dims(builder: Builder, elements: int) -> tuple[int, ...]:
+def other_dims(builder: Builder, elements: int) -> tuple[int, ...]:
     """Dimensions of so many elements: divisors, ones, or all in one."""
     rest, dims = elements, list[int]()
     for _ in range(builder.draw(st.integers(0, MOST_RANK - 1))):
@@ -147,7 +147,7 @@ def bitcast(builder: Builder, shape: ArrayShape) -> str:
             or (not same and size % _bytes(t) == 0 and t.bits >= 8 and not t.is_complex)
         )
     )
-    dims = _other_dims(builder, size // _bytes(source))
+    dims = other_dims(builder, size // _bytes(source))
     operand = _in_layout(builder, ArrayShape(source, dims))
     laid_out = builder.emit("copy", operand, builder.value(replace(operand, layout=None)))
     return builder.emit("bitcast", _in_layout(builder, shape), laid_out)

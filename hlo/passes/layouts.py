@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hlo.actual_sizes import meaningless
 from hlo.attributes import Attribute
 from hlo.errors import Unsupported
 from hlo.literal import Literal
@@ -114,6 +115,8 @@ class _Steps:
 
 
 def _require_defined(source: ArrayShape, target: ArrayShape) -> None:
+    if why_not := meaningless("bitcast", (source,), {}, target):
+        raise Unsupported(f"a bitcast of {why_not}")
     for one in (source, target) if source.element_type.bits != target.element_type.bits else ():
         if one.storage_bits != one.element_type.bits:
             raise Unsupported(

@@ -163,7 +163,7 @@ CASES = (
     ),
     row(
         "lax.dynamic_slice/raw",
-        lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 3), allow_negative_indices=False),
+        lambda x, i: lax.dynamic_slice(x, (i, jnp.int32(0)), (2, 3), allow_negative_indices=False),
         _MATRIX,
         "s32[]:wild",
         types=USUAL,
@@ -207,6 +207,7 @@ CASES = (
         "T[9,6]",
         "s32[4,1]:permutation",
         types=NUMBERS,
+        complex_bound=SUM,
     ),
     row(
         "lax.gather/fill value",
@@ -279,7 +280,7 @@ CASES = (
     ),
     row(
         "grad lax.dynamic_slice",
-        jax.grad(lambda x, i: (lax.dynamic_slice(x, (i, 0), (2, 3)) ** 2).sum()),
+        jax.grad(lambda x, i: (lax.dynamic_slice(x, (i, jnp.int32(0)), (2, 3)) ** 2).sum()),
         _MATRIX,
         "s32[]:wild",
         types=FLOATS,

@@ -175,6 +175,20 @@ CASES = (
         bound=FACTORS,
     ),
     row(
+        "lax.linalg.svd/wide",
+        lambda x: lax.linalg.svd(x, full_matrices=False, compute_uv=False),
+        "T[2,3,5]",
+        types=_TYPES,
+        bound=FACTORS,
+    ),
+    row(
+        "lax.linalg.svd/wide, full",
+        lambda x: lax.linalg.svd(x, compute_uv=False),
+        "T[3,5]",
+        types=_TYPES,
+        bound=FACTORS,
+    ),
+    row(
         "lax.linalg.svd/vectors",
         lambda x: [jnp.abs(y) for y in lax.linalg.svd(x, full_matrices=False)],
         "T[2,5,3]",

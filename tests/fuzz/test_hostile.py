@@ -109,6 +109,12 @@ CHOSEN = {
         entry(f"r = f32[{'1,' * 99}1] constant({'{' * 100}1{'}' * 100})"), "ParseError"),
     "a huge constant": (entry("r = f32[1000000000000] constant({1,2})"), "ParseError"),
     "a constant of nothing": (entry("r = u8[2,2] constant()"), "ParseError"),
+    "a number in a constant without elements": (entry("r = pred[0,1] constant({{1}})"),
+                                                "ParseError"),
+    "a row of a constant without elements": (entry("r = f32[2,0,1] constant({{{1}},{}})"),
+                                             "ParseError"),
+    "a constant of nothing, but huge": (entry("r = s32[0,9223372036854775807] constant({})"),
+                                        "ParseError"),
     "a huge elided constant": (entry("r = f32[1000000000000] constant({...})"), "module"),
     "a huge iota": (entry("r = s32[1000000000000] iota(), iota_dimension=0"), "module"),
     "a huge broadcast": (entry("r = f32[1000000000000] broadcast(s), dimensions={}"), "module"),
@@ -133,8 +139,10 @@ CHOSEN = {
     "lists for slice sizes": (
         entry("r = f32[2] gather(a, a), offset_dims={0}, collapsed_slice_dims={},"
               " start_index_map={0}, index_vector_dim=0, slice_sizes={{1},{2}}"), "VerifyError"),
-    "a comment that ends at the end": (entry("r = f32[2] add(a, a), backend_config=/**//**/"),
+    "a comment that ends at the end": (entry("r = f32[2] add(a, a), backend_config={}/**//**/"),
                                        "module"),
+    "a number among computations": (
+        entry("r = f32[] conditional(s, s), branch_computations={0, {x=1}}"), "ParseError"),
     "an open comment": (entry("r = f32[2] add(a, a) /*"), "ParseError"),
     "an open string": (entry('r = f32[2] add(a, a), metadata={op_name="'), "ParseError"),
     "ranks without number": (entry("r = f32[2] add(a, a)", header=", replica_count=0"),
