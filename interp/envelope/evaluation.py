@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from hlo.actual_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
-from interp.envelope import budget
+from interp.actual_sizes import sizes_of
+from interp.envelope import bounded, budget
 from interp.envelope.budget import Budget
+from interp.envelope.control import unknown
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -124,8 +127,14 @@ class _Enclosing:
         instruction: Instruction,
         operands: list[Value],
     ) -> Value:
-        first = shapes[instruction.operands[0]] if instruction.operands else None
-        result = self._result(instruction, operands, first)
+        given = [shapes[name] for name in instruction.operands]
+        sizes = sizes_of(instruction, given)
+        if sizes is not None:
+            bounded.require_certain_sizes(instruction, operands)
+            operands = bounded.agreed(sizes, operands)
+        result = self._result(instruction, operands, given[0] if given else None)
+        if sizes is not None:
+            result = bounded.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
         return result
 
@@ -163,14 +172,17 @@ class _Enclosing:
         if instruction.opcode in _SAME_SCALAR and _is_batch(first, operands[0]):
             return operands[0]
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
-        if not all(map(all_certain, indices)):
-            return _any_of(data, instruction.shape)
         places = [x.low for x in indices]
 
         def move(*arrays: Array) -> Array:
             given = keywords(self._module, instruction, self._exact.enter)
             return np.asarray(call(op, instruction, [*arrays, *places], given, first))
 
+        if not all(map(all_certain, indices)):
+            assert isinstance(instruction.shape, ArrayShape)
+            sized = has_bounds(instruction.shape)
+            dims = move(*(x.low for x in data)).shape if sized else instruction.shape.dims
+            return _any_of(data, dims)
         return moved(move, *data)
 
     def _lifted(
@@ -180,10 +192,11 @@ class _Enclosing:
         given = keywords(self._module, instruction, self._exact.enter)
         open_ = instruction.opcode in _OPEN and _has_floats(instruction.shape)
         open_ |= instruction.opcode in _BITS and any(x.nan.any() for x in operands)
-        if not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT):
+        opens = not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT)
+        if opens and not has_bounds(instruction.shape):
             return _anything(instruction.shape)
-        value = call(op, instruction, [_lows(x) for x in operands], given, first)
-        return _points_of(value)
+        value = _points_of(call(op, instruction, [_lows(x) for x in operands], given, first))
+        return unknown(value) if opens else value
 
     def _note(
         self,
@@ -213,21 +226,14 @@ def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:
     return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
 
 
-def _any_of(data: list[Enclosure], shape: Shape) -> Enclosure:
+def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
     """Anything between the least and the greatest of all elements."""
-    assert isinstance(shape, ArrayShape)
+    element_type = data[0].element_type
     values = [x for x in data if x.low.size]
-    if not values:
-        return anything(shape.dims, shape.element_type)
-    if any(x.nan.any() for x in values) or shape.element_type.is_complex:
-        return anything(shape.dims, shape.element_type)
-    low = min((x.low.min() for x in values), default=least(shape.element_type))
-    high = max((x.high.max() for x in values), default=largest(shape.element_type))
-    return Enclosure(
-        np.broadcast_to(low, shape.dims),
-        np.broadcast_to(high, shape.dims),
-        np.broadcast_to(np.False_, shape.dims),
-    )
+    if not values or any(x.nan.any() for x in values) or element_type.is_complex:
+        return anything(dims, element_type)
+    low, high = min(x.low.min() for x in values), max(x.high.max() for x in values)
+    return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))
 
 
 def _has_floats(shape: Shape) -> bool:
