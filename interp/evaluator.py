@@ -155,7 +155,7 @@ class Evaluation:
             sizes = sizes_of(instruction, given_shapes)
             steps[instruction.name] = _Step(op, given, first, sizes)
         parameters = tuple(p for p in computation.parameters if p.name in names)
-        scalar = _is_scalar(computation)
+        scalar = is_scalar(computation)
         return _Plan(
             computation,
             parameters + instructions,
@@ -165,7 +165,7 @@ class Evaluation:
 
     def enter(self, computation: Computation) -> Callable[..., Value]:
         """A computation as its callers call it."""
-        if _is_scalar(computation):
+        if is_scalar(computation):
             return lambda *arguments: self._run_batch(self.plan(computation), arguments)
         return lambda *arguments: self.run(self.plan(computation), *arguments)
 
@@ -262,7 +262,7 @@ class Evaluation:
         return tuple(results) if isinstance(shape, TupleShape) else results[0]
 
 
-def _is_scalar(computation: Computation) -> bool:
+def is_scalar(computation: Computation) -> bool:
     """Whether all parameters are scalars: such a computation may be called with arrays."""
     shapes = [parameter.shape for parameter in computation.parameters]
     return bool(shapes) and all(

@@ -66,3 +66,15 @@ def unknown(value: Value) -> Value:
     if isinstance(value, tuple):
         return tuple(map(unknown, value))
     return None if value is None else anything(value.shape, value.element_type)
+
+
+def spread(value: Value, dims: tuple[int, ...]) -> Value:
+    """A value for each element of some dimensions: that of a computation of scalars need not
+    depend on its arguments."""
+    if isinstance(value, tuple):
+        return tuple(spread(part, dims) for part in value)
+    if value is None or value.shape == dims:
+        return value
+    low = np.broadcast_to(value.low, dims)
+    high = low if value.is_point else np.broadcast_to(value.high, dims)
+    return Enclosure(low, high, np.broadcast_to(value.nan, dims))

@@ -23,7 +23,7 @@ from interp import random
 from interp.actual_sizes import sizes_of
 from interp.envelope import bounded, budget
 from interp.envelope.budget import Budget
-from interp.envelope.control import unknown
+from interp.envelope.control import spread, unknown
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -34,7 +34,7 @@ from interp.envelope.enclosure import (
     moved,
     point,
 )
-from interp.evaluator import Evaluation
+from interp.evaluator import Evaluation, is_scalar
 
 Value = Any  # an Enclosure, a token, or a tuple of values
 
@@ -158,7 +158,14 @@ class _Enclosing:
         return self._lifted(op, instruction, operands, first)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
-        return lambda *arguments: self.run(computation, *arguments)
+        def entered(*arguments: Value) -> Value:
+            result = self.run(computation, *arguments)
+            if not is_scalar(computation) or not any(x.shape for x in arguments):
+                return result
+            dims = np.broadcast_shapes(*(x.shape for x in arguments))
+            return spread(result, dims)
+
+        return entered
 
     def _moved(
         self,
@@ -183,6 +190,8 @@ class _Enclosing:
             sized = has_bounds(instruction.shape)
             dims = move(*(x.low for x in data)).shape if sized else instruction.shape.dims
             return _any_of(data, dims)
+        if instruction.opcode == "bitcast":
+            return moved(_of_masks(move, data[0].low.dtype), *data)
         return moved(move, *data)
 
     def _lifted(
@@ -219,6 +228,20 @@ def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
         and isinstance(first, ArrayShape)
         and shape.element_type is first.element_type
     )
+
+
+def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[[Array], Array]:
+    """A move of one type's elements that moves masks, too, as elements without or with bits."""
+
+    def either(array: Array) -> Array:
+        if array.dtype == dtype:
+            return move(array)
+        elements = np.zeros((*array.shape, dtype.itemsize), np.uint8)
+        elements[..., 0] = array
+        result = np.ascontiguousarray(move(elements.view(dtype)[..., 0]))
+        return np.asarray(result[..., None].view(np.uint8).any(axis=-1))
+
+    return either
 
 
 def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:

@@ -13,6 +13,7 @@ from hlo.walk import Callee
 from interp import reduction as exact
 from interp.envelope import budget
 from interp.envelope.contraction import rounding_error
+from interp.envelope.control import spread
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -124,16 +125,12 @@ def _in_order(
         [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in (v.low, v.high, v.nan)]
         for v in inputs
     ]
-    state = [_spread(x, dims) for x in inits]
+    state = [spread(x, dims) for x in inits]
     for step in range(steps):
         others = [Enclosure(*(part[step, ...] for part in row)) for row in rows]
         result = to_apply(*state, *others)
         state = list(result) if isinstance(result, tuple) else [result]
     return state[0] if len(state) == 1 else tuple(state)
-
-
-def _spread(value: Enclosure, dims: tuple[int, ...]) -> Enclosure:
-    return Enclosure(*(np.broadcast_to(x, dims) for x in (value.low, value.high, value.nan)))
 
 
 def reduce_window(
