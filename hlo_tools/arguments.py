@@ -9,6 +9,10 @@ A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]
 
 drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype. ``outputs`` has the
 sum and the sum of magnitudes of each result, as another compiler computed them.
+
+Rank r of several draws numbers with the seed plus r. In a file of arrays ``x@1`` is the argument
+``x`` of rank 1, and ``x`` that of every rank without its own. Arrays in order are those of rank 0,
+of rank 1 and so on; or, if there are no more than one rank takes, those of every rank.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -25,9 +29,10 @@ import numpy as np
 
 from hlo.errors import ArgumentError
 from hlo.module import Module
-from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, leaves
+from hlo.types import ArrayShape, Shape, TupleShape, is_bounded, leaves
 from hlo_tools import archive
 from hlo_tools.source import program_name
+from interp.values import conforms
 
 Array = np.ndarray
 Value = Array | tuple["Value", ...]
@@ -81,11 +86,22 @@ class Options(Protocol):
 
 
 def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
-    """The arguments that the options ask for."""
+    """The arguments that the options ask for, of a lone rank."""
+    return per_rank(module, path, options, 1)[0]
+
+
+def per_rank(
+    module: Module, path: Path, options: Options, size: int
+) -> tuple[tuple[Value, ...], ...]:
+    """The arguments of each of ``size`` ranks."""
     if options.args is not None:
-        return from_archive(module, Path(options.args))
+        return from_archive(module, Path(options.args), size)
     recipe = find_recipe(path, options.recipe)
-    return from_recipe(module, recipe) if recipe else from_seed(module, options.seed or 0)
+    if recipe is not None:
+        recipes = [replace(recipe, seed=recipe.seed + rank) for rank in range(size)]
+        return tuple(from_recipe(module, mine) for mine in recipes)
+    seed = options.seed or 0
+    return tuple(from_seed(module, seed, rank) for rank in range(size))
 
 
 def find_recipe(path: Path, named: str | None) -> Recipe | None:
@@ -157,31 +173,44 @@ def _matched(drawn: list[Array], wanted: list[Shape], where: str) -> tuple[Array
     found: list[Array] = []
     rest = iter(drawn)
     for shape in wanted:
-        fitting = (a for a in rest if isinstance(shape, ArrayShape) and _fits(a, shape))
-        array = next(fitting, None)
+        array = next((a for a in rest if conforms(a, shape)), None)
         if array is None:
             raise ArgumentError(f"{where}: no argument is left for a parameter {shape}")
         found.append(array)
     return tuple(found)
 
 
-def _fits(array: Array, shape: ArrayShape) -> bool:
-    return array.shape == shape.dims and element_type_of(array.dtype) is shape.element_type
-
-
-def from_seed(module: Module, seed: int) -> tuple[Value, ...]:
+def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
     """Normal floats, with the deviation of a layer's initial weights, so that deep models stay
     finite (NaN everywhere would compare as equal everywhere); integers 0 and 1, which are labels
-    and indices of almost anything."""
-    shapes = [p.shape for p in module.entry.parameters]
+    and indices of almost anything.
+
+    Bounded dimensions are at least 1 long, and all those of one bound equally long, on all ranks,
+    as those of one batch are: sizes need not agree, but where they do nothing is cut off.
+    """
+    shapes = [_sized(p.shape, seed) for p in module.entry.parameters]
     needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise ArgumentError(
             f"the arguments of {module.name} take {needed} bytes; this machine has {there}"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed + rank)
     return tuple(_drawn(rng, shape) for shape in shapes)
+
+
+def _sized(shape: Shape, seed: int) -> Shape:
+    """The shape with sizes in place of its bounds, which depend on the seed and the bound only."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(_sized(element, seed) for element in shape.elements))
+    dims = tuple(
+        _size(dim, seed) if is_bounded(shape, d) else dim for d, dim in enumerate(shape.dims)
+    )
+    return ArrayShape(shape.element_type, dims)
+
+
+def _size(bound: int, seed: int) -> int:
+    return int(np.random.default_rng((seed, bound)).integers(min(1, bound), bound, endpoint=True))
 
 
 def _bytes(shape: ArrayShape) -> int:
@@ -204,14 +233,21 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
     return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
 
 
-def from_archive(module: Module, path: Path) -> tuple[Array, ...]:
-    """Arrays of an ``.npz``: by the parameters' names if it has them all, else in its order."""
+def from_archive(module: Module, path: Path, size: int = 1) -> tuple[tuple[Array, ...], ...]:
+    """Arrays of an ``.npz`` for each rank: by the parameters' names if it has them all, else in its
+    order. They are of the actual sizes of bounded dimensions."""
     arrays = archive.read(path)
+    return tuple(_of_rank(module, arrays, rank, size) for rank in range(size))
+
+
+def _of_rank(module: Module, arrays: dict[str, Array], rank: int, size: int) -> tuple[Array, ...]:
     parameters = module.entry.parameters
-    if all(p.name in arrays for p in parameters):
-        chosen = [arrays[p.name] for p in parameters]
-    else:
+    named = [arrays.get(f"{p.name}@{rank}", arrays.get(p.name)) for p in parameters]
+    chosen = [array for array in named if array is not None]
+    if len(chosen) < len(parameters):
         chosen = list(arrays.values())
+        if len(chosen) == size * len(parameters):
+            chosen = chosen[rank * len(parameters) : (rank + 1) * len(parameters)]
     shapes = [p.shape for p in parameters]
     typed = [_typed(a, s) for a, s in zip(chosen, shapes)]
     return (*typed, *chosen[len(typed) :])

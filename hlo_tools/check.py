@@ -2,7 +2,8 @@
 
 Each argument is a file of HLO text or a directory of them (*.hlo, *.txt). A directory's
 arguments.json, if it has one, is the recipe for the programs in it: their arguments, and the sums
-that their outputs have elsewhere. Otherwise arguments are drawn from the seed.
+that their outputs have elsewhere. Otherwise arguments are drawn from the seed. C is one rank: of
+programs for which several make a difference, the interpreter alone is run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hlo_tools import arguments
+from hlo_tools import arguments, on_ranks
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
 from hlo_tools.source import program_name, programs
@@ -30,6 +31,7 @@ _HEADS = ("parse", "interp", "compile", "C", "memory")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR")
     arguments.add_options(parser)
+    on_ranks.add_options(parser)
     parser.add_argument("--no-c", action="store_true", help="the interpreter only")
     parser.add_argument("--threads", type=_threads, help="of the C program (default: all)")
     parser.add_argument(
@@ -61,7 +63,10 @@ def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
         recipe = str(beside) if _has_recipe(beside, file) else None
     args = str(options.args) if options.args else None
     where = str(save) if options.same else None
-    return Job(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where)
+    return Job(
+        *(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where),
+        *(options.replicas, options.partitions),
+    )
 
 
 def _has_recipe(recipes: Path, file: Path) -> bool:

@@ -22,14 +22,15 @@ import numpy as np
 
 import backend_c
 import hlo
-import interp
 from hlo.errors import Error
-from hlo_tools import archive, arguments
+from hlo_tools import archive, arguments, on_ranks
 from hlo_tools.sensitivity import nudged
 from hlo_tools.source import read
-from hlo_tools.verdict import Value, differences, outputs
+from hlo_tools.verdict import Value
 
 T = TypeVar("T")
+
+_Run = Callable[[tuple[tuple[Value, ...], ...], int], tuple[Value, ...]]
 
 # XLA adds in another order, in f32, and its elementary functions err by up to 5 ULP: the sum of an
 # output may differ from a recorded one by so much of its sum of magnitudes.
@@ -54,6 +55,8 @@ class Job:
     with_c: bool
     threads: int | None
     save: str | None = None
+    replicas: int | None = None  # None: the header's
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +129,31 @@ def _stages(job: Job) -> Iterator[Row]:
         row = replace(row, different=("the printed text parses to another module",))
     yield row
 
-    values = arguments.given(module, path, job)
-    expected, seconds = _timed(lambda: interp.evaluate(module, *values, seed=job.seed))
-    found = dict(outputs(expected))
+    ranks = on_ranks.ranks_of(module, job)
+    values = arguments.per_rank(module, path, job, ranks.size)
+    run: _Run = partial(on_ranks.interpreted, module, ranks)
+    expected, seconds = _timed(lambda: run(values, job.seed))
+    found = dict(on_ranks.outputs_of(expected))
     shapes = tuple(f"{array.dtype}{list(array.shape)}" for array in found.values())
     row = replace(row, interp=seconds, outputs=shapes)
-    if (recipe := arguments.find_recipe(path, job.recipe)) is not None:
+    recipe = arguments.find_recipe(path, job.recipe)
+    if recipe is not None and ranks.size == 1:
         row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
     yield row
-    run: Callable[..., Value] = partial(interp.evaluate, module)
 
-    if job.with_c:
+    if job.with_c and on_ranks.is_for_c(module, ranks):
         executable, seconds = _timed(
             lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
         )
         row = replace(row, compile=seconds)
-        actual, seconds = _timed(lambda: executable(*values, seed=job.seed))
-        different = (*row.different, *map(str, differences(expected, actual)))
-        row, run = replace(row, run=seconds, different=different), executable
+        run = partial(on_ranks.compiled, executable)
+        actual, seconds = _timed(lambda: run(values, job.seed))
+        different = (*row.different, *map(str, on_ranks.differences_of(expected, actual)))
+        row = replace(row, run=seconds, different=different)
     if job.save is not None:
         archive.write(Path(job.save), found.items())
-        moved = run(*nudged(values, job.seed), seed=job.seed)
-        archive.write(nudged_outputs(Path(job.save)), outputs(moved))
+        moved = run(tuple(nudged(mine, job.seed) for mine in values), job.seed)
+        archive.write(nudged_outputs(Path(job.save)), on_ranks.outputs_of(moved))
     yield row
 
 

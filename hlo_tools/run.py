@@ -1,6 +1,7 @@
 """hlo run: evaluate a program and show its results.
 
-With the interpreter (--on interp) or compiled to C (--on c): the bits are the same.
+With the interpreter (--on interp) or compiled to C (--on c): the bits are the same. On several
+ranks (--replicas, --partitions), what rank 3 gives is called result@3, or {0}@3.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from pathlib import Path
 import numpy as np
 
 import backend_c
-import interp
 from hlo.module import Module
-from hlo_tools import archive, arguments
+from hlo_tools import archive, arguments, on_ranks
+from hlo_tools.on_ranks import Ranks
 from hlo_tools.source import named, read
-from hlo_tools.verdict import Value, outputs
+from hlo_tools.verdict import Value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     arguments.add_options(parser)
+    on_ranks.add_options(parser)
     parser.add_argument("--on", choices=("interp", "c"), default="interp")
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write the results here")
     parser.add_argument("--json", action="store_true", help="shapes, sums and hashes as JSON")
@@ -30,9 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     module = read(options.file)
-    values = arguments.given(module, options.file, options)
+    ranks = on_ranks.ranks_of(module, options)
+    values = arguments.per_rank(module, options.file, options, ranks.size)
     with named(options.file):
-        found = list(outputs(_ON[options.on](module, values, options.seed or 0)))
+        results = _ON[options.on](module, ranks, values, options.seed or 0)
+        found = list(on_ranks.outputs_of(results))
     if options.save is not None:
         archive.write(options.save, found)
     if options.json:
@@ -44,18 +48,15 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _interpreted(module: Module, values: tuple[Value, ...], seed: int) -> Value:
-    result: Value = interp.evaluate(module, *values, seed=seed)
-    return result
-
-
-def _compiled(module: Module, values: tuple[Value, ...], seed: int) -> Value:
+def _compiled(
+    module: Module, ranks: Ranks, values: tuple[tuple[Value, ...], ...], seed: int
+) -> tuple[Value, ...]:
+    on_ranks.require_for_c(module, ranks)
     executable = backend_c.compile(module, numerics="exact")
-    result: Value = executable(*values, seed=seed)
-    return result
+    return on_ranks.compiled(executable, values, seed)
 
 
-_ON = {"interp": _interpreted, "c": _compiled}
+_ON = {"interp": on_ranks.interpreted, "c": _compiled}
 
 
 def _described(name: str, array: np.ndarray) -> dict[str, object]:

@@ -120,9 +120,9 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     """The factor of each matrix, read from one triangle; without one, the matrix is all NaN."""
     size = operand.shape.dims[-1]
     count = math.prod(operand.shape.dims[:-2])
+    write.sizes(0, operand.sizes)
     if not size * count:
         return
-    write.sizes(0, operand.sizes)
     array = in_memory(unit_beyond(operand), block)
     element_type = operand.shape.element_type
     with nest.outer(block, (count,), size**3) as (matrix,):
@@ -158,9 +158,9 @@ def triangular_solve(
     """x with op(a) x = b (``left_side``) or x op(a) = b: every column, or row, of b on its own."""
     *batch, rows, columns = b.shape.dims
     size, vectors = (rows, columns) if left_side else (columns, rows)
+    write.sizes(0, b.sizes)
     if 0 in b.shape.dims:
         return
-    write.sizes(0, b.sizes)
     array, right = in_memory(unit_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type
     if element_type is C128 and not unit_diagonal:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from hlo.actual_sizes import has_bounds
 from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.rewriting import array
@@ -30,9 +31,10 @@ class Known:
         return array(self.shape(instruction, number))
 
     def is_static(self, instruction: Instruction) -> bool:
-        """Whether neither the result nor an operand has bounded dimensions."""
-        shapes = [instruction.shape, *(self._definitions[o].shape for o in instruction.operands)]
-        return not any(isinstance(shape, ArrayShape) and shape.dynamic for shape in shapes)
+        """Whether nothing has bounded dimensions: not the result, no operand, no operand of one."""
+        operands = [self._definitions[name] for name in instruction.operands]
+        before = [self._definitions[name] for operand in operands for name in operand.operands]
+        return not any(has_bounds(i.shape) for i in (instruction, *operands, *before))
 
     def splat(self, name: str) -> np.generic | None:
         """The number of which every element is, where a constant shows it."""

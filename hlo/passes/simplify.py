@@ -2,6 +2,7 @@
 
 One pass from first to last: a rule sees its operands as already simplified and answers with the
 name of an earlier value, with a simpler instruction (to which the rules apply again), or None.
+Of bounded dimensions rules know nothing: there only what hands values on is rewritten.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     opcode: simplify_data_movement.RULES.get(opcode, ()) + simplify_arithmetic.RULES.get(opcode, ())
     for opcode in {**simplify_data_movement.RULES, **simplify_arithmetic.RULES}
 }
+# Whatever the actual sizes are, the result has them. Elsewhere an operand that a rule leaves out
+# may be the one that is shorter than the others.
+_HAND_ON = frozenset(
+    ("add-dependency", "copy-done", "domain", "get-dimension-size", "get-tuple-element")
+    + ("opt-barrier", "tuple")
+)
 
 
 def simplify(module: Module) -> Module:
@@ -45,4 +52,6 @@ def _applied(known: Known, instruction: Instruction) -> Instruction | str:
         rules: tuple[Callable[[Known, Instruction], Instruction | str | None], ...]
         rules = _RULES.get(instruction.opcode, ())
         answer = next((a for rule in rules if (a := rule(known, instruction)) is not None), None)
+        if answer is not None and instruction.opcode not in _HAND_ON:
+            answer = answer if known.is_static(instruction) else None
     return instruction if answer is None else answer

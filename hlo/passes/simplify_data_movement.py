@@ -19,15 +19,11 @@ def _same_shape(known: Known, instruction: Instruction) -> Answer:
     return instruction.operands[0] if known.shape(instruction) == instruction.shape else None
 
 
-def _whole_slice(known: Known, instruction: Instruction) -> Answer:
-    return _same_shape(known, instruction) if known.is_static(instruction) else None
-
-
 def _identity_transpose(known: Known, instruction: Instruction) -> Answer:
     """Dimensions of one element may change places: that is a reshape, or nothing."""
     dims = known.array(instruction).dims
     long = [d for d in integers(instruction, "dimensions") if dims[d] != 1]
-    if long != sorted(long) or not known.is_static(instruction):
+    if long != sorted(long):
         return None
     return instruction._replace(opcode="reshape", attributes={})
 
@@ -35,7 +31,7 @@ def _identity_transpose(known: Known, instruction: Instruction) -> Answer:
 def _identity_broadcast(known: Known, instruction: Instruction) -> Answer:
     dimensions = integers(instruction, "dimensions")
     result = array(instruction.shape)
-    if not known.is_static(instruction) or known.array(instruction).elements != result.elements:
+    if known.array(instruction).elements != result.elements:
         return None
     kept = tuple(result.dims[d] for d in dimensions)
     if list(dimensions) != sorted(dimensions) or kept != known.array(instruction).dims:
@@ -51,7 +47,7 @@ def _no_padding(known: Known, instruction: Instruction) -> Answer:
 def _no_reversal(known: Known, instruction: Instruction) -> Answer:
     dims = known.array(instruction).dims
     nothing = all(dims[d] <= 1 for d in integers(instruction, "dimensions"))
-    return instruction.operands[0] if nothing and known.is_static(instruction) else None
+    return instruction.operands[0] if nothing else None
 
 
 def _one_part(known: Known, instruction: Instruction) -> Answer:
@@ -60,7 +56,7 @@ def _one_part(known: Known, instruction: Instruction) -> Answer:
 
 def _reshape_of_reshape(known: Known, instruction: Instruction) -> Answer:
     inner = known.operand(instruction)
-    if inner.opcode != "reshape" or not known.is_static(instruction) or not known.is_static(inner):
+    if inner.opcode != "reshape":
         return None
     return instruction._replace(operands=inner.operands, attributes={})
 
@@ -69,8 +65,6 @@ def _of_scalar_broadcast(known: Known, instruction: Instruction) -> Answer:
     """However the copies of one element are arranged, it is a broadcast of that element."""
     inner = known.operand(instruction)
     if inner.opcode != "broadcast" or integers(inner, "dimensions"):
-        return None
-    if not known.is_static(instruction):
         return None
     attributes = {"dimensions": ()}
     return instruction._replace(opcode="broadcast", operands=inner.operands, attributes=attributes)
@@ -87,7 +81,7 @@ def _transpose_of_transpose(known: Known, instruction: Instruction) -> Answer:
 
 def _broadcast_of_broadcast(known: Known, instruction: Instruction) -> Answer:
     inner = known.operand(instruction)
-    if inner.opcode != "broadcast" or not known.is_static(instruction):
+    if inner.opcode != "broadcast":
         return None
     outer = integers(instruction, "dimensions")
     both = tuple(outer[d] for d in integers(inner, "dimensions"))
@@ -106,7 +100,7 @@ def _slice_in_slice(
 
 def _slice_of_slice(known: Known, instruction: Instruction) -> Answer:
     inner = known.operand(instruction)
-    if inner.opcode != "slice" or not known.is_static(instruction) or not known.is_static(inner):
+    if inner.opcode != "slice":
         return None
     both = tuple(map(_slice_in_slice, slices(inner, "slice"), slices(instruction, "slice")))
     return instruction._replace(operands=inner.operands, attributes={"slice": both})
@@ -115,7 +109,7 @@ def _slice_of_slice(known: Known, instruction: Instruction) -> Answer:
 def _slice_of_concatenate(known: Known, instruction: Instruction) -> Answer:
     """A slice inside one part is a slice of that part."""
     inner = known.operand(instruction)
-    if inner.opcode != "concatenate" or not known.is_static(instruction):
+    if inner.opcode != "concatenate":
         return None
     (dimension,) = integers(inner, "dimensions")
     window = list(slices(instruction, "slice"))
@@ -123,7 +117,7 @@ def _slice_of_concatenate(known: Known, instruction: Instruction) -> Answer:
     first = 0
     for number, part in enumerate(inner.operands):
         extent = known.array(inner, number).dims[dimension]
-        if first <= start < limit <= first + extent and known.is_static(inner):
+        if first <= start < limit <= first + extent:
             window[dimension] = (start - first, limit - first, stride)
             return instruction._replace(operands=(part,), attributes={"slice": tuple(window)})
         first += extent
@@ -177,7 +171,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "reshape": (_same_shape, _reshape_of_reshape, _of_scalar_broadcast),
     "transpose": (_identity_transpose, _transpose_of_transpose, _of_scalar_broadcast),
     "broadcast": (_identity_broadcast, _broadcast_of_broadcast),
-    "slice": (_whole_slice, _slice_of_slice, _slice_of_concatenate, _of_scalar_broadcast),
+    "slice": (_same_shape, _slice_of_slice, _slice_of_concatenate, _of_scalar_broadcast),
     "pad": (_no_padding,),
     "reverse": (_no_reversal, _of_scalar_broadcast),
     "concatenate": (_one_part,),
