@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -10,11 +10,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hlo.actual_sizes import declares_bounds, has_bounds, meaningless
+from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
 from hlo.types import S32, ArrayShape, Shape, TupleShape, bounded, is_bounded
-from hlo.walk import Op, call, column, function_name, keywords
+from hlo.walk import Op, call, called, column, function_name, keywords
 
 _SIZE = ArrayShape(S32)
 _SITES = 4  # dimensions of this many values, at most, become bounded
@@ -26,7 +27,8 @@ _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 @st.composite
 def loosened(draw: st.DrawFn, module: Module) -> Module:
     """The program with some dimensions of parameters and of other values bounded, and with those
-    that follow from them. Where an instruction must have static operands, they are made so."""
+    that follow from them, in what it calls too. Where an instruction must have static operands,
+    they are made so."""
     return _Loosening(draw, module).done()
 
 
@@ -36,32 +38,72 @@ def _ops() -> Mapping[str, Op]:
 
 
 class _Loosening:
-    """The entry while it is rewritten, from first to last."""
+    """The program while it is rewritten: the entry, and copies of what is called."""
 
     def __init__(self, draw: st.DrawFn, module: Module) -> None:
-        self._draw, self._module = draw, module
+        self.draw, self.module = draw, module
+        self.sites = draw(st.integers(1, _SITES))
+        self._made: list[Computation] = []
+
+    def done(self) -> Module:
+        before = self.module.entry
+        body = _Body(self, before, [p.shape for p in before.parameters])
+        entry = body.named(before.name, body.root)
+        others = [c for c in self.module.computations if c.name != entry.name]
+        return replace(self.module, computations=(*others, *self._made, entry))
+
+    def copy(
+        self,
+        name: str,
+        shapes: Sequence[Shape],
+        result: Shape | None = None,
+        *,
+        may_grow: bool = True,
+    ) -> Computation:
+        """The computation on parameters of these shapes, with a result of that, if one is given."""
+        body = _Body(self, self.module.computation(name), shapes, may_grow)
+        root = body.root if result is None else body.of_shape(body.root, result)
+        made = body.named(f"{name}.loose.{len(self._made)}", root)
+        self._made.append(made)
+        return made
+
+
+class _Body:
+    """A computation rewritten from first to last."""
+
+    def __init__(
+        self,
+        loosening: _Loosening,
+        before: Computation,
+        parameters: Sequence[Shape],
+        may_grow: bool = True,
+    ) -> None:
+        self._loosening, self._draw = loosening, loosening.draw
         self._instructions: list[Instruction] = []
         self._shapes: dict[str, Shape] = {}
         self._renamed: dict[str, str] = {}
-        self._sites = draw(st.integers(1, _SITES))
+        self._is_entry = before.name == loosening.module.entry_name
+        self._may_grow = may_grow
+        for instruction in before.instructions:
+            if instruction.opcode == "parameter":
+                number = instruction.attributes["parameter_number"]
+                assert isinstance(number, int)
+                instruction = instruction._replace(shape=parameters[number])
+            is_result = self._is_entry and instruction.name == before.root
+            self._renamed[instruction.name] = self._loose(self._followed(instruction, is_result))
+        self.root = self._renamed[before.root]
 
-    def done(self) -> Module:
-        entry = self._module.entry
-        for instruction in entry.instructions:
-            self._renamed[instruction.name] = self._loose(self._followed(instruction, entry))
-        root = self._renamed[entry.root]
-        loose = Computation(entry.name, tuple(self._instructions), root)
-        others = [c for c in self._module.computations if c.name != entry.name]
-        return replace(self._module, computations=(*others, loose))
+    def named(self, name: str, root: str) -> Computation:
+        return Computation(name, tuple(self._instructions), root)
 
     def _add(self, instruction: Instruction) -> str:
         self._instructions.append(instruction)
         self._shapes[instruction.name] = instruction.shape
         return instruction.name
 
-    def _fresh(self, opcode: str, shape: Shape, *operands: str, **attributes: object) -> str:
+    def _fresh(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
         name = f"loose.{len(self._instructions)}"
-        return self._add(Instruction(name, shape, opcode, operands, attributes))  # type: ignore[arg-type]
+        return self._add(Instruction(name, shape, opcode, operands, attributes))
 
     # What is bounded
 
@@ -70,16 +112,16 @@ class _Loosening:
         shape, last = self._shapes[name], self._instructions[-1].opcode
         if (
             last.endswith(_STARTED)
-            or not self._sites
+            or not (self._may_grow and self._loosening.sites)
             or not isinstance(shape, ArrayShape)
             or not shape.rank
         ):
             return name
         if not shape.element_type.is_array or self._draw(st.integers(0, 2)):
             return name
-        self._sites -= 1
+        self._loosening.sites -= 1
         dimension = self._draw(st.integers(0, shape.rank - 1))
-        if last == "parameter" and self._draw(st.booleans()):
+        if last == "parameter" and self._is_entry and self._draw(st.booleans()):
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
         result = _with(shape, dimension, True)
@@ -99,28 +141,47 @@ class _Loosening:
     def _number(self, value: int) -> str:
         return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
 
-    def _static(self, name: str) -> str:
-        """The value with all its dimensions as long as their bounds."""
+    def of_shape(self, name: str, wanted: Shape) -> str:
+        """The value with these dimensions bounded: static ones as long as their bounds."""
         shape = self._shapes[name]
-        if isinstance(shape, ArrayShape):
-            for d in range(shape.rank):
-                if is_bounded(shape, d):
-                    shape, size = _with(shape, d, False), self._number(shape.dims[d])
-                    name = self._fresh("set-dimension-size", shape, name, size, dimensions=(d,))
+        if shape == wanted:
+            return name
+        if isinstance(shape, TupleShape):
+            assert isinstance(wanted, TupleShape)
+            parts = [
+                self.of_shape(self._fresh("get-tuple-element", part, name, index=n), other)
+                for n, (part, other) in enumerate(zip(shape.elements, wanted.elements, strict=True))
+            ]
+            return self._fresh(
+                "tuple", TupleShape(tuple(map(self._shapes.__getitem__, parts))), *parts
+            )
+        assert isinstance(wanted, ArrayShape)
+        for d in range(shape.rank):
+            dynamic = is_bounded(wanted, d)
+            if dynamic != is_bounded(shape, d):
+                size = self._size(shape.dims[d]) if dynamic else self._number(shape.dims[d])
+                shape = _with(shape, d, dynamic)
+                name = self._fresh("set-dimension-size", shape, name, size, dimensions=(d,))
         return name
+
+    def _static(self, name: str) -> str:
+        return self.of_shape(name, _without_bounds(self._shapes[name]))
 
     # What follows
 
-    def _followed(self, instruction: Instruction, entry: Computation) -> str:
+    def _followed(self, instruction: Instruction, is_result: bool) -> str:
         """The instruction on the operands as they are now."""
         operands = tuple(self._renamed[name] for name in instruction.operands)
         instruction = instruction._replace(operands=operands)
-        if not any(has_bounds(self._shapes[name]) for name in operands):
+        shapes = [self._shapes[name] for name in operands]
+        calling = _CALLING.get(instruction.opcode)
+        if calling is not None and (self._loosening.sites or any(map(has_bounds, shapes))):
+            return self._add(calling(self._loosening, instruction, shapes))
+        if not any(map(has_bounds, shapes)):
             return self._add(instruction)
-        if instruction.opcode != "tuple" or instruction.name == entry.root:
-            shape = self._shape(instruction)
-            if shape is not None:
-                return self._add(instruction._replace(shape=shape))
+        shape = self._shape(instruction)
+        if shape is not None:
+            return self._add(instruction._replace(shape=shape))
         operands = tuple(map(self._static, operands))
         return self._add(instruction._replace(operands=operands))
 
@@ -130,11 +191,9 @@ class _Loosening:
         instruction = instruction._replace(shape=declared)
         shapes = [self._shapes[name] for name in instruction.operands]
         op = _ops()[function_name(instruction.opcode)]
-        if op.home == "hlo.ops.collective":  # whose groups are of static sizes
-            return None
         if meaningless(instruction.opcode, shapes, instruction.attributes, declared):
             return None
-        given = keywords(self._module, instruction, _entered)
+        given = keywords(self._loosening.module, instruction, _entered)
         try:
             inferred = call(op, instruction, shapes, given, shapes[0])
         except Violation:
@@ -155,6 +214,70 @@ class _Loosening:
 
 def _entered(computation: Computation) -> Callable[..., Shape]:
     return lambda *arguments: computation.root_instruction.shape
+
+
+# Calls: of copies that take what the operands are now
+
+_Calling = Callable[[_Loosening, Instruction, Sequence[Shape]], Instruction]
+
+
+def _call(attribute: str) -> _Calling:
+    def calling(
+        loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
+    ) -> Instruction:
+        is_start = instruction.opcode == "async-start"  # of one instruction
+        callee = loosening.copy(_name(instruction, attribute), shapes, may_grow=not is_start)
+        shape = callee.root_instruction.shape
+        if is_start:
+            assert isinstance(instruction.shape, TupleShape)
+            shape = TupleShape((TupleShape(tuple(shapes)), shape, *instruction.shape.elements[2:]))
+        attributes = {**instruction.attributes, attribute: callee.name}
+        return instruction._replace(shape=shape, attributes=attributes)
+
+    return calling
+
+
+def _while(loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]) -> Instruction:
+    condition = loosening.copy(_name(instruction, "condition"), shapes)
+    body = loosening.copy(_name(instruction, "body"), shapes, shapes[0])
+    attributes = {"condition": condition.name, "body": body.name}
+    return instruction._replace(shape=shapes[0], attributes=attributes)
+
+
+def _conditional(
+    loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
+) -> Instruction:
+    """All branches give what the first one gives."""
+    result: Shape | None = None
+    branches: list[str] = []
+    for name, shape in zip(called(instruction), shapes[1:], strict=True):
+        branch = loosening.copy(name, [shape], result)
+        result = branch.root_instruction.shape
+        branches.append(branch.name)
+    assert result is not None
+    attributes = {"branch_computations": tuple(branches)}
+    return instruction._replace(shape=result, attributes=attributes)
+
+
+def _name(instruction: Instruction, attribute: str) -> str:
+    name = instruction.attributes[attribute]
+    assert isinstance(name, str)
+    return name
+
+
+_CALLING: dict[str, _Calling] = {
+    "async-start": _call("calls"),
+    "call": _call("to_apply"),
+    "conditional": _conditional,
+    "fusion": _call("calls"),
+    "while": _while,
+}
+
+
+def _without_bounds(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_without_bounds, shape.elements)))
+    return replace(shape, dynamic=())
 
 
 def _with(shape: ArrayShape, dimension: int, dynamic: bool) -> ArrayShape:

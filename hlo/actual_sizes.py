@@ -285,6 +285,7 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
     "convolution": _convolution,
     "fft": _fft,
     "gather": _index_vectors,
+    "ragged-all-to-all": _static,
     "ragged-dot": _static,
     "reshape": _reshape,
     "rng-bit-generator": _static,

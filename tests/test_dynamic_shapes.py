@@ -15,10 +15,14 @@ import numpy as np
 import pytest
 from bounded_programs import ADD, BOUND, ROWS, arguments, every_size, program, rows
 from conftest import has_c_compiler
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 
 import backend_c
+import fuzz
 import hlo
 import interp
+from fuzz.loosening import loosened
 from hlo.errors import ArgumentError, Unsupported, VerifyError
 from hlo.module import Instruction, Module
 from hlo.passes.dead_code import dead_code
@@ -117,6 +121,20 @@ def test_sizes_as_if_they_were_static(row: str) -> None:
         assert not differences(interp.evaluate(twin, *arrays), interp.evaluate(module, *arrays))
     bounded = "<=" in row or row.startswith(("f32[] ", "f32[3]", "f32[3,3]", "s32[]"))
     assert verified >= (3 if bounded and not _KEEP_SIZES.search(row) else 1)
+
+
+@needs_c
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_drawn_programs_made_bounded(data: st.DataObject) -> None:
+    """Sizes are drawn, and set, in the entry and in what it calls."""
+    module = data.draw(loosened(data.draw(fuzz.modules(max_instructions=6))))
+    note(hlo.format(module))
+    hlo.verify(module)
+    executable = backend_c.compile(module, numerics="exact", threads=1)
+    for _ in range(4):
+        arrays = data.draw(fuzz.arguments(module))
+        assert not differences(interp.evaluate(module, *arrays), executable(*arrays))
 
 
 # ---- definitions ----
@@ -227,12 +245,17 @@ _CANNOT = [
         " scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add",
         "index vectors",
     ),
+    (
+        "f32[<=2] f32[2] s32[1] s32[1] s32[1] s32[1]",
+        "f32[2] ragged-all-to-all(a, b, c, d, e, f), replica_groups={{0}}",
+        "bounded dimensions",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("operands", "call", "message"), _CANNOT)
 def test_what_has_no_meaning(operands: str, call: str, message: str) -> None:
-    names = "abc"[: operands.count("[")]
+    names = "abcdef"[: operands.count("[")]
     shapes = zip(names, operands.split(), strict=True)
     given = "".join(f"  {n} = {s} parameter({names.index(n)})\n" for n, s in shapes)
     module = hlo.parse(f"{ADD}ENTRY e {{\n{given}  ROOT r = {call}\n}}\n")
