@@ -138,7 +138,7 @@ def scan(
         results = to_apply(*map(slices.slice_of, inputs), *carries)
         assert isinstance(results, tuple)
         for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
-            slices.store(value, output)
+            slices.store(slices.static(value), output)
         _assign(carries, results[len(outputs) :], block)
         slices.end_turn()
     block.emit(Repeat(tuple(tests), predicate, tuple(turn)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from backend_c import actual_sizes, nest
 from backend_c import index as ix
-from backend_c import nest
 from backend_c.element import Element
 from backend_c.loop_ir import INDEX, Constant, Expr
 from backend_c.scope import Scope, apply
@@ -19,6 +19,7 @@ class GroupBounds:
 
     def __init__(self, sizes: Element, scope: Scope) -> None:
         *self._outer, self.groups = sizes.shape.dims
+        self.actual = sizes.size(sizes.shape.rank - 1)  # number of groups
         self._dims = sizes.shape.dims
         rows = math.prod(self._outer)
         self._scope = scope
@@ -45,4 +46,5 @@ class GroupBounds:
         return (
             apply("compare-LE", start, position, type=PRED),
             apply("compare-LT", position, end, type=PRED),
+            *actual_sizes.inside([group], [self.actual], [self.groups]),
         )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backend_c import actual_sizes
 from backend_c import index as ix
 from backend_c.element import Element
 from backend_c.factors import Factors
@@ -34,6 +35,8 @@ class RaggedFactors:
         batch, depth = self._dims(0, self.batch[0]), self._dims(0, self.contracting[0])
         m_dims, n_dims = self._dims(0, of_lhs), self._dims(1, of_rhs)
         groups = (self.bounds.groups,)
+        whole = self._sizes(0, self.batch[0])
+        whole = whole if self._by_rows else (self.bounds.actual, *whole)
         whole_batch = batch if self._by_rows else (*groups, *batch)
         whole_depth = (*groups, *depth) if self._by_rows else depth
 
@@ -46,7 +49,11 @@ class RaggedFactors:
             order = (*self.batch[0], *(of_lhs if self._by_rows else self.contracting[0]))
             prefix = [index[d] for d in order[: order.index(self.ragged)]]
             inside = self.bounds.inside(prefix, group, index[self.ragged])
-            return self.lhs.at(*(index[d] for d in range(len(index)))), inside
+            depths = self.contracting[0]
+            there = actual_sizes.inside(
+                [index[d] for d in depths], self._sizes(0, depths), self._dims(0, depths)
+            )
+            return self.lhs.at(*(index[d] for d in range(len(index)))), (*inside, *there)
 
         def right(b: Expr, n: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
             group, index = self._index(1, (b, n, k), (whole_batch, n_dims, whole_depth), of_rhs)
@@ -62,6 +69,7 @@ class RaggedFactors:
             left,
             right,
             place,
+            (*whole, *self._sizes(0, of_lhs), *self._sizes(1, of_rhs)),
         )
 
     @property
@@ -71,6 +79,9 @@ class RaggedFactors:
     def _dims(self, side: int, dimensions: Sequence[int]) -> _Dims:
         shape = (self.lhs, self.rhs)[side].shape
         return tuple(shape.dims[d] for d in dimensions)
+
+    def _sizes(self, side: int, dimensions: Sequence[int]) -> tuple[Expr, ...]:
+        return tuple((self.lhs, self.rhs)[side].size(d) for d in dimensions)
 
     def _free(self, side: int) -> _Dims:
         taken = {*self.batch[side], *self.contracting[side]}

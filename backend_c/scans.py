@@ -13,7 +13,6 @@ from backend_c.loop_ir import INDEX, Array, Kernel
 from backend_c.plan import Buffer, Launch
 from backend_c.scope import Scope, apply
 from hlo.attributes import Attribute
-from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
 from hlo.types import PRED, S32, ArrayShape, is_bounded
@@ -84,7 +83,8 @@ class Slices:
         return self._launched(Computation(opcode, (*parameters, root), "root"), list(operands))
 
     def static(self, source: Buffer) -> Buffer:
-        """A carry as the computation takes it: zeros where it is bounded and less is there."""
+        """A carry as the computation takes it, or an output as it is stacked: zeros where it is
+        bounded and less is there."""
         if source.sizes is None:
             return source
         dims = source.shape.dims
@@ -121,8 +121,6 @@ class Slices:
 
     def stacked(self, shape: ArrayShape) -> Buffer:
         """Room for an output of every turn."""
-        if shape.is_dynamic:
-            raise Unsupported("scan with outputs of bounded dimensions")
         d = self._dimension
         dims = (*shape.dims[:d], self._length, *shape.dims[d:])
         result = ArrayShape(shape.element_type, dims)

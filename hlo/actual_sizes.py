@@ -106,6 +106,23 @@ def _products(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator
             yield [(0, one), (1, other)]
 
 
+def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """Those of a dot; a part of rhs for each group; group sizes for each index of what comes before
+    the ragged dimension, if they are not for all."""
+    left, right, sizes = arrays
+    taken = _integers(attributes, "lhs_batch_dims"), _integers(attributes, "lhs_contracting_dims")
+    (ragged,) = _integers(attributes, "lhs_ragged_dims")
+    free = tuple(d for d in range(left.rank) if d not in (*taken[0], *taken[1]))
+    order = (*taken[0], *(taken[1] if ragged in taken[1] else free))
+    before = order[: order.index(ragged)] if sizes.rank > 1 else ()
+    alike = {d: [(0, d), (2, n)] for n, d in enumerate(before)}
+    for pair in _products((left, right), attributes):
+        yield [*alike.pop(pair[0][1], [pair[0]]), pair[1]]
+    yield from alike.values()
+    for group in _integers(attributes, "rhs_group_dims"):
+        yield [(1, group), (2, sizes.rank - 1)]
+
+
 def _features(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
     labels = attributes["dim_labels"]
     assert isinstance(labels, ConvolutionDimensions)
@@ -184,6 +201,7 @@ _RULES: dict[str, _Rule] = {
     "dot": _products,
     "gather": _gathered,
     "map": _elements,
+    "ragged-dot": _groups,
     "reduce": _inputs,
     "reduce-window": _inputs,
     "scan": _scanned,
@@ -286,7 +304,6 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
     "fft": _fft,
     "gather": _index_vectors,
     "ragged-all-to-all": _static,
-    "ragged-dot": _static,
     "reshape": _reshape,
     "rng-bit-generator": _static,
     "scaled-dot": _static,

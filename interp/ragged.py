@@ -69,8 +69,8 @@ def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array
         sizes, ends = (x.transpose(0, *(i + 1 for i in ascending)) for x in (sizes, ends))
         for axis in prefix:
             dims[axis] = lhs.shape[axis]
-    last = ends.reshape(-1, *dims)
-    first = last - sizes.reshape(-1, *dims)
+    last = ends.reshape(len(ends), *dims)
+    first = last - sizes.reshape(last.shape)
     place = np.arange(lhs.shape[ragged]).reshape(
         [-1 if d == ragged else 1 for d in range(lhs.ndim)]
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlo.types import ArrayShape, TupleShape
 from hlo.walk import Callee
-from interp.actual_sizes import filled
+from interp.actual_sizes import filled, resized
 
 __all__ = ["scan"]
 
@@ -27,7 +27,8 @@ def scan(
 
     Step i gives the slices i of the inputs and the carries to ``to_apply``, which gives outputs and
     the next carries; a reverse scan starts at the last slice, and its outputs stay beside their
-    inputs. That the computation is associative allows another order and changes nothing here.
+    inputs. That the computation is associative allows another order and changes nothing here. Of
+    bounded outputs, which may differ in size from step to step, what is not there is zero.
     """
     del is_associative
     (dimension,) = dimensions
@@ -42,7 +43,7 @@ def scan(
         carries = tuple(map(filled, carries, shapes[count:]))
         results = to_apply(*slices, *carries)
         for output, value in zip(outputs, results, strict=False):
-            output[step] = value
+            output[step] = resized(value, output.shape[1:])
         carries = results[len(outputs) :]
     return (*(np.moveaxis(output, 0, dimension) for output in outputs), *carries)
 

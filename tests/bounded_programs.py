@@ -47,6 +47,13 @@ step { a = f32[3] parameter(0)
   c = f32[3] parameter(1)
   s = f32[3] add(a, c)
   ROOT t = (f32[3], f32[3]) tuple(s, s) }
+shorter { a = f32[3] parameter(0)
+  c = f32[3] parameter(1)
+  d = f32[1] slice(a), slice={[0:1]}
+  e = f32[] reshape(d)
+  n = s32[] convert(e)
+  s = f32[<=3] set-dimension-size(a, n), dimensions={0}
+  ROOT t = (f32[<=3], f32[3]) tuple(s, c) }
 grow { s = (f32[<=4,3], s32[]) parameter(0)
   a = f32[<=4,3] get-tuple-element(s), index=0
   n = s32[] get-tuple-element(s), index=1
@@ -105,6 +112,15 @@ VALUES = """
   ones = f32[<=4,2,2] broadcast(xr), dimensions={0}
   zeros = f32[<=4,2,2] subtract(ones, ones)
   pb = f32[<=4,2,2] add(squares, zeros)
+  i1 = s32[<=4] reshape(i)
+  sizes = s32[<=4] abs(i1)
+  pair = s32[2] constant({2,1})
+  ones4 = s32[4] constant({1,1,1,1})
+  pairs = s32[<=4,2] broadcast(sizes), dimensions={0}
+  y2 = f32[<=4,3,2] broadcast(y), dimensions={0,1}
+  x2 = f32[2,<=4,3] broadcast(x), dimensions={1,2}
+  xb = f32[<=4,3,2] broadcast(x), dimensions={0,1}
+  yb = f32[2,<=4,2,3] broadcast(y), dimensions={1,3}
 """
 
 # What each program computes, by family: ``shape opcode(operands), attributes``.
@@ -198,6 +214,22 @@ s32[3,3] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
 f32[<=4] dot(x, w), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1},
   rhs_contracting_dims={1}
 f32[4,3,3] dot(x, w), lhs_batch_dims={0}, rhs_batch_dims={0}
+f32[<=4,2] ragged-dot(x, y2, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+  lhs_ragged_dims={0}, rhs_group_dims={0}
+f32[3,3] ragged-dot(v, x2, pair), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+  lhs_ragged_dims={0}, rhs_group_dims={0}
+f32[<=4,3,3] ragged-dot(x, y, sizes), lhs_contracting_dims={0}, rhs_contracting_dims={0},
+  lhs_ragged_dims={0}
+f32[2,3,3] ragged-dot(x, w, pair), lhs_contracting_dims={0}, rhs_contracting_dims={0},
+  lhs_ragged_dims={0}
+f32[<=4,3,3] ragged-dot(w, w, sizes), lhs_contracting_dims={0}, rhs_contracting_dims={0},
+  lhs_ragged_dims={0}
+f32[4,2] ragged-dot(w, y2, ones4), lhs_contracting_dims={1}, rhs_contracting_dims={1},
+  lhs_ragged_dims={0}, rhs_group_dims={0}
+f32[<=4] ragged-dot(x, y, sizes), lhs_batch_dims={0}, rhs_batch_dims={0},
+  lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}
+f32[<=4,3,3] ragged-dot(xb, yb, pairs), lhs_batch_dims={0}, rhs_batch_dims={1},
+  lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={0}
 f32[<=4,4,6,3] convolution(q, f), window={size=2x3 pad=0_0x1_1}, dim_labels=b01f_01io->b01f
 f32[6,4,<=3,3] convolution(q, f), window={size=2x3 stride=1x2 pad=0_0x2_2},
   dim_labels=10bf_01io->b01f
@@ -261,6 +293,7 @@ f32[<=4,3] opt-barrier(x)
 f32[<=4,<=3] custom-call(w, k, two), custom_call_target="SliceToDynamic"
 f32[<=4,3] custom-call(x), custom_call_target="Sharding"
 (f32[4,3], f32[3]) scan(x, c3), dimensions={0}, num_carries=1, to_apply=step
+(f32[4,3], f32[3]) scan(x, c3), dimensions={0}, num_carries=1, to_apply=shorter
 (f32[3,3], f32[3]) scan(v3, c3), dimensions={0}, num_carries=1, to_apply=step
 (f32[<=4,3], s32[]) while(state), condition=below, body=grow
 f32[<=4,3] conditional(few, x, y), branch_computations={negated, shrunk}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -283,3 +284,11 @@ def test_no_bound_is_no_program() -> None:
     for use in (hlo.verify, interp.evaluate, backend_c.compile):
         with pytest.raises(VerifyError, match="<=N in place of"):
             use(module)
+
+
+@needs_c
+def test_the_page_on_bounded_dimensions_is_true() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "dynamic_shapes.md").read_text()
+    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(found) == 6
+    exec(compile("".join(found), "docs/dynamic_shapes.md", "exec"), {})

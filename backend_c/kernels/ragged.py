@@ -32,8 +32,6 @@ def ragged_dot(
     write: Writer,
     block: Scope,
 ) -> None:
-    if lhs.sizes or rhs.sizes:
-        raise Unsupported("ragged-dot of bounded dimensions")
     batch, depth = (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
     (ragged,) = lhs_ragged_dims
     if ragged in lhs_batch_dims:
@@ -42,6 +40,7 @@ def ragged_dot(
         group = rhs_group_dims[0] if rhs_group_dims else -1
         bounds = GroupBounds(group_sizes, block)
         factors = RaggedFactors(lhs, rhs, batch, depth, ragged, group, bounds).factors()
+    write.sizes(0, factors.sizes)
     types = lhs.shape.element_type, rhs.shape.element_type
     contract(factors, types, shape.element_type, write, block)
 

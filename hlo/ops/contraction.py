@@ -114,7 +114,7 @@ def ragged_dot(
     dims, dynamic = list(result.dims), list(result.dynamic or (False,) * result.rank)
     if contracting:
         dims.insert(0, groups)
-        dynamic.insert(0, False)
+        dynamic.insert(0, is_bounded(sizes, sizes.rank - 1))
     for dimension in rhs_group_dims:
         free = _free(right, rhs_batch_dims, rhs_contracting_dims)
         require("C7", dimension in free, f"group dimension {dimension} is not a free one")
