@@ -14,7 +14,7 @@ from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
-from interp import indexing, lapack
+from interp import indexing, lapack, lapack_untyped
 
 __all__ = ("custom_call",)
 
@@ -124,4 +124,5 @@ TARGETS: dict[str, Target] = {
     "SliceToDynamic": _slice_to_dynamic,
     "PadToStatic": _pad_to_static,
     **lapack.TARGETS,
+    **lapack_untyped.TARGETS,
 }

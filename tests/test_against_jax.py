@@ -47,11 +47,12 @@ _TABLES = (
     "random_bits",
     "numpy_functions",
     "numpy_arrays",
+    "scipy_functions",
 )
 _BATCH = 12  # programs in one run of the C compiler
 # When not everything is tried: of the functions that are not lax's own, and of all the functions
 # for C, one in so many.
-_OTHERS, _IN_C = 5, 12
+_OTHERS, _IN_C = 8, 12
 
 
 def tables() -> Iterator[Case]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import resource
 import signal
 import tempfile
@@ -17,6 +18,7 @@ from typing import Any, Self
 
 Work = Callable[..., Any]
 
+_FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
 _STARTS_WITHIN = 120.0  # seconds, on a busy machine
 
 
@@ -93,7 +95,9 @@ class _Worker:
         how = signal.Signals(-code).name if code < 0 else f"exit {code}"
         log = self._log.read_text(errors="replace") if self._log.exists() else ""
         self._begin()
-        return Outcome(None, ": ".join([why or how, *log.strip().splitlines()[-1:]]))
+        lines = log.strip().splitlines()
+        fatal = [line for line in lines if _FATAL.match(line)] or lines
+        return Outcome(None, ": ".join([why or how, *fatal[-1:]]))
 
     def end(self) -> None:
         """End the process."""

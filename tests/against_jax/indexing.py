@@ -311,19 +311,4 @@ CASES = (
         types=USUAL,
         bound=SUM,
     ),
-    row(
-        "segment_sum",
-        lambda x, i: jax.ops.segment_sum(x, i, 4),
-        _MATRIX,
-        "s32[5]:index4",
-        types=USUAL[:5],
-        bound=SUM,
-    ),
-    row(
-        "segment_max",
-        lambda x, i: jax.ops.segment_max(x, i, 5),
-        _MATRIX,
-        "s32[5]:index4",
-        types=USUAL[:5],
-    ),
 )

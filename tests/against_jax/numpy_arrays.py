@@ -194,8 +194,8 @@ def _tables() -> list[Case]:
         for name, (f, bound) in _REAL_ONLY.items()
     ]
     rows += [
-        row(f"special.{name}", lambda x, f=f: f(jax.scipy.special, x), "T[9]:fraction", types=WIDE,
-            bound=UNSTABLE)
+        row(f"scipy.special.{name}", lambda x, f=f: f(jax.scipy.special, x), "T[9]:fraction",
+            types=WIDE, bound=UNSTABLE)
         for name, f in _SPECIAL.items()
         if hasattr(jax.scipy.special, name)
     ]  # fmt: skip

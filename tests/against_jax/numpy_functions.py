@@ -114,7 +114,7 @@ def _tables() -> list[Case]:
     ]
     rows += [
         row(name, f, "T[9]:fraction", types=FLOATS, bound=UNSTABLE)
-        for name, f in _named(jax.scipy.special, "special", _SPECIAL)
+        for name, f in _named(jax.scipy.special, "scipy.special", _SPECIAL)
     ]
     for name, f in _named(jax.nn, "nn", _NN):
         rows.append(row(name, f, "T[3,8]", types=FLOATS, bound=COMPOSITE))
