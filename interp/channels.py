@@ -2,7 +2,8 @@
 
 Who sends to whom is in ``_xla_send_recv_source_target_pairs`` of the frontend attributes, as of
 collective-permute: a rank that nobody sends to receives zeros. Without them one rank sends and
-one receives. Only ``recv-done`` waits: what is sent and never received is found at the end.
+one receives. Only ``recv-done`` waits: what is sent and never received is found at the end. Host
+transfers are between a rank and the caller (:mod:`interp.host`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hlo.errors import CollectiveError, Unsupported
+from hlo.errors import CollectiveError
 from hlo.ranks import send_recv_pairs
 from hlo.types import Shape, TupleShape
+from interp.host import HostItems, host_items, send_to_host
 from interp.ranks import Channel, Parcel, Rank, Wait, current
 from interp.values import Value, conforms, described, zeros
 
@@ -25,9 +27,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Reception:
-    """What a ``recv`` is to receive: the ``number``-th value of a channel; zeros without one."""
+    """What a ``recv`` is to receive: the ``number``-th value of a channel, or of the host; zeros
+    without one."""
 
-    channel: Channel | None
+    channel: Channel | HostItems | None
     number: int
     shape: Shape
     place: str
@@ -77,7 +80,9 @@ def send(
 ) -> Value:
     """(the operand, a context, a token)."""
     del token
-    _between_ranks(is_host_transfer)
+    if is_host_transfer:
+        send_to_host(operand, channel_id)
+        return operand, np.zeros((), np.uint32), None
     rank = current()
     for channel in _channels(rank, channel_id, frontend_attributes, 0):
         channel.sent.append(Parcel(operand, rank, rank.place))
@@ -88,8 +93,7 @@ def send(
 
 def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
     """A token. What nobody receives is an error at the end of the run."""
-    del operand, channel_id
-    _between_ranks(is_host_transfer)
+    del operand, channel_id, is_host_transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,25 +117,33 @@ def recv(
 ) -> Value:
     """(zeros until it is done, a context, a token)."""
     del token
-    _between_ranks(is_host_transfer)
     assert isinstance(shape, TupleShape)
     rank, wanted = current(), shape.elements[0]
-    channels = _channels(rank, channel_id, frontend_attributes, 1)
-    if len(channels) > 1:
-        raise CollectiveError(f"several ranks send to {rank} through channel {channel_id}")
-    reception = _Reception(None, 0, wanted, rank.place)
-    for channel in channels:
-        channel.receivers.append(rank)
-        _only(channel.receivers, "receive from", channel_id)
-        reception = _Reception(channel, len(channel.receivers), wanted, rank.place)
+    if is_host_transfer:
+        items = host_items(wanted, channel_id)
+        items.receivers += 1
+        reception = _Reception(items, items.receivers, wanted, rank.place)
+    else:
+        reception = _from_rank(rank, wanted, channel_id, frontend_attributes)
     rank.begun += 1
     rank.receptions[rank.begun] = reception
     return zeros(wanted), np.asarray(rank.begun, np.uint32), None
 
 
+def _from_rank(rank: Rank, wanted: Shape, channel_id: int, attributes: str) -> _Reception:
+    channels = _channels(rank, channel_id, attributes, 1)
+    if len(channels) > 1:
+        raise CollectiveError(f"several ranks send to {rank} through channel {channel_id}")
+    for channel in channels:
+        channel.receivers.append(rank)
+        _only(channel.receivers, "receive from", channel_id)
+        return _Reception(channel, len(channel.receivers), wanted, rank.place)
+    return _Reception(None, 0, wanted, rank.place)
+
+
 def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
     """(the value, a token), when it is sent."""
-    _between_ranks(is_host_transfer)
+    del is_host_transfer
     rank = current()
     reception = rank.receptions.pop(int(operand[1]), None)
     if reception is None:
@@ -139,6 +151,8 @@ def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
     channel = reception.channel
     if channel is None:
         return operand[0], None
+    if isinstance(channel, HostItems):
+        return channel.item(reception.number, reception.shape, channel_id), None
     awaited = _Count(channel.sent, reception.number)
     rank.wait(Wait(awaited, lambda: f"a send through channel {channel_id}"))
     parcel = channel.sent[reception.number - 1]
@@ -149,8 +163,3 @@ def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
         )
     value, parcel.value = parcel.value, None
     return value, None
-
-
-def _between_ranks(is_host_transfer: bool) -> None:
-    if is_host_transfer:
-        raise Unsupported("a transfer to or from the host: use infeed and outfeed")

@@ -20,7 +20,7 @@ from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
 from interp.actual_sizes import Sizes, agreed, filled, sizes_of
 from interp.custom_call import registered
-from interp.host import connect
+from interp.host import Feeds, connect
 from interp.ranks import Rank, per_rank, ranks_of, running
 from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
 
@@ -57,6 +57,8 @@ def evaluate(
     partitions: int = 1,
     infeed: Iterable[Any] | None = None,
     outfeed: Any = None,
+    from_host: Any = None,
+    to_host: Any = None,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
     """The result of the entry computation; VerifyError if the module means nothing.
@@ -65,19 +67,20 @@ def evaluate(
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random
     number generator of ``rng``; ``fuel`` bounds the number of instructions that each rank
     evaluates (OutOfFuel). ``infeed`` gives the values that the instruction takes, in order;
-    ``outfeed.append`` receives those that are outfed. ``custom_calls`` are functions by target:
+    ``outfeed.append`` receives those that are outfed; ``from_host`` and ``to_host`` are the same by
+    channel, for recv and send with ``is_host_transfer``. ``custom_calls`` are functions by target:
     of the operands (a tuple), the result's shape and the backend_config as text, giving the result.
 
     With several replicas or partitions, the arguments are one tuple of arrays per rank, the result
-    is one result per rank, and so are ``infeed`` and ``outfeed``: rank ``replica * partitions +
-    partition``. CollectiveError if ranks do not meet; ArgumentError if the module is made for
-    another number of ranks.
+    is one result per rank, and so are the feeds: rank ``replica * partitions + partition``.
+    CollectiveError if ranks do not meet; ArgumentError if the module is made for another number of
+    ranks.
     """
     verify(module)
     ranks = ranks_of(module, replicas, partitions)
     each = (arguments,) if ranks.size == 1 else per_rank(ranks, arguments, "arguments")
     values = [_checked(module.entry, arrays) for arrays in each]
-    connect(ranks, infeed, outfeed)
+    connect(ranks, Feeds(infeed, outfeed, from_host, to_host))
 
     def evaluated(rank: Rank) -> Value:
         evaluation = Evaluation(module, fuel, rank)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from hlo.errors import ArgumentError
@@ -13,16 +14,86 @@ from interp.values import Value, conforms, copied, described, from_caller
 __all__ = ["infeed", "outfeed"]
 
 
-def connect(ranks: Ranks, infeed: Iterable[Any] | None, outfeed: Any) -> None:
-    """Give the ranks their feeds: one of each for a lone rank, else a sequence of one per rank."""
-    nothing = (None,) * ranks.size
-    lone = ranks.size == 1
-    feeds = nothing if infeed is None else (infeed,) if lone else tuple(infeed)
-    sinks = nothing if outfeed is None else (outfeed,) if lone else tuple(outfeed)
-    per_rank(ranks, feeds, "infeeds")
-    per_rank(ranks, sinks, "outfeeds")
-    for rank, items, sink in zip(ranks.members, feeds, sinks, strict=True):
-        rank.infeed, rank.outfeed = None if items is None else iter(items), sink
+@dataclass(slots=True)
+class HostItems:
+    """What the host sends through a channel: the n-th that is sent is for the n-th ``recv``."""
+
+    waiting: Iterator[Any]
+    taken: list[Value] = field(default_factory=list)
+    receivers: int = 0
+
+    def item(self, number: int, wanted: Shape, channel_id: int) -> Value:
+        """The value for the ``number``-th ``recv``, which is asked for when it is needed."""
+        while len(self.taken) < number:
+            for item in self.waiting:
+                self.taken.append(from_caller(item))
+                break
+            else:
+                raise ArgumentError(
+                    f"{wanted} is to be received from the host, and nothing is left for channel"
+                    f" {channel_id}"
+                )
+        value, self.taken[number - 1] = self.taken[number - 1], None
+        if not conforms(value, wanted):
+            raise ArgumentError(
+                f"{wanted} is to be received from the host, the next item for channel {channel_id}"
+                f" is {described(value)}"
+            )
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """What the caller gives, and takes: each is one for a lone rank, else a sequence of one per
+    rank, or None. ``from_host`` are items and ``to_host`` sinks by channel."""
+
+    infeed: Any = None
+    outfeed: Any = None
+    from_host: Any = None
+    to_host: Any = None
+
+
+def connect(ranks: Ranks, feeds: Feeds) -> None:
+    """Give the ranks their feeds."""
+    items = _per_rank(ranks, feeds.infeed, "infeeds")
+    sinks = _per_rank(ranks, feeds.outfeed, "outfeeds")
+    sent = _per_rank(ranks, feeds.from_host, "from_host")
+    received = _per_rank(ranks, feeds.to_host, "to_host")
+    for number, rank in enumerate(ranks.members):
+        rank.infeed = None if items[number] is None else iter(items[number])
+        rank.outfeed = sinks[number]
+        given = dict(sent[number] or {})
+        rank.from_host = {channel: HostItems(iter(queue)) for channel, queue in given.items()}
+        rank.to_host = dict(received[number] or {})
+
+
+def _per_rank(ranks: Ranks, given: Any, what: str) -> tuple[Any, ...]:
+    if given is None:
+        return (None,) * ranks.size
+    return per_rank(ranks, (given,) if ranks.size == 1 else tuple(given), what)
+
+
+def send_to_host(operand: Value, channel_id: int) -> None:
+    """Appends the operand to the caller's ``to_host[channel_id]``."""
+    rank = current()
+    if channel_id not in rank.to_host:
+        raise ArgumentError(
+            f"a value is sent to the host: pass to_host={{{channel_id}: []}}, which it is"
+            " appended to"
+        )
+    rank.to_host[channel_id].append(copied(operand))
+
+
+def host_items(wanted: Shape, channel_id: int) -> HostItems:
+    """The caller's ``from_host[channel_id]``."""
+    rank = current()
+    if channel_id not in rank.from_host:
+        raise ArgumentError(
+            f"{wanted} is to be received from the host: pass from_host={{{channel_id}: […]}}, its"
+            " items in order"
+        )
+    items: HostItems = rank.from_host[channel_id]
+    return items
 
 
 def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:

@@ -263,6 +263,8 @@ class Rank:
         self.receptions: dict[int, Any] = {}  # what it receives, by the number in the context
         self.infeed: Iterator[Any] | None = None
         self.outfeed: Outfeed | None = None
+        self.from_host: Mapping[int, Any] = {}  # by channel
+        self.to_host: Mapping[int, Outfeed] = {}
 
     def __str__(self) -> str:
         if self.ranks.replicas == 1 or self.ranks.partitions == 1:

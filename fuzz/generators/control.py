@@ -86,6 +86,19 @@ def _identity(opcode: str) -> Generator:
     return generator
 
 
+_SHARDINGS = ("{replicated}", "{maximal device=0}", "{devices=[2]0,1}", "{}")
+
+
+def domain(builder: Builder, shape: ArrayShape) -> str:
+    """It passes on an array or a tuple, whatever shardings it stands between."""
+    name, path = builder.value(shape), list[int]()
+    if builder.draw(st.booleans()):
+        name, path = _wrapped(builder, name)
+    entry, exit_ = (builder.draw(st.sampled_from(_SHARDINGS)) for _ in range(2))
+    text = f'{{kind="sharding", entry={entry}, exit={exit_}}}'
+    return _unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=text), path)
+
+
 def after_all(builder: Builder, shape: ArrayShape) -> str:
     tokens = [_token(builder) for _ in range(builder.draw(st.integers(0, 2)))]
     token = builder.emit("after-all", ArrayShape(TOKEN), *tokens)
@@ -214,6 +227,7 @@ GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     "tuple": (tuple_, lambda shape: True),
     "get-tuple-element": (get_tuple_element, lambda shape: True),
     "opt-barrier": (_identity("opt-barrier"), lambda shape: True),
+    "domain": (domain, lambda shape: True),
     "after-all": (after_all, lambda shape: True),
     "add-dependency": (add_dependency, lambda shape: True),
     "call": (_calling("call", "to_apply"), lambda shape: True),

@@ -225,16 +225,6 @@ same {
     assert "ranks 1, 2 all send through channel 3" in text
 
 
-def test_host_transfers_are_refused() -> None:
-    body = """
-        p = f32[2] parameter(0)
-        t = token[] after-all()
-        s = (f32[2], u32[], token[]) send(p, t), channel_id=2, is_host_transfer=true
-        r = token[] send-done(s), channel_id=2, is_host_transfer=true"""
-    with pytest.raises(hlo.Unsupported, match=r"%s = send: a transfer to or from the host"):
-        run(body, f32([1, 2]))
-
-
 FED = """
     t = token[] after-all()
     a = ((f32[2], s32[]), token[]) infeed(t)
