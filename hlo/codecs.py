@@ -17,11 +17,13 @@ from hlo.literal import Literal
 from hlo.literal_text import read_literal, show_literal
 from hlo.scanning import NAME, fields, percent, plain_name
 from hlo.shapes import ARRAY, ShapeReader
+from hlo.types import TupleShape
 from hlo.words import ALGORITHM, API, DISTRIBUTION, PADDING, PRECISION, SCHEDULE
 
 _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
+_MOST_NESTED = 64  # as tuple shapes
 _BITS = 63  # attributes are 64-bit integers in XLA
 
 
@@ -111,8 +113,13 @@ def _precisions(text: str) -> tuple[str, ...]:
     return tuple(map(PRECISION.read, fields(_braced(text))))
 
 
-def _literal(text: str) -> Literal:
-    """``f32[2] {1, 2}``: a shape and what a constant of it holds."""
+def _literal(text: str, depth: int = 0) -> Literal:
+    """``f32[2] {1, 2}``: a shape and what a constant of it holds; ``(f32[2] {1, 2}, s32[] 3)``."""
+    if text.startswith("(") and text.endswith(")"):
+        if depth == _MOST_NESTED:
+            raise ValueError(f"expected literals nested at most {_MOST_NESTED} deep")
+        elements = tuple(_literal(part.strip(), depth + 1) for part in fields(text[1:-1]))
+        return Literal(TupleShape(tuple(element.shape for element in elements)), elements)
     shape = re.match(rf"({ARRAY})\s++", text, re.ASCII)
     if shape is None:
         raise ValueError("expected a shape and a value, like f32[2] {1, 2}")
@@ -120,6 +127,8 @@ def _literal(text: str) -> Literal:
 
 
 def _show_literal(value: Literal) -> str:
+    if isinstance(value.value, tuple):
+        return f"({', '.join(map(_show_literal, value.value))})"
     return f"{value.shape} {show_literal(value)}"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.errors import Unsupported
 from hlo.types import ArrayShape, ElementType
 from interp.conversion import type_of
 from interp.matrix_product import matrix_product
@@ -89,13 +90,16 @@ def convolution(
     batch_group_count: int = 1,
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
 ) -> Array:
     """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
 
     Positions in padding and in dilation holes do not take part. Groups of input features (or of
     batches) meet only their own group of output features.
     """
-    del operand_precision, algorithm
+    if sparsity_config.strip("{} "):
+        raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
     labels = dim_labels
     if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes
         lhs = lhs.astype(np.float32)

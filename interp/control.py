@@ -80,10 +80,7 @@ def conditional(
         chosen = 0 if selector else 1
         return (true_computation, false_computation)[chosen](operands[chosen])
     last = len(branch_computations) - 1
-    if selector.dtype == np.bool_:
-        chosen = 0 if selector else last
-    else:
-        chosen = int(selector) if 0 <= selector <= last else last
+    chosen = int(selector) if 0 <= selector <= last else last
     return branch_computations[chosen](operands[chosen])
 
 

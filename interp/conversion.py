@@ -36,10 +36,13 @@ def widened(operand: Array) -> Array:
 
 def converted(operand: Array, target: ElementType) -> Array:
     """NaN becomes 0 and floats saturate going to integers; integers wrap; anything that is not
-    zero is true; one rounding to nearest even going to floats."""
+    zero is true; one rounding to nearest even going to floats. A complex number that becomes
+    another loses its imaginary part."""
     source = type_of(operand)
     if source is target:
         return operand
+    if source.is_complex and not target.is_complex:
+        return converted(operand.real, target)
     if target.kind == "pred":
         return np.asarray(widened(operand) != 0)
     if target.is_complex:
@@ -47,8 +50,6 @@ def converted(operand: Array, target: ElementType) -> Array:
         if source.is_complex:
             return operand.astype(target.numpy)
         return converted(operand, component).astype(target.numpy)
-    if source.is_complex:
-        return converted(operand.real, target)
     if target.is_float:
         return _to_float(operand, source, target)
     return _float_to_integer(operand, target) if source.is_float else wrapped(operand, target)

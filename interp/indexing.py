@@ -36,8 +36,10 @@ def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -
 def _window(
     operand: Array, start_indices: tuple[Array, ...], sizes: tuple[int, ...]
 ) -> tuple[slice, ...]:
+    """Starts are scalars, or the elements of one vector."""
+    starts = [start for one in start_indices for start in one.reshape(-1)]
     window = []
-    for start, extent, size in zip(start_indices, operand.shape, sizes, strict=True):
+    for start, extent, size in zip(starts, operand.shape, sizes, strict=True):
         first = min(max(int(start), 0), max(extent - size, 0))
         window.append(np.s_[first : first + size])
     return tuple(window)

@@ -203,6 +203,8 @@ def is_finite(operand: Element) -> Element:
 def convert(operand: Element, *, shape: ArrayShape) -> Element:
     if operand.shape.element_type is shape.element_type:
         return operand
+    if operand.shape.is_complex and not shape.is_complex:
+        return convert(real(operand), shape=shape)
     return _elementwise("convert", (operand,), shape.element_type)
 
 

@@ -24,10 +24,14 @@ def _first(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
 def _firsts(
     operand: Element, starts: Sequence[Element], windows: Sequence[Expr], sizes: Sequence[int]
 ) -> list[Expr]:
-    """Where windows start that are, or may become, as small as ``sizes``."""
+    """Where windows start that are, or may become, as small as ``sizes``. The starts are scalars,
+    or the elements of one vector."""
+    places = [start.at() for start in starts if not start.shape.rank]
+    for vector in starts if not places else ():
+        places = [vector.at(ix.constant(d)) for d in range(vector.shape.dims[0])]
     return [
-        _first(start.at(), operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
-        for d, start in enumerate(starts)
+        _first(start, operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
+        for d, start in enumerate(places)
     ]
 
 

@@ -18,6 +18,7 @@ from backend_c.factors import Factors, Read, dot_factors
 from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
+from hlo.errors import Unsupported
 from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
@@ -62,9 +63,13 @@ def convolution(
     batch_group_count: int = 1,
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
     write: Writer,
     block: Scope,
 ) -> None:
+    if sparsity_config.strip("{} "):
+        raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
     groups = feature_group_count, batch_group_count
     types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)

@@ -209,7 +209,7 @@ def conditional(builder: Builder, shape: ArrayShape) -> str:
         )
     result = TupleShape((shape,)) if in_tuple else shape
     named: dict[str, str | tuple[str, ...]] = {"branch_computations": tuple(branches)}
-    if by_pred and builder.draw(st.booleans()):
+    if by_pred:
         named = {"true_computation": branches[0], "false_computation": branches[1]}
     name = builder.emit("conditional", result, selector, *operands, **named)
     return _unwrapped(builder, name, [0] if in_tuple else [])

@@ -120,7 +120,7 @@ def clamp(builder: Builder, shape: ArrayShape) -> str:
 
 
 def convert(builder: Builder, shape: ArrayShape) -> str:
-    source = builder.element_type(lambda t: shape.is_complex or not t.is_complex)
+    source = builder.element_type(lambda t: True)
     return builder.emit("convert", shape, builder.value(_with_type(shape, source)))
 
 

@@ -175,8 +175,10 @@ def _saturated(element_type: ElementType, numbers: Sequence[int]) -> list[int]:
 
 
 def _starts(builder: Builder, dims: Sequence[int]) -> list[str]:
-    """Start indices of one integer type."""
+    """Start indices of one integer type: scalars, or sometimes one vector of them."""
     index = ArrayShape(builder.element_type(lambda t: t.is_integer))
+    if builder.draw(st.integers(0, 9)) == 9:
+        return [builder.value(ArrayShape(index.element_type, (len(dims),)))]
     if builder.draw(st.booleans()):
         return [builder.value(index) for _ in dims]
     return [_constant(builder, index, size) for size in dims]

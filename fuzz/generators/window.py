@@ -34,6 +34,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
     for extent in shape.dims:
         dimension = _dimension(builder, extent, room)
         low, high = (builder.draw(_paddings(dimension)) for _ in range(2))
+        high = max(high, -low - _dilated(dimension, extent))
         dimension = replace(dimension, padding_low=low, padding_high=high)
         room //= dimension.size
         chosen.append(dimension)

@@ -160,8 +160,10 @@ def all_reduce(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Shape:
-    """C1: arrays; C2: to_apply takes two elements and gives one; C3: groups."""
+    """C1: arrays; C2: to_apply takes two elements and gives one; C3: groups, and no negative
+    channel."""
     flattened = use_global_device_ids
+    require("C3", channel_id >= 0, f"channel_id={channel_id} is negative")
     require_groups("C3", replica_groups, uniform=False, channel_id=channel_id, flattened=flattened)
     result = _same(operands)
     _combines("C2", to_apply, operands)
@@ -264,8 +266,7 @@ def collective_permute_start(
     )
     found = shape.elements if isinstance(shape, TupleShape) else ()
     wanted = (operands[0] if slice_sizes else one_or_tuple(operands), result)
-    fits = len(found) in (2, 4) and all(map(compatible, found[:2], wanted))
-    fits = fits and all(is_scalar(context, U32) for context in found[2:])
+    fits = len(found) >= 2 and all(map(compatible, found[:2], wanted))
     require("C5", fits, f"result {shape} is not ({wanted[0]}, {result}) with contexts")
     return without_layout(shape)
 

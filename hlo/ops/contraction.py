@@ -174,10 +174,16 @@ def convolution(
     batch_group_count: int = 1,
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
 ) -> ArrayShape:
     """C1: arrays of the rank of dim_labels; C2: a window dimension for each spatial one, of the
     kernel's size; C3: positive strides, dilations and group counts, not both counts > 1; C4: the
-    features divide into groups, those of the result are not bounded."""
+    features divide into groups, those of the result are not bounded; C6: a known kind, which
+    changes nothing."""
+    kinds = ("", "unset", "fprop", "dgrad", "wgrad")
+    message = f"convolution_kind={convolution_kind}: one of {', '.join(kinds[1:])}"
+    require("C6", convolution_kind in kinds, message)
     left, right = arrays("C1", (lhs, rhs))
     labels = dim_labels
     rank = len(labels.input_spatial) + 2
@@ -235,5 +241,7 @@ def window_positions(label: str, extent: int, dimension: WindowDimension) -> int
     require(label, positive, f"{dimension}: size, stride and dilations must be positive")
     base = (extent - 1) * dimension.base_dilation + 1 if extent else 0
     padded = base + dimension.padding_low + dimension.padding_high
+    cut = f"pad={dimension.padding_low}_{dimension.padding_high} takes more than there is of {base}"
+    require(label, padded >= 0, cut)
     reach = (dimension.size - 1) * dimension.window_dilation + 1
     return (padded - reach) // dimension.stride + 1 if padded >= reach else 0

@@ -106,17 +106,16 @@ def conditional(
     false_computation: Callee[Shape] | None = None,
     branch_computations: tuple[Callee[Shape], ...] = (),
 ) -> Shape:
-    """C1: pred[] with two computations, or s32[] with one or more; C2: an operand for each; C3:
-    each takes its operand; C4: all give the same."""
+    """C1: pred[] with true_computation and false_computation, or s32[] with branch_computations;
+    C2: an operand for each; C3: each takes its operand; C4: all give the same."""
     branches: Sequence[Callee[Shape]] = branch_computations
+    chosen, needed = S32, "s32[] is needed with branch_computations"
     if true_computation is not None and false_computation is not None:
         require("C1", not branches, "true_computation and branch_computations")
         branches = (true_computation, false_computation)
+        chosen, needed = PRED, "pred[] is needed with true_computation and false_computation"
     require("C1", bool(branches), "no branches")
-    wanted = (PRED, S32) if len(branches) == 2 else (S32,)
-    scalar = isinstance(selector, ArrayShape) and not selector.rank
-    fits = scalar and isinstance(selector, ArrayShape) and selector.element_type in wanted
-    require("C1", fits, f"selector {selector} of {len(branches)} branches")
+    require("C1", is_scalar(selector, chosen), f"selector {selector}: {needed}")
     count = len(branches) == len(operands)
     require("C2", count, f"{len(branches)} branches, {len(operands)} operands for them")
     result = _result(branches[0])

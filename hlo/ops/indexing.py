@@ -27,7 +27,12 @@ __all__ = ["dynamic_slice", "dynamic_update_slice", "gather", "scatter", "sort",
 
 
 def _starts(operand: ArrayShape, start_indices: Sequence[ArrayShape]) -> None:
-    """C1: one integer scalar for each dimension of the operand, all of one type."""
+    """C1: one integer scalar for each dimension of the operand, all of one type; or one vector of
+    them, as older programs have it (XLA's DynamicIndexSplitter)."""
+    if len(start_indices) == 1:
+        vector = array("C1", start_indices[0], "start index")
+        if vector.is_integer and vector.dims == (operand.rank,) and not vector.is_dynamic:
+            return
     count = len(start_indices) == operand.rank
     require("C1", count, f"{len(start_indices)} start indices for {operand}")
     for start in start_indices:
@@ -41,7 +46,8 @@ def _starts(operand: ArrayShape, start_indices: Sequence[ArrayShape]) -> None:
 def dynamic_slice(
     operand: ArrayShape, *start_indices: ArrayShape, dynamic_slice_sizes: tuple[int, ...]
 ) -> ArrayShape:
-    """C1: integer scalars, one for each dimension; C2: sizes within the operand's."""
+    """C1: integer scalars, one for each dimension, or one vector of them; C2: sizes within the
+    operand's."""
     source = array("C1", operand)
     _starts(source, start_indices)
     count = len(dynamic_slice_sizes) == source.rank
@@ -55,7 +61,8 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: ArrayShape, update: ArrayShape, *start_indices: ArrayShape
 ) -> ArrayShape:
-    """C1: integer scalars, one for each dimension; C2: the update fits into the operand."""
+    """C1: integer scalars, one for each dimension, or one vector of them; C2: the update fits into
+    the operand."""
     source, part = arrays("C2", (operand, update))
     _starts(source, start_indices)
     alike = source.element_type is part.element_type and source.rank == part.rank

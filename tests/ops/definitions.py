@@ -186,7 +186,8 @@ def dynamic_update_slice(operand: Array, update: Array, starts: Sequence[Array])
 def _shifted(
     place: Index, starts: Sequence[Array], sizes: Sequence[int], dims: Sequence[int]
 ) -> Index:
-    first = [min(max(int(s), 0), n - k) for s, k, n in zip(starts, sizes, dims, strict=True)]
+    flat = [s for start in starts for s in start.reshape(-1)]  # scalars, or one vector
+    first = [min(max(int(s), 0), n - k) for s, k, n in zip(flat, sizes, dims, strict=True)]
     return tuple(f + i for f, i in zip(first, place, strict=True))
 
 

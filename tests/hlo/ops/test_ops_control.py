@@ -47,6 +47,8 @@ C1 | s32[] | s32[] conditional(a), branch_computations={}
 C1 | pred[] f32[] | f32[] conditional(a, b), true_computation=twice
 C1 | u8[] f32[] f32[] | f32[] conditional(a, b, c), branch_computations={twice, twice}
 C1 | s32[1] f32[] f32[] | f32[] conditional(a, b, c), branch_computations={twice, twice}
+C1 | pred[] f32[] f32[] | f32[] conditional(a, b, c), branch_computations={twice, twice}
+C1 | s32[] f32[] f32[] | f32[] conditional(a, b, c), true_computation=twice, false_computation=twice
 C2 | s32[] f32[] | f32[] conditional(a, b), branch_computations={twice, twice}
 C3 | s32[] f32[] s32[] | f32[] conditional(a, b, c), branch_computations={twice, twice}
 C4 | s32[] f32[] f32[] | f32[] conditional(a, b, c), branch_computations={twice, rounds}

@@ -125,7 +125,7 @@ C3 | f32[2] f32[3] | c64[2] complex(a, b)
  | c128[2] | c64[2] convert(a)
 C1 | f32[2] | s8[3] convert(a)
 C1 | f32[2] | token[] convert(a)
-C2 | c64[2] | f32[2] convert(a)
+ | c64[2] | f32[2] convert(a)
  | f32[<=2] | s8[2] convert(a)
  | f32[2] | f32[2] reduce-precision(a), exponent_bits=5, mantissa_bits=0
 C1 | s32[2] | s32[2] reduce-precision(a), exponent_bits=5, mantissa_bits=10

@@ -41,7 +41,11 @@ TWO = "f32[9,4] s32[9,4] s32[7,1] f32[7,4] s32[7,4]"
 C1 | f32[5,4] s32[] | f32[2,4] dynamic-slice(a, b), dynamic_slice_sizes={2,4}
 C1 | f32[5,4] s32[] s64[] | f32[2,4] dynamic-slice(a, b, c), dynamic_slice_sizes={2,4}
 C1 | f32[5,4] f32[] f32[] | f32[2,4] dynamic-slice(a, b, c), dynamic_slice_sizes={2,4}
-C1 | f32[5] s32[1] | f32[2] dynamic-slice(a, b), dynamic_slice_sizes={2}
+ | f32[5] s32[1] | f32[2] dynamic-slice(a, b), dynamic_slice_sizes={2}
+ | f32[5,4] u8[2] | f32[2,4] dynamic-slice(a, b), dynamic_slice_sizes={2,4}
+C1 | f32[5,4] s32[3] | f32[2,4] dynamic-slice(a, b), dynamic_slice_sizes={2,4}
+C1 | f32[5,4] s32[<=2] | f32[2,4] dynamic-slice(a, b), dynamic_slice_sizes={2,4}
+C1 | f32[5,4] f32[2] | f32[2,4] dynamic-slice(a, b), dynamic_slice_sizes={2,4}
 C1 | f32[5] (s32[]) | f32[2] dynamic-slice(a, b), dynamic_slice_sizes={2}
 C2 | f32[5,4] s32[] s32[] | f32[2,4] dynamic-slice(a, b, c), dynamic_slice_sizes={2}
 C2 | f32[5] s32[] | f32[6] dynamic-slice(a, b), dynamic_slice_sizes={6}

@@ -39,6 +39,8 @@ def test_reduce(expected: str, operands: str, instruction: str) -> None:
  | f32[5,<=4] f32[] | f32[3,<=4] reduce-window(a, b), window={{size=3x1}}, to_apply=add
  | f32[5] f32[] | f32[5] reduce-window(a, b), window={{size=5 pad=4_0}}, to_apply=add
  | f32[] f32[] | f32[] reduce-window(a, b), to_apply=add
+ | f32[4] f32[] | f32[0] reduce-window(a, b), window={{size=1 pad=-2_-2}}, to_apply=add
+C3 | f32[3] f32[] | f32[0] reduce-window(a, b), window={{size=1 pad=-2_-2}}, to_apply=add
  | f32[5] s32[5] f32[] s32[] | (f32[4], s32[4]) reduce-window(a, b, c, d), {TWO}, to_apply=both
 C1 | f32[5] f32[5] | f32[4] reduce-window(a, b), window={{size=2}}, to_apply=add
 C2 | f32[5] f32[] | f32[4] reduce-window(a, b), window={{size=2x2}}, to_apply=add
