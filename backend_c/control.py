@@ -78,19 +78,26 @@ def async_start(
     output_to_operand_aliasing: str = "",
     block: Lowering,
 ) -> Value:
-    """Everything is done at the start; contexts are zeros."""
+    """Everything is done where the last operand is given; contexts are zeros."""
     assert isinstance(shape, TupleShape)
-    return (operands, calls(*operands), *map(block.zeros, shape.elements[2:]))
+    is_whole = len(operands) == len(calls.computation.parameters)
+    result = calls(*operands) if is_whole else block.zeros(shape.elements[1])
+    return (operands, result, *map(block.zeros, shape.elements[2:]))
 
 
 def async_update(
-    operand: V,
-    *,
-    calls: Callee[V] | None = None,
+    operand: Value,
+    *operands: Value,
+    calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
-) -> V:
-    return operand
+) -> Value:
+    if calls is None or not operands:
+        return operand
+    assert isinstance(operand, tuple) and isinstance(operand[0], tuple)
+    given = (*operand[0], *operands)
+    is_whole = len(given) == len(calls.computation.parameters)
+    return (given, calls(*given) if is_whole else operand[1], *operand[2:])
 
 
 def async_done(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hlo.module import Computation, Instruction
-from hlo.types import Shape, without_layout
+from hlo.types import Shape, TupleShape, without_layout
 
 
 class Fault(NamedTuple):
@@ -52,8 +52,9 @@ _SAME = {  # attributes of an end that are those of its start
 _NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False}
 
 
-def chain_faults(computation: Computation) -> Iterator[Fault]:
-    """What breaks the chains of a computation, in its order."""
+def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -> Iterator[Fault]:
+    """What breaks the chains of a computation, in its order; ``callees`` are those that it calls,
+    by name."""
     found = {i.name: i for i in computation.instructions}
     users: dict[str, list[Instruction]] = {i.name: [] for i in computation.instructions}
     for instruction in computation.instructions:
@@ -69,6 +70,8 @@ def chain_faults(computation: Computation) -> Iterator[Fault]:
             before = found[instruction.operands[0]]
             start = starts[instruction.name] = starts.get(before.name, before)
             yield from _before(instruction, link, before, start)
+            if instruction.opcode == "async-done" and start.opcode == "async-start":
+                yield from _unbound(instruction, before, callees[str(start.attributes["calls"])])
         if link.behind:
             yield from _behind(instruction, link, users[instruction.name])
 
@@ -90,6 +93,15 @@ def _before(
             ours, theirs = instruction.attributes.get(name), start.attributes.get(name)
             if ours is not None and theirs is not None and ours != theirs:
                 yield Fault(instruction, "chain", f"{name}={ours}, {theirs} of %{start.name}")
+
+
+def _unbound(done: Instruction, before: Instruction, callee: Computation) -> Iterator[Fault]:
+    """Operands may be bound at the start or at updates; when it is done all must be."""
+    assert isinstance(before.shape, TupleShape) and isinstance(before.shape.elements[0], TupleShape)
+    bound, needed = len(before.shape.elements[0].elements), len(callee.parameters)
+    if bound < needed:
+        message = f"{bound} of the {needed} operands of {callee.name} are given when it is done"
+        yield Fault(done, "chain", message)
 
 
 def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> Iterator[Fault]:

@@ -97,7 +97,7 @@ class _Checker:
                 raise self._error(*fault)
             shapes[instruction.name] = instruction.shape
             chained = chained or instruction.opcode in LINKS
-        for fault in chain_faults(computation) if chained else ():
+        for fault in chain_faults(computation, self._computations) if chained else ():
             raise self._error(*fault)
         if computation.root not in shapes:
             raise VerifyError(

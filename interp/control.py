@@ -113,22 +113,30 @@ def async_start(
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Value:
-    """(the operands, the result, contexts: zeros); everything is done at the start."""
+    """(the operands, the result, contexts: zeros); everything is done at the start, or by the
+    update that brings the last operand: until then the result is zeros."""
     del async_execution_thread, output_to_operand_aliasing
     assert isinstance(shape, TupleShape)
-    return (operands, calls(*operands), *map(zeros, shape.elements[2:]))
+    is_whole = len(operands) == len(calls.computation.parameters)
+    result = calls(*operands) if is_whole else zeros(shape.elements[1])
+    return (operands, result, *map(zeros, shape.elements[2:]))
 
 
 def async_update(
     operand: Value,
-    *,
+    *operands: Value,
     calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Value:
-    """What async-start gave."""
-    del calls, async_execution_thread, output_to_operand_aliasing
-    return operand
+    """What async-start gave, with more operands."""
+    del async_execution_thread, output_to_operand_aliasing
+    if calls is None or not operands:
+        return operand
+    given, result, *contexts = operand
+    given = (*given, *operands)
+    is_whole = len(given) == len(calls.computation.parameters)
+    return (given, calls(*given) if is_whole else result, *contexts)
 
 
 def async_done(

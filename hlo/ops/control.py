@@ -133,15 +133,21 @@ def async_start(
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Shape:
-    """((operands), result, contexts…); C1: of that form; C2: the operands are what the computation
-    takes, the result what it gives; C3: parts of the result lie where parts of operands of the same
-    shape were."""
+    """((operands), result, contexts…); C1: of that form; C2: the operands are the first that the
+    computation takes, or all, and the result is what it gives; C3: parts of the result lie where
+    parts of operands of the same shape were."""
     found = shape.elements if isinstance(shape, TupleShape) else ()
     fits = len(found) >= 2 and compatible(found[0], TupleShape(operands))
     require("C1", fits, f"result {shape} is not ((operands), result, …) of {TupleShape(operands)}")
-    called_on("C2", calls, operands, (found[1],))
+    _bound("C2", calls, operands, found[1])
     _aliased("C3", output_to_operand_aliasing, operands, shape)
     return shape
+
+
+def _bound(label: str, calls: Callee[Shape], operands: Sequence[Shape], result: Shape) -> None:
+    """The operands are what the computation takes; those that are missing may come later."""
+    missing = [parameter.shape for parameter in calls.computation.parameters[len(operands) :]]
+    called_on(label, calls, (*operands, *missing), (result,))
 
 
 def _async(operand: Shape) -> TupleShape:
@@ -155,13 +161,21 @@ def _async(operand: Shape) -> TupleShape:
 
 def async_update(
     operand: Shape,
-    *,
+    *operands: Shape,
     calls: Callee[Shape] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Shape:
-    """C1: what async-start gives."""
-    return _async(operand)
+    """C1: what async-start gives, with the other operands beside those that are there; C2: these
+    are what the computation takes next, and calls= says which one that is."""
+    started = _async(operand)
+    if not operands:
+        return started
+    require("C2", calls is not None, "an update that brings operands must say calls=…")
+    assert calls is not None and isinstance(started.elements[0], TupleShape)
+    given = (*started.elements[0].elements, *operands)
+    _bound("C2", calls, given, started.elements[1])
+    return TupleShape((TupleShape(given), *started.elements[1:]))
 
 
 def async_done(
