@@ -272,21 +272,30 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _work(job: tuple[Sources, int, Sequence[int]]) -> Findings:
+_Job = tuple[Sources, int, Sequence[int]]
+
+
+def _work(job: _Job) -> Findings:
     return judge(mutations(*job))
 
 
 def campaign(texts: Sources, seed: int, count: int, workers: int) -> Iterator[Findings]:
-    """The findings so far, again and again, while ``workers`` processes read ``count`` texts."""
-    step = min(1000, -(-count // workers))
+    """The findings so far, again and again, while ``workers`` processes read ``count`` texts; with
+    none, this process does, and its memory is not limited."""
+    step = min(1000, -(-count // max(1, workers)))
     jobs = [
         (texts, seed, range(start, min(start + step, count))) for start in range(0, count, step)
     ]
     total = Findings()
-    with multiprocessing.Pool(workers, _limit_memory) as pool:
-        for findings in pool.imap_unordered(_work, jobs):
-            total.add(findings)
-            yield total
+    for findings in _in_processes(jobs, workers) if workers else map(_work, jobs):
+        total.add(findings)
+        yield total
+
+
+def _in_processes(jobs: Sequence[_Job], workers: int) -> Iterator[Findings]:
+    # Not forked from this process: it may have threads (jax starts some when it is imported).
+    with multiprocessing.get_context("forkserver").Pool(workers, _limit_memory) as pool:
+        yield from pool.imap_unordered(_work, jobs)
 
 
 def report(findings: Findings) -> str:
@@ -304,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--drawn", type=int, default=200, help="how many modules it draws itself")
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=1, help="0: none, read here (to debug)")
     parser.add_argument("--keep", type=Path, help="a directory for texts with findings")
     given = parser.parse_args(arguments)
     texts = sources(texts_of(given.paths) + drawn(given.drawn, given.seed))

@@ -8,22 +8,54 @@ is wrong with it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from hlo.attributes import Attribute
 from hlo.expressions import ExpressionReader, Known
 from hlo.module import Instruction
 from hlo.opcodes import OPCODES
 from hlo.scanning import Source
 from hlo.shapes import ARRAY, ShapeReader
-from hlo.tails import Tail, TailReader
+from hlo.tails import TailReader
+from hlo.types import Shape
 
 _TYPED = re.compile(rf"({ARRAY}) %?([\w.\-]++)(?:, |\Z)", re.ASCII)  # an operand with its shape
 _CONTINUED = re.compile(r"^[^\S\n]*+,", re.M)  # a line that goes on with the one above
 _PLAIN = {opcode: opcode for opcode in OPCODES}  # the name that all instructions share
-_GIVEN = frozenset(("constant", "parameter"))
-_NO_TAIL = Tail({}, {}, 0)
 _PLAIN_NAMES = re.compile(r"[A-Za-z_][\w.\-]*+(?:\n[A-Za-z_][\w.\-]*+)*+", re.ASCII)
 _QUOTED = re.compile(r'(?:ROOT\s++)?+%?"')
 _new = tuple.__new__  # half the time of Instruction(…), whose __new__ is Python
+
+
+_Given = dict[str, Mapping[str, Attribute]]
+
+
+class _Heads(dict[str, tuple[Shape, str, str, _Given | None]]):
+    """``shape opcode`` as a shape, an opcode, the shape's text, and, of constants and parameters,
+    what stood in their parentheses, by its text; KeyError if it is not plain."""
+
+    def __init__(self, shapes: ShapeReader) -> None:
+        self._shapes = shapes
+        self._parameters: _Given = {}
+
+    def __missing__(self, text: str) -> tuple[Shape, str, str, _Given | None]:
+        shape_text, _, opcode = text.rpartition(" ")
+        opcode = _PLAIN[opcode]
+        try:
+            shape = self._shapes.read(shape_text)
+        except ValueError:
+            raise KeyError(text) from None
+        given = {"parameter": self._parameters, "constant": _Given()}.get(opcode)
+        found = self[text] = shape, opcode, shape_text, given
+        return found
+
+
+def _tuple_head(text: str) -> tuple[str, str]:
+    """``(shapes) opcode`` and what stands behind the parenthesis that follows. No ") " is inside of
+    a tuple shape as it is printed."""
+    shapes, _, rest = text.partition(") ")
+    opcode, _, behind = rest.partition("(")
+    return f"{shapes}) {opcode}", behind
 
 
 class LineReader:
@@ -39,87 +71,90 @@ class LineReader:
         self._code, self._shapes, self._tails = source.code, shapes.known, tails
         self._expressions = expressions
         self._continued = _CONTINUED.search(source.code) is not None
+        self._heads = _Heads(shapes)
+        self._known: Known = {}
+        self._spelled: dict[str, str] = {}  # names of known ones, as operands are spelled
+        self._is_typed = False  # whether that is with their shapes
 
     def read(self, position: int, known: Known) -> tuple[list[str], int]:
         """Adds the instructions of the plain lines at a position to ``known``; the names of those
-        that are marked as root, and where the first other line starts."""
+        that are marked as root, and where the first other line starts.
+
+        Names are not looked at closely: see :func:`odd_name`."""
+        if self._known is not known:
+            self._known, self._spelled = known, {}
         roots: list[str] = []
-        code, read = self._code, self._line
+        code, heads, tails, spelled = self._code, self._heads, self._tails.known, self._spelled
         end = -1 if self._continued else code.find("\n", position)
         while end >= 0:
             line = code[position:end].lstrip()
-            name, separator, rest = line.partition(" = ")
-            made = read(name, rest, end, known) if separator else None
-            if made is None:
+            before, _, rest = line.partition(" = ")
+            head, _, inside = rest.partition("(")
+            if not head:
+                head, inside = _tuple_head(rest)
+            inside, closed, tail = inside.partition(")")
+            spelling = before.removeprefix("ROOT ")
+            name = spelling.removeprefix("%")
+            if not closed or not name.isprintable() or " " in name or '"' in name or name in known:
                 break
-            if name.startswith("ROOT "):
-                roots.append(made.name)
-            known[made.name] = made
+            try:
+                shape, opcode, shape_text, given = heads[head]
+                attributes, annotations = tails.get(tail) or self._tails.line(end - len(tail), tail)
+                operands: tuple[str, ...] = ()
+                if given is not None:
+                    key = "" if attributes else inside  # none may follow
+                    place = end - len(tail) - len(inside) - 1
+                    attributes = given.get(key) or self._given(head, key, place)
+                elif inside:
+                    found = tuple(map(spelled.get, inside.split(", ")))
+                    new = None in found
+                    operands = self._operands(inside) if new else found  # type: ignore[assignment]  # has no None
+            except KeyError:
+                break
+            known[name] = _new(
+                Instruction,
+                (name, shape, opcode, operands, attributes, annotations, end - len(line)),
+            )
+            spelled[f"{shape_text} {spelling}" if self._is_typed else spelling] = name
+            if before != spelling:
+                roots.append(name)
             position = end + 1
             end = code.find("\n", position)
         return roots, position
 
-    def _line(self, name: str, rest: str, end: int, known: Known) -> Instruction | None:
-        """The instruction of a line; None if anything in it is unusual or wrong. Its name is not
-        looked at closely: see :func:`odd_name`."""
-        offset = end - len(rest) - 3 - len(name)
-        name = name.removeprefix("ROOT ").removeprefix("%")
-        # No ") " is inside of a tuple shape as it is printed.
-        text, separator, rest = rest.partition(") " if rest.startswith("(") else " ")
-        shape_text = text + separator[:-1]
-        shape = self._shapes.get(shape_text)
-        opcode, _, rest = rest.partition("(")
-        inside, closed, rest = rest.partition(")")
-        shared = _PLAIN.get(opcode)
-        if shape is None or shared is None or not closed or name in known:
-            return None
-        if '"' in name or "%" in name or name != name.strip():
-            return None
-        tail = self._tails.line(end - len(rest), rest) if rest else _NO_TAIL
-        if tail is None:
-            return None
-        attributes = tail.attributes
-        operands: tuple[str, ...] | None = ()
-        if shared in _GIVEN:
-            if attributes:
-                return None
-            start = end - len(rest) - 1 - len(inside)
-            attributes = self._expressions.given(
-                shared, shape, shape_text, start, start + len(inside)
-            )
-        elif inside:
-            operands = self._typed(inside, known) if "[" in inside else _operands(inside, known)
-            if operands is None:
-                return None
-        fields = name, shape, shared, operands, attributes, tail.annotations, offset
-        return _new(Instruction, fields)
+    def _given(self, head: str, text: str, place: int) -> Mapping[str, Attribute]:
+        """What stands in the parentheses of a constant or parameter, read for the first time;
+        KeyError if it is nothing."""
+        shape, opcode, shape_text, given = self._heads[head]
+        if given is None or not text:
+            raise KeyError(text)
+        end = place + len(text)
+        found = given[text] = self._expressions.given(opcode, shape, shape_text, place, end)
+        return found
 
-    def _typed(self, text: str, known: Known) -> tuple[str, ...] | None:
-        """Operands that stand with the very shapes that they have; None if one is otherwise."""
+    def _operands(self, text: str) -> tuple[str, ...]:
+        """The names of operands, of which at least one is spelled otherwise than those before."""
+        self._is_typed = "[" in text
+        return self._typed(text) if self._is_typed else self._untyped(text)
+
+    def _untyped(self, text: str) -> tuple[str, ...]:
+        """The names between the commas, as those above have them; KeyError if one has no such."""
+        known = self._known
+        names = (name.strip().removeprefix("%") for name in text.split(","))  # /*index=5*/
+        return tuple([known[name].name for name in names])
+
+    def _typed(self, text: str) -> tuple[str, ...]:
+        """Operands that stand with the very shapes that they have; KeyError if one is otherwise."""
         pairs = _TYPED.findall(text)
         length = 4 * len(pairs) - 2 - (0 if "%" in text else len(pairs))  # of ", ", " " and "%"
-        shapes = self._shapes
+        shapes, known = self._shapes, self._known
         for shape, name in pairs:
-            operand = known.get(name)
-            if operand is None or operand.shape is not shapes.get(shape):
-                return None
+            if known[name].shape is not shapes.get(shape):
+                raise KeyError(name)
             length += len(shape) + len(name)
-        return tuple([known[name].name for _, name in pairs]) if length == len(text) else None
-
-
-def _operands(text: str, known: Known) -> tuple[str, ...] | None:
-    """The names between the commas, as those above have them; None if one of them has no such."""
-    try:
-        if text.startswith("%"):
-            return tuple([known[name].name for name in text[1:].split(", %")])
-        return tuple([known[name].name for name in text.split(", ")])
-    except KeyError:
-        pass
-    try:  # /*index=5*/
-        names = [name.strip().removeprefix("%") for name in text.split(",")]
-        return tuple([known[name].name for name in names])
-    except KeyError:
-        return None
+        if length != len(text):
+            raise KeyError(text)
+        return tuple([known[name].name for _, name in pairs])
 
 
 def odd_name(code: str, known: Known) -> Instruction | None:

@@ -51,13 +51,17 @@ def parse(text: str) -> Module:
 @contextmanager
 def _no_collection() -> Iterator[None]:
     """All that a parse makes stays reachable: looking for garbage in it, again and again, would
-    take a third of the time (bench/parse.py)."""
+    take a third of the time (bench/parse.py), and once at the end a tenth. Freezing all objects and
+    unfreezing them makes them old without a look at them; what the caller froze stays frozen."""
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -17,7 +17,6 @@ from hlo.shapes import ARRAY
 from hlo.suggestion import suggestion
 
 # A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
-# A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
 _ATTRIBUTE = re.compile(
     r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=[ \t]*+"
     r"(?:\s*+(?=[{\[\"'\d\-]|true\b|false\b|%[\w.\-]++(?!\s*+=)))?+",
@@ -36,7 +35,6 @@ _FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\
 _METADATA = re.compile(_FLAT)
 _SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
 _NO_METADATA = ";"  # nothing that stands behind metadata
-_new = tuple.__new__  # half the time of Tail(…)
 _IN_VALUE = (_MESH, _LITERAL, _WORD, _STRING)
 
 
@@ -50,6 +48,10 @@ def _metadata_end(text: str) -> int:
         return end
     match = _METADATA.match(text)
     return 0 if match is None else match.end()
+
+
+# Attributes and annotations of an instruction.
+Described = tuple[Mapping[str, Attribute], Mapping[str, str]]
 
 
 class Tail(NamedTuple):
@@ -72,35 +74,36 @@ class TailReader:
         self._source, self._computations, self._inline = source, computations, inline
         self._inlined = 0
         self._values: dict[str, Attribute] = {}
-        self._lines: dict[tuple[str, str], Tail] = {}
+        self.known: dict[str, Described] = {"": ({}, {})}  # by the rest of a line
+        self._lines: dict[tuple[str, str], Described] = {}  # the same without metadata
 
-    def line(self, start: int, text: str) -> Tail | None:
-        """The tail that is the rest of a line, or None if it does not end there. Where it ends is
-        known only of one that is read for the first time."""
+    def line(self, start: int, text: str) -> Described:
+        """Attributes and annotations of the tail that is the rest of a line; KeyError if it does
+        not end there."""
         before, found, behind = text.partition(", metadata=")
         end = _metadata_end(behind) if found else 0
         key = (before, behind[end:]) if end else (text, _NO_METADATA)
         known = self._lines.get(key)
         if known is None:
             return self._first(start, text, key, behind[:end])
-        if not end:
-            return known
-        annotations = known.annotations
-        with_metadata = {"metadata": behind[:end]}
-        if len(annotations) > 1:
-            with_metadata = {**annotations, **with_metadata}
-        return _new(Tail, (known.attributes, with_metadata, 0))
+        if end:
+            annotations = {"metadata": behind[:end]}
+            known = known[0], {**known[1], **annotations} if len(known[1]) > 1 else annotations
+        self.known[text] = known
+        return known
 
-    def _first(self, start: int, text: str, key: tuple[str, str], metadata: str) -> Tail | None:
+    def _first(self, start: int, text: str, key: tuple[str, str], metadata: str) -> Described:
         inlined = self._inlined
         tail = self.read(start)
         if tail.end != start + len(text.rstrip()):
-            return None
+            raise KeyError(text)
+        found = tail.attributes, tail.annotations
         if inlined < self._inlined:
-            return tail  # each has computations of its own
+            return found  # each has computations of its own
         if not metadata or tail.annotations.get("metadata") == metadata:
-            self._lines[key] = tail
-        return tail
+            self._lines[key] = found
+        self.known[text] = found
+        return found
 
     def raw(
         self, position: int, fault: Callable[[str, str], str | None]

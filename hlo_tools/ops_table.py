@@ -2,58 +2,142 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from hlo.opcodes import OPCODES
-from hlo.ops.element_types import listed
+from hlo.ops.element_types import TAKES, VALUE, listed
+from hlo.types import ELEMENT_TYPES, ElementType
 from hlo.walk import column, function_name
+from hlo_tools.op_types import COLUMNS, DONE, MEASURED, cells
 
 # The walker evaluates parameters itself; fusions, calls and tuples need no code of their own in C.
 _BY_THE_WALKER = "walker"
 # What a pass turns into other instructions before C is generated.
 _BY_PASSES = {"bitcast": "hlo.passes.layouts"}
-# What generated C, one rank without a host, refuses by name.
-_REFUSED = frozenset(("infeed", "outfeed", "recv", "recv-done", "send", "send-done"))
 _FILE = Path(__file__).parents[1] / "docs" / "ops.md"
+
+# Why a column does not take what the verifier does: what the refusal says, and the reason.
+_REASONS = (
+    (
+        r"the C backend takes no (infeed|outfeed|send|recv)\b",
+        "Generated C is one rank without a host, with nobody to call (docs/ranks.md).",
+    ),
+    (
+        r"unknown element type 'u6'",
+        "It takes as many random bits as the operand's type has, and the language has no `u6`.",
+    ),
+    (
+        r"rng_uniform of T",
+        "`[false, true)` has one value; XLA's compiler dies of it, too.",
+    ),
+    (
+        r"scaled-dot scales T by \w+: products are exact up to f32 and s16",
+        "A scaled dot is the exact sum of exact products of elements and scales, which are at most"
+        " f32's; XLA's backends have none for wider types.",
+    ),
+    (
+        r"of T (is|are) not implemented",
+        "Functions of complex numbers that are not there yet.",
+    ),
+)
+
+
+def holes() -> dict[tuple[str, str], dict[ElementType, str]]:
+    """Of each opcode and column, the element types that it does not do, and what it says."""
+    found: dict[tuple[str, str], dict[ElementType, str]] = {}
+    for line in MEASURED.read_text().splitlines()[1:]:
+        opcode, name, types, outcome = line.split(" | ")
+        missing = found.setdefault((opcode, name), {})
+        if outcome != DONE:
+            missing.update({ELEMENT_TYPES[t]: outcome for t in types.split()})
+    return found
+
+
+def reason(outcome: str) -> int:
+    """The number of the reason for a refusal; ValueError if it has none."""
+    for number, (pattern, _) in enumerate(_REASONS):
+        if re.search(pattern, outcome):
+            return number
+    raise ValueError(f"no reason in hlo_tools/ops_table.py for {outcome!r}")
+
+
+def _but(missing: Mapping[ElementType, str]) -> str:
+    """``, not c64, c128 [1]``: what is missing in a cell of the table."""
+    by_reason: dict[int, set[ElementType]] = {}
+    for element_type, outcome in missing.items():
+        by_reason.setdefault(reason(outcome), set()).add(element_type)
+    return "".join(f", not {listed(types)} [{n + 1}]" for n, types in sorted(by_reason.items()))
+
+
+def _homes(opcode: str) -> list[str]:
+    """Where an opcode lives in each column."""
+    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
+    columns = (
+        column("hlo.ops"),
+        column("interp"),
+        {**column("backend_c.elemental"), **column("backend_c.kernels"), **control},
+    )
+    name = function_name(opcode)
+    found = [ops[name].home if name in ops else "" for ops in columns]
+    if opcode == "parameter":
+        found = [_BY_THE_WALKER] * len(columns)
+    found[2] = found[2] or _BY_PASSES.get(opcode, "")
+    return [home.split(".", 1)[-1] if "." in home else home for home in found]
+
+
+def _rows() -> Iterator[str]:
+    missing = holes()
+    for opcode in sorted(OPCODES):
+        types = TAKES[opcode]
+        taken = "any value" if types is VALUE else listed(types.types)
+        homes = _homes(opcode)
+        for number, name in enumerate(COLUMNS, start=1):
+            lacks = missing[opcode, name]
+            every = len(lacks) == len(cells(opcode))
+            but = f"[{reason(next(iter(lacks.values()))) + 1}]" if every else _but(lacks)
+            homes[number] = f"refused {but}" if every else homes[number] + but
+        yield f"| {opcode} | {taken} | {' | '.join(homes)} |"
+
+
+def _sums() -> str:
+    """How many of the cells are done."""
+    every = sum(len(cells(opcode)) for opcode in OPCODES)
+    missing = holes()
+    done = [
+        every - sum(len(lacks) for (_, name), lacks in missing.items() if name == wanted)
+        for wanted in COLUMNS
+    ]
+    return f"| **{len(OPCODES)}** | **{every}** | | {' | '.join(f'**{n}**' for n in done)} |"
 
 
 def table() -> str:
     """docs/ops.md: a row for each opcode, a column for each interpretation."""
-    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
-    columns = {
-        "hlo/ops": column("hlo.ops"),
-        "interp": column("interp"),
-        "backend_c": {**column("backend_c.elemental"), **column("backend_c.kernels"), **control},
-    }
-    rows = []
-    for opcode in sorted(OPCODES):
-        name = function_name(opcode)
-        homes = [ops[name].home if name in ops else "" for ops in columns.values()]
-        if opcode == "parameter":
-            homes = [_BY_THE_WALKER] * len(columns)
-        homes[2] = homes[2] or _BY_PASSES.get(opcode, "")
-        if opcode in _REFUSED:
-            homes[2] = "refused"
-        cells = [home.split(".", 1)[-1] if "." in home else home for home in homes]
-        rows.append(f"| {opcode} | {listed(opcode)} | {' | '.join(cells)} |")
-    done = [sum(name in ops for name in map(function_name, OPCODES)) for ops in columns.values()]
-    done[2] += len(_BY_PASSES) - len(_REFUSED)
+    used = {reason(o) for lacks in holes().values() for o in lacks.values()}
+    reasons = [f"{n + 1}. {why}" for n, (_, why) in enumerate(_REASONS) if n in used]
+    assert len(used) == len(_REASONS), "a reason that nothing needs"
     return "\n".join(
         [
             "# Opcodes",
             "",
-            "Where each opcode lives in each column; an empty cell is not there yet. *refused*:"
-            " generated C is one rank without a host (docs/ranks.md).",
+            "Where each opcode lives in each column, and the element types that it does *not* do"
+            " there; the numbers are reasons, below. Measured: `python -m hlo_tools.op_types` gives"
+            " the smallest program of each op on each type (`hlo_tools/op_programs.txt`) to the"
+            " interpreter and to C, which must give the same bits; `python -m hlo_tools.ops_table`"
+            " writes this from what it found. `convert` is measured from and to each type.",
             "",
             "*Element types*: of the first operand, or of the result of an op without one, as"
             " `hlo/ops/element_types.py` has them for the verifier; *any value* is also a token or"
             " a tuple. The floats are f4e2m1fn, f6e2m3fn, f6e3m2fn, all kinds of f8, f16, bf16, f32"
-            " and f64.",
+            " and f64. The last row counts opcodes, pairs of an opcode and a type, and those done.",
             "",
-            f"| opcode | element types | {' | '.join(columns)} |",
+            "| opcode | element types | hlo/ops | interp | backend_c |",
             "|---|---|---|---|---|",
-            *rows,
-            f"| **{len(OPCODES)}** | | {' | '.join(f'**{count + 1}**' for count in done)} |",
+            *_rows(),
+            _sums(),
+            "",
+            *reasons,
             "",
         ]
     )

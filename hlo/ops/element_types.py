@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hlo.ops.constraints import require
@@ -85,15 +86,12 @@ def takes(label: str, opcode: str, shape: ArrayShape) -> None:
     require(label, shape.element_type in types.types, f"{shape} is not of {types.wanted} type")
 
 
-def listed(opcode: str) -> str:
-    """What an op takes, for people: whole kinds by their range, the others by name."""
-    types = TAKES[opcode]
-    if types is VALUE:
-        return "any value"
+def listed(types: Collection[ElementType]) -> str:
+    """Element types for people: whole kinds by their range, the others by name."""
     parts = []
     for kind in ("pred", "signed", "unsigned", "float", "complex"):
         known = [t for t in ELEMENT_TYPES.values() if t.kind == kind]
-        taken = [t for t in known if t in types.types]
+        taken = [t for t in known if t in types]
         whole = len(taken) > 2 and taken == known[-len(taken) :]
         names = [str(t) for t in taken]
         parts += [f"{names[0]}–{names[-1]}"] if whole else names

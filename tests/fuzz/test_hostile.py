@@ -65,12 +65,19 @@ def test_a_defect_is_found_and_kept(
         raise KeyError("oops")
 
     monkeypatch.setattr(hlo, "parse", broken)
-    arguments = [str(EXAMPLES), "--count", "5", "--drawn", "1", "--keep", str(tmp_path)]
-    limit = resource.getrlimit(resource.RLIMIT_AS)
-    assert main(arguments) == 1
-    assert resource.getrlimit(resource.RLIMIT_AS) == limit
+    arguments = ["--count", "5", "--drawn", "1", "--keep", str(tmp_path), "--workers", "0"]
+    assert main([str(EXAMPLES), *arguments]) == 1
     assert "KeyError: 'oops'" in capsys.readouterr().out
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_workers_have_processes_and_limits_of_their_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)
+    assert main([str(EXAMPLES), "--count", "20", "--drawn", "1", "--workers", "2"]) == 0
+    assert resource.getrlimit(resource.RLIMIT_AS) == limit
+    assert capsys.readouterr().out.startswith("20 texts: ")
 
 
 # Texts that were chosen

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import batch
 import numpy as np
 import pytest
 from conftest import has_c_compiler
 
 import hlo
 import interp
+from fuzz import together
 from hlo.module import Module
 from hlo.types import ELEMENT_TYPES
 from hlo_tools.verdict import differences
@@ -114,6 +114,6 @@ def test_interpreter(row: tuple[str, ...]) -> None:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_generated_c() -> None:
     modules, operands, expected = zip(*map(_case, RECORDED), strict=True)
-    executable = batch.compiled(batch.merged(modules))
+    executable = together.compiled(together.merged(modules))
     results = executable(*(array for arrays in operands for array in arrays))
     assert not differences(expected, results)

@@ -2,12 +2,12 @@
 the CPU. Each program is text; the interpreter and the C backend give what its comment says.
 """
 
-import batch
 import pytest
 from conftest import has_c_compiler
 
 import hlo
 import interp
+from fuzz import together
 
 RECORDED = (
     """// windows skip padding and holes
@@ -199,5 +199,5 @@ def test_recorded(text: str) -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_recorded_in_c() -> None:
-    results = batch.compiled(batch.merged([hlo.parse(text) for text in RECORDED]))()
+    results = together.compiled(together.merged([hlo.parse(text) for text in RECORDED]))()
     assert [str(result.tolist()) for result in results] == list(map(_expected, RECORDED))

@@ -9,6 +9,7 @@ from conftest import has_c_compiler
 
 import fuzz
 import interp
+from fuzz import together
 from fuzz.generators import random
 from hlo_tools.verdict import differences
 
@@ -22,7 +23,7 @@ def test_the_same_bits(seed: int) -> None:
     """All in one program: what an rng gives depends on how many ran before it."""
     drawn = batch.drawn([fuzz.single_op(opcode) for opcode in random.GENERATORS], COUNT)
     cases = [case for cases in drawn for case in cases]
-    whole = batch.merged([module for module, _ in cases])
+    whole = together.merged([module for module, _ in cases])
     arrays = [array for _, arguments in cases for array in arguments]
     expected = interp.evaluate(whole, *arrays, seed=seed)
-    assert not differences(expected, batch.compiled(whole)(*arrays, seed=seed))
+    assert not differences(expected, together.compiled(whole)(*arrays, seed=seed))
