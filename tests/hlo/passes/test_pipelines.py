@@ -37,9 +37,9 @@ def test_passes_keep_every_bit(data: st.DataObject) -> None:
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
 def test_real_programs_stay_valid(path: Path) -> None:
     module = hlo.parse(path.read_text())
-    start = time.perf_counter()
+    start = time.process_time()
     changed = run(module, "backend_c")
-    assert time.perf_counter() - start < 1.5  # 0.1 s for the largest
+    assert time.process_time() - start < 1.5  # 0.1 s for the largest
     hlo.verify(changed)
     assert hlo.parse(hlo.format(changed)) == changed
 
