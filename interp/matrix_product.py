@@ -7,6 +7,9 @@ from the wider type of the two factors, as XLA does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,8 @@ from interp.integer_dot import dot_integers, dot_pred
 
 Array = np.ndarray[Any, Any]
 
+_Product = Callable[[Array, Array, ElementType], Array | None]
+_OTHER: ContextVar[_Product | None] = ContextVar("other", default=None)
 _KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
 
 
@@ -27,6 +32,9 @@ def matrix_product(
 ) -> Array:
     """lhs[b, m, k] times rhs[b, k, n] in ``element_type``; only the elements of lhs that are
     ``present`` take part, the others must be 0."""
+    other = _OTHER.get()
+    if other is not None and (product := other(lhs, rhs, element_type)) is not None:
+        return product
     common = max(type_of(lhs), type_of(rhs), key=_width)
     if element_type.kind == "pred" and common.kind == "pred":
         return dot_pred(lhs, rhs)
@@ -36,6 +44,17 @@ def matrix_product(
         return _dot(lhs, rhs, element_type, present)
     wide = component_type(common) if common.is_complex else common
     return converted(matrix_product(lhs, rhs, wide, present), element_type)
+
+
+@contextmanager
+def products_by(function: _Product) -> Iterator[None]:
+    """All ops multiply matrices [b, m, k] and [b, k, n] for an element type by another function,
+    where it does not give None."""
+    token = _OTHER.set(function)
+    try:
+        yield
+    finally:
+        _OTHER.reset(token)
 
 
 def _width(element_type: ElementType) -> tuple[int, int]:

@@ -125,7 +125,7 @@ def reduce_window(
         return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
     state = [np.broadcast_to(init, dims) for init in inits]
-    for step in _steps(window, inputs[0].shape):
+    for step in steps_of(window, inputs[0].shape):
         after = _applied(to_apply, state, [x[step.elements] for x in inputs])
         state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
     return _one_or_all([np.array(x) for x in state])
@@ -138,7 +138,7 @@ class _Step(NamedTuple):
     inside: Array
 
 
-def _steps(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
+def steps_of(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
     """The offsets in row-major order, without those that are in no window."""
     if 0 in dims:
         return
@@ -168,7 +168,7 @@ def select_and_scatter(
     best = np.zeros(source.shape, operand.dtype)
     target = np.full(source.shape, -1)
     numbers = np.arange(operand.size).reshape(operand.shape)
-    for step in _steps(window, operand.shape):
+    for step in steps_of(window, operand.shape):
         elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
         candidate = operand[elements]
         stays = np.asarray(select(best, candidate)) & (target >= 0)

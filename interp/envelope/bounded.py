@@ -17,7 +17,7 @@ from interp.envelope.enclosure import Array, Enclosure, all_certain
 
 Value = Any  # an Enclosure, None (a token) or a tuple of values
 
-_PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
+PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
 # opcode -> where the sizes begin among its operands.
 _SIZES = {"set-dimension-size": 1, "dynamic-reshape": 1}
 
@@ -38,7 +38,7 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
     """Operands cut to sizes that agree."""
     if any(operand is None or isinstance(operand, tuple) for operand in operands):
         return operands
-    ends = [actual_sizes.agreed(sizes, [*map(part, operands)]) for part in _PARTS]
+    ends = [actual_sizes.agreed(sizes, [*map(part, operands)]) for part in PARTS]
     return [
         _enclosure(operand.is_point, *parts)
         for operand, *parts in zip(operands, *ends, strict=True)
@@ -50,7 +50,7 @@ def filled(value: Value, shape: Shape) -> Value:
     if not isinstance(value, Enclosure):
         pairs = zip(value or (), getattr(shape, "elements", ()), strict=True)
         return None if value is None else tuple(filled(part, one) for part, one in pairs)
-    ends = (actual_sizes.filled(part(value), shape) for part in _PARTS)
+    ends = (actual_sizes.filled(part(value), shape) for part in PARTS)
     low, high, nan = ends
     return _enclosure(value.is_point, low, high, nan)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from interp.conversion import type_of
+from interp.elementwise import complex_
 from interp.envelope import budget
 from interp.envelope.enclosure import (
     Array,
@@ -15,6 +16,7 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     is_nan,
+    point,
     rounded_down,
     rounded_up,
     ulp,
@@ -68,3 +70,22 @@ def _where_finite(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure
     if finite.all():
         return result
     return where(finite, result, anything(result.shape, result.element_type))
+
+
+def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
+    """The components of complex numbers; of real ones the second is zero. Either may be the NaN
+    of a complex number that may be NaN."""
+    if not value.element_type.is_complex:
+        return value, point(np.zeros(value.shape, value.low.dtype))
+    real, imag = value.low.real, value.low.imag
+    if value.is_point:
+        return Enclosure(real, real, is_nan(real)), Enclosure(imag, imag, is_nan(imag))
+    return Enclosure(real, value.high.real, value.nan), Enclosure(imag, value.high.imag, value.nan)
+
+
+def joined(real: Enclosure, imag: Enclosure) -> Enclosure:
+    """Complex numbers of two components."""
+    low = complex_(real.low, imag.low)
+    points = real.is_point and imag.is_point
+    high = low if points else complex_(real.high, imag.high)
+    return Enclosure(low, high, np.broadcast_to(real.nan | imag.nan, low.shape))

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from hlo.types import ArrayShape, ElementType
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.types import F64, ArrayShape, ElementType
 from interp import contraction as exact
+from interp import ragged
+from interp.conversion import type_of
 from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -28,11 +33,13 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.rules import flushed, lifted
+from interp.matrix_product import products_by
 
-__all__ = ["dot"]
+__all__ = ["convolution", "dot", "ragged_dot"]
 
 Ball = tuple[Array, Array, Array]  # middle, radius and largest magnitude, float64
 Product = Callable[[Array, Array], Array]
+Pair = tuple[int, Ball, Ball]  # a sign, and two factors
 
 _OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multiplies
     "dot_bf16_bf16_bf16": 8,
@@ -61,27 +68,116 @@ def dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Enclosure:
-    """The exact product of the middles, and what the radii and the roundings may add to it."""
-    dims: dict[str, Any] = {
-        "lhs_contracting_dims": lhs_contracting_dims,
-        "rhs_contracting_dims": rhs_contracting_dims,
-        "lhs_batch_dims": lhs_batch_dims,
-        "rhs_batch_dims": rhs_batch_dims,
-    }
+    """Of operands as the algorithm rounds them."""
+    del operand_precision
+    exactly = partial(
+        exact.dot,
+        lhs_contracting_dims=lhs_contracting_dims,
+        rhs_contracting_dims=rhs_contracting_dims,
+        lhs_batch_dims=lhs_batch_dims,
+        rhs_batch_dims=rhs_batch_dims,
+    )
+    terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
+    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
 
-    def exactly(left: Array, right: Array) -> Array:
-        return exact.dot(left, right, shape=shape, **dims)
+
+def convolution(
+    lhs: Enclosure,
+    rhs: Enclosure,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> Enclosure:
+    """As many terms as one output feature's kernel has elements."""
+    del operand_precision
+    exactly = partial(
+        exact.convolution,
+        dim_labels=dim_labels,
+        window=window,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+    )
+    features = rhs.shape[dim_labels.kernel_output_feature]
+    terms = math.prod(rhs.shape) // features if features else 0
+    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
+
+
+def ragged_dot(
+    lhs: Enclosure,
+    rhs: Enclosure,
+    group_sizes: Enclosure,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    lhs_ragged_dims: tuple[int, ...] = (),
+    rhs_group_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+) -> Enclosure:
+    """Of certain groups."""
+    del operand_precision
+    if not all_certain(group_sizes):
+        return anything(shape.dims, shape.element_type)
+
+    def exactly(left: Array, right: Array, *, shape: ArrayShape) -> Array:
+        return ragged.ragged_dot(
+            left,
+            right,
+            group_sizes.low,
+            shape=shape,
+            lhs_contracting_dims=lhs_contracting_dims,
+            rhs_contracting_dims=rhs_contracting_dims,
+            lhs_batch_dims=lhs_batch_dims,
+            rhs_batch_dims=rhs_batch_dims,
+            lhs_ragged_dims=lhs_ragged_dims,
+            rhs_group_dims=rhs_group_dims,
+        )
+
+    terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
+    return _contraction(exactly, (lhs, rhs), shape, terms, 64)
+
+
+def _contraction(
+    exactly: Callable[..., Array],
+    operands: tuple[Enclosure, Enclosure],
+    shape: ArrayShape,
+    terms: int,
+    bits: int,
+) -> Enclosure:
+    """The exact product of the middles, and what the radii and the roundings may add to it."""
+    element_type = shape.element_type
+    is_rounded = element_type.is_float or element_type.is_complex
+    if not is_rounded or budget.current() is budget.EXACT:
+        return lifted(partial(exactly, shape=shape))(*operands)
+    wide = replace(shape, element_type=F64)
 
     def product(left: Array, right: Array) -> Array:
-        return _product(left, right, **dims)
+        with products_by(lambda lhs, rhs, _: np.matmul(lhs, rhs)):
+            return exactly(left, right, shape=wide)
 
-    del operand_precision
-    if not shape.element_type.is_float or budget.current() is budget.EXACT:
-        return lifted(exactly)(lhs, rhs)
-    terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
-    operands = [_ball(flushed(x), _OPERAND_BITS.get(algorithm, 64)) for x in (lhs, rhs)]
-    bounds = enclosed_product(operands, product, terms, shape.element_type)
-    return _with_specials(bounds, (lhs, rhs), exactly, product)
+    if element_type.is_float:
+        left, right = (_ball(flushed(x), bits) for x in operands)
+        bounds = enclosed_product([(1, left, right)], product, terms, element_type)
+        return _with_specials(bounds, operands, partial(exactly, shape=shape), product)
+    return _with_specials(_complex_product(operands, product, terms, bits), operands, None, product)
+
+
+def _complex_product(
+    operands: Sequence[Enclosure], product: Product, terms: int, bits: int
+) -> Enclosure:
+    """By components, each a sum of twice as many products."""
+    (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
+    component = type_of(operands[0].low.real)
+    real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
+    imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
+    return joined(real, imag)
 
 
 def _ball(operand: Enclosure, bits: int) -> Ball:
@@ -97,16 +193,18 @@ def _ball(operand: Enclosure, bits: int) -> Ball:
 
 
 def enclosed_product(
-    operands: Sequence[Ball], product: Product, terms: int, element_type: ElementType
+    pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
 ) -> Enclosure:
-    """A bilinear product of balls, with any order of additions."""
-    (a, a_radius, a_most), (b, b_radius, b_most) = operands
-    middle, magnitudes = product(a, b), product(a_most, b_most)
-    radius = magnitudes * (rounding_error(terms, element_type) + (terms + 2) * 2.0**-51)
-    if a_radius.any():
-        radius = radius + product(a_radius, b_most) * (1 + terms * 2.0**-50)
-    if b_radius.any():
-        radius = radius + product(a_most, b_radius) * (1 + terms * 2.0**-50)
+    """A sum of bilinear products of balls, with any order of additions."""
+    middle, magnitudes, radius = np.zeros(()), np.zeros(()), np.zeros(())
+    for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
+        middle = middle + sign * product(a, b)
+        magnitudes = magnitudes + product(a_most, b_most)
+        if a_radius.any():
+            radius = radius + product(a_radius, b_most) * (1 + terms * 2.0**-50)
+        if b_radius.any():
+            radius = radius + product(a_most, b_radius) * (1 + terms * 2.0**-50)
+    radius = radius + magnitudes * (rounding_error(terms, element_type) + (terms + 2) * 2.0**-51)
     info = finfo(element_type.numpy)
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
     if budget.current().flushes:
@@ -123,48 +221,17 @@ def enclosed_product(
 def _with_specials(
     result: Enclosure,
     operands: Sequence[Enclosure],
-    exactly: Product,
+    exactly: Product | None,
     product: Product,
 ) -> Enclosure:
-    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain."""
+    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain
+    and the language says what it is."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result
     one, other = (x.astype(np.float64) for x in special)
     met = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
-    if all(map(all_certain, operands)):
+    if exactly is not None and all(map(all_certain, operands)):
         value = exactly(operands[0].low, operands[1].low)
         return where(met, Enclosure(value, value, is_nan(value)), result)
     return where(met, anything(result.shape, result.element_type), result)
-
-
-def _product(
-    lhs: Array,
-    rhs: Array,
-    *,
-    lhs_contracting_dims: tuple[int, ...],
-    rhs_contracting_dims: tuple[int, ...],
-    lhs_batch_dims: tuple[int, ...],
-    rhs_batch_dims: tuple[int, ...],
-) -> Array:
-    """In float64, as BLAS rounds it."""
-    left = _matrices(lhs, lhs_batch_dims, lhs_contracting_dims, last=True)
-    right = _matrices(rhs, rhs_batch_dims, rhs_contracting_dims, last=False)
-    free = [
-        axis for axis in range(lhs.ndim) if axis not in (*lhs_batch_dims, *lhs_contracting_dims)
-    ]
-    others = [
-        axis for axis in range(rhs.ndim) if axis not in (*rhs_batch_dims, *rhs_contracting_dims)
-    ]
-    dims = [lhs.shape[axis] for axis in (*lhs_batch_dims, *free)]
-    dims += [rhs.shape[axis] for axis in others]
-    return np.asarray((left @ right).reshape(dims))
-
-
-def _matrices(
-    operand: Array, batch: Sequence[int], contracting: Sequence[int], last: bool
-) -> Array:
-    free = [axis for axis in range(operand.ndim) if axis not in (*batch, *contracting)]
-    groups = (batch, free, contracting) if last else (batch, contracting, free)
-    sizes = [math.prod(operand.shape[axis] for axis in axes) for axes in groups]
-    return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)

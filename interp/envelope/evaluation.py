@@ -35,6 +35,7 @@ from interp.envelope.enclosure import (
     point,
 )
 from interp.evaluator import Evaluation, is_scalar
+from interp.values import mapped
 
 Value = Any  # an Enclosure, a token, or a tuple of values
 
@@ -57,15 +58,23 @@ _MOVES = {
 _STRUCTURE = frozenset(
     (
         *("add-dependency", "after-all", "call", "domain", "fusion", "get-tuple-element", "map"),
-        *("opt-barrier", "tuple"),
+        *("opt-barrier", "tuple", "copy-start", "copy-done", "async-start", "async-update"),
+        *("async-done", "all-gather-done", "all-reduce-done", "collective-permute-done"),
+    )
+)
+# Ops that hand on what the one rank gives.
+_EXCHANGES = frozenset(
+    (
+        *("all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "all-to-all"),
+        *("collective-broadcast", "collective-permute", "collective-permute-start"),
+        "reduce-scatter",
     )
 )
 # Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
 _OPEN = frozenset(
     (
-        *("all-reduce", "batch-norm-grad", "batch-norm-inference", "batch-norm-training"),
-        *("cholesky", "convolution", "custom-call", "fft", "ragged-dot", "reduce-scatter", "rng"),
-        *("scaled-dot", "scan", "select-and-scatter", "triangular-solve"),
+        *("batch-norm-grad", "batch-norm-inference", "batch-norm-training"),
+        *("custom-call", "rng", "scaled-dot"),
     )
 )
 _BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
@@ -151,11 +160,24 @@ class _Enclosing:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
-            return call(op, instruction, operands, given, first)
+            return mapped(_as_point, call(op, instruction, operands, given, first))
         data = _MOVES.get(instruction.opcode, 0)
         if data and _keeps_type(instruction, first):
             return self._moved(op, instruction, operands, first, data)
+        if instruction.opcode in _EXCHANGES:
+            return self._exchanged(op, instruction, operands, first)
         return self._lifted(op, instruction, operands, first)
+
+    def _exchanged(
+        self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
+    ) -> Value:
+        """An op of one rank among others, which are none."""
+        given = keywords(self._module, instruction, self._exact.enter)
+        low, high, nan = (
+            call(op, instruction, [mapped(part, x) for x in operands], given, first)
+            for part in bounded.PARTS
+        )
+        return _assembled(low, low if all(map(_is_point, operands)) else high, nan)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         def entered(*arguments: Value) -> Value:
@@ -261,6 +283,21 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
 
 def _has_floats(shape: Shape) -> bool:
     return any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
+
+
+def _as_point(value: Value) -> Value:
+    """Where the interpreter gives an array of its own: the contexts of what is started."""
+    return point(value) if isinstance(value, np.ndarray) else value
+
+
+def _is_point(value: Value) -> bool:
+    return all(map(_is_point, value)) if isinstance(value, tuple) else value.is_point
+
+
+def _assembled(low: Value, high: Value, nan: Value) -> Value:
+    if isinstance(low, tuple):
+        return tuple(map(_assembled, low, high, nan))
+    return Enclosure(low, low if high is low else high, nan)
 
 
 def _certain(value: Value) -> bool:

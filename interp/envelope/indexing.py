@@ -6,24 +6,31 @@ from typing import Any
 
 import numpy as np
 
+from hlo.attributes import Window
 from hlo.walk import Callee
 from interp import indexing as exact
+from interp import reduction
 from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
     all_certain,
     anything,
     between,
+    finfo,
     is_certain,
+    point,
     where,
 )
 from interp.envelope.reduction import sum_of
 from interp.envelope.rules import flushed
 
-__all__ = ["scatter", "sort"]
+__all__ = ["scatter", "select_and_scatter", "sort"]
 
 Value = Any
+
+_MONOTONE = ("maximum", "minimum", "and", "or")
 
 
 def scatter(
@@ -42,7 +49,7 @@ def scatter(
     del indices_are_sorted, unique_indices
     count = len(operands) // 2
     values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
-    fold = Callee(to_apply.computation, to_apply.call)
+    fold = Callee(to_apply.computation, _on_points(to_apply))
     attributes: dict[str, Any] = {
         "update_window_dims": update_window_dims,
         "inserted_window_dims": inserted_window_dims,
@@ -58,15 +65,54 @@ def scatter(
         return result
 
     element_type = values[0].element_type
-    known = count == 1 and all_certain(indices) and not element_type.is_complex
+    known = count == 1 and all_certain(indices)
+    is_exact = not (element_type.is_float or element_type.is_complex)
+    if (
+        known
+        and is_exact
+        and to_apply.monoid
+        and all_certain(values[0])
+        and all_certain(updates[0])
+    ):
+        return point(scattered(values[0].low, updates[0].low))
     if known and to_apply.monoid == "add" and element_type.is_float:
         return _summed(values[0], updates[0], scattered)
-    if known and to_apply.monoid in ("maximum", "minimum", "and", "or"):
-        return _by_ends(values[0], updates[0], scattered)
-    if known and _keeps_last(to_apply):
+    if known and to_apply.monoid == "add" and element_type.is_complex:
+        pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
+        return joined(*(_summed(value, update, scattered) for value, update in pairs))
+    if known and (to_apply.monoid in _MONOTONE or _keeps_last(to_apply)):
         return _by_ends(values[0], updates[0], scattered)
     found = tuple(anything(x.shape, x.element_type) for x in values)
     return found if count > 1 else found[0]
+
+
+def select_and_scatter(
+    operand: Enclosure,
+    source: Enclosure,
+    init: Enclosure,
+    *,
+    select: Callee[Any],
+    scatter: Callee[Any],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Enclosure:
+    """Where the operand is certain, so is what each window selects: the rest is a scatter."""
+    chosen = Callee(select.computation, _on_points(select))
+    fold = Callee(scatter.computation, _on_points(scatter))
+
+    def scattered(start: Array, values: Array) -> Array:
+        return reduction.select_and_scatter(
+            operand.low, values, start, select=chosen, scatter=fold, window=window
+        )
+
+    element_type = source.element_type
+    if all_certain(operand) and scatter.monoid == "add" and element_type.is_float:
+        return _summed(init, source, scattered)
+    if all_certain(operand) and scatter.monoid == "add" and element_type.is_complex:
+        pairs = zip(parts(init), parts(source), strict=True)
+        return joined(*(_summed(start, values, scattered) for start, values in pairs))
+    if all_certain(operand) and scatter.monoid in _MONOTONE:
+        return _by_ends(init, source, scattered)
+    return anything(operand.shape, element_type)
 
 
 def _keeps_last(to_apply: Callee[Any]) -> bool:
@@ -93,7 +139,7 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     finite = all(np.isfinite(x.low).all() and np.isfinite(x.high).all() for x in (value, update))
     element_type = value.element_type
     if not finite or value.nan.any() or update.nan.any():
-        return anything(value.shape, element_type)
+        return anything(scattered(value.low, update.low).shape, element_type)
     ends = [scattered(*pair) for pair in ((value.low, update.low), (value.high, update.high))]
     low, high = (end.astype(np.float64) for end in ends)
     most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (value, update)]
@@ -115,25 +161,40 @@ def sort(
     del is_stable
     comparator = Callee(to_apply.computation, _on_points(to_apply))
     if len(operands) == 1 and operands[0].element_type.is_float and not operands[0].nan.any():
-        ends = [
-            exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in operands[0].ends()
-        ]
+        keys = _tied(operands[0])
+        ends = [exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in keys.ends()]
         return Enclosure(ends[0], ends[-1], operands[0].nan)
     lows = exact.sort(*(x.low for x in operands), dimensions=dimensions, to_apply=comparator)
     rows = lows if isinstance(lows, tuple) else (lows,)
     certain: Array = np.broadcast_to(np.True_, operands[0].shape)
     for operand in operands:
-        certain = certain & is_certain(operand)
+        certain = certain & is_certain(_tied(operand))
     certain = np.broadcast_to(certain.all(axis=dimensions, keepdims=True), certain.shape)
     results = tuple(_certainly(row, certain) for row in rows)
     return results if len(operands) > 1 else results[0]
 
 
+def _tied(keys: Enclosure) -> Enclosure:
+    """Where a peer that flushes takes subnormals for zeros, they come in any order."""
+    if not keys.element_type.is_float or not budget.current().flushes:
+        return keys
+    tiny = finfo(keys.low.dtype).smallest_normal
+    low = np.where((keys.low < tiny) & (keys.low > -tiny), -tiny, keys.low)
+    high = np.where((keys.high < tiny) & (keys.high > -tiny), tiny, keys.high)
+    tied = (low != keys.low) | (high != keys.high)
+    zeros = (keys.low == 0) & (keys.high == 0)
+    if not (tied & ~zeros).any():
+        return keys
+    return Enclosure(low, high, keys.nan)
+
+
 def _on_points(callee: Callee[Any]) -> Any:
-    """The comparator on arrays."""
+    """The computation on arrays, exactly."""
 
     def compared(*arrays: Array) -> Array:
-        result = callee(*(Enclosure(x, x, np.broadcast_to(np.False_, x.shape)) for x in arrays))
+        points = (Enclosure(x, x, np.broadcast_to(np.False_, x.shape)) for x in arrays)
+        with budget.using(budget.EXACT):
+            result = callee(*points)
         answer: Array = result.low
         return answer
 

@@ -12,6 +12,7 @@ from hlo.types import ElementType
 from hlo.walk import Callee
 from interp import reduction as exact
 from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.contraction import rounding_error
 from interp.envelope.control import spread
 from interp.envelope.enclosure import (
@@ -22,6 +23,8 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     is_nan,
+    moved,
+    outward,
     rounded_down,
     rounded_up,
     where,
@@ -43,12 +46,18 @@ def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[V
     inputs, inits = operands[:arity], operands[arity:]
     monoid = to_apply.monoid if arity == 1 else None
     element_type = inputs[0].element_type
-    is_sum = monoid == "add" and element_type.is_float and budget.current() is not budget.EXACT
-    if is_sum:
+    rounds = budget.current() is not budget.EXACT
+    if monoid == "add" and element_type.is_float and rounds:
         return _sum(inputs[0], dimensions, inits[0])
+    if monoid == "add" and element_type.is_complex and rounds:
+        sums = [_sum(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
+        return joined(*sums)
     if monoid in _MONOTONE and not element_type.is_complex:
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
-    return _in_order(inputs, inits, dimensions, to_apply)
+    result = _in_order(inputs, inits, dimensions, to_apply)
+    if monoid == "multiply" and element_type.is_float and rounds:
+        return _in_any_order(result, inputs[0], dimensions, inits[0])
+    return result
 
 
 def sum_of(
@@ -133,6 +142,31 @@ def _in_order(
     return state[0] if len(state) == 1 else tuple(state)
 
 
+def _in_any_order(
+    product: Enclosure, operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure
+) -> Enclosure:
+    """A product whose factors may come in another order: with as many roundings more, and anything
+    where a part of them could overflow, or underflow."""
+    element_type, info = product.element_type, finfo(product.low.dtype)
+    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
+    logs = [_logarithms(x) for x in (operand, init)]
+    most, fewest = (
+        np.where(pick(0, a) == a, a, 0.0).sum(axis=dimensions) + np.where(pick(0, b) == b, b, 0.0)
+        for pick, (a, b) in zip((np.minimum, np.maximum), zip(*logs), strict=True)
+    )
+    leaves = (most >= float(info.maxexp) - 1) | (fewest <= float(info.minexp) + 1)
+    wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
+    unsure = leaves & ~(is_nan(product.low) & product.nan)
+    return where(unsure, anything(product.shape, element_type), wider)
+
+
+def _logarithms(value: Enclosure) -> tuple[Array, Array]:
+    """Base 2, of the greatest and of the least magnitudes."""
+    low, high = (np.abs(end.astype(np.float64)) for end in (value.low, value.high))
+    least = np.where((value.low <= 0) & (value.high >= 0), 0.0, np.minimum(low, high))
+    return np.log2(np.maximum(low, high)), np.log2(least)
+
+
 def reduce_window(
     *operands: Enclosure,
     to_apply: Callee[Value],
@@ -156,9 +190,17 @@ def reduce_window(
         return Enclosure(low, high, _any_in_windows(inputs[0].nan, window) | inits[0].nan)
     if monoid == "add" and element_type.is_float:
         return _window_sums(inputs[0], inits[0], window)
+    if monoid == "add" and element_type.is_complex:
+        sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
+        return joined(*sums)
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
-    found = [anything(dims, x.element_type) for x in inputs]
-    return found[0] if arity == 1 else tuple(found)
+    state = [spread(x, dims) for x in inits]
+    for step in exact.steps_of(window, inputs[0].shape):
+        elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
+        result = to_apply(*state, *(spread(x, dims) for x in elements))
+        after = result if isinstance(result, tuple) else (result,)
+        state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
+    return state[0] if arity == 1 else tuple(state)
 
 
 def _any_in_windows(mask: Array, window: Window) -> Array:

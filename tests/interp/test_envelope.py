@@ -14,6 +14,7 @@ import fuzz
 import hlo
 import interp
 from hlo.module import Module
+from hlo.types import ElementType
 from hlo.walk import Callee, Op, column, function_name
 from interp import random
 from interp.conversion import type_of
@@ -22,6 +23,7 @@ from interp.envelope.enclosure import contains, outward
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 from interp.evaluator import Evaluation
+from interp.matrix_product import products_by
 
 Array = np.ndarray[Any, Any]
 
@@ -42,7 +44,8 @@ class Peer:
         }
 
     def __call__(self, module: Module, *arguments: Any) -> Any:
-        with np.errstate(all="ignore"), random.seeded(0):
+        rounding = products_by(self._product)
+        with np.errstate(all="ignore"), random.seeded(0), rounding:
             return self.evaluation.run(self.evaluation.plan(module.entry), *arguments)
 
     def _erring(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,11 +54,6 @@ class Peer:
         def op(*operands: Any, **attributes: Any) -> Any:
             if name == "reduce" and (total := self._reduced(*operands, **attributes)) is not None:
                 return total
-            if (
-                name == "dot"
-                and (product := self._dot(function, *operands, **attributes)) is not None
-            ):
-                return product
             if name in rounded:
                 operands = tuple(map(self._flushed, operands))
             value = function(*operands, **attributes)
@@ -94,20 +92,14 @@ class Peer:
             total = total + rows[number]
         return total
 
-    def _dot(self, exact: Callable[..., Any], lhs: Array, rhs: Array, **attributes: Any) -> Any:
-        if (
-            not (lhs.dtype == rhs.dtype == np.float32)
-            or attributes["shape"].element_type.name != "f32"
-        ):
+    def _product(self, lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
+        """Of f32 or c64, added in an order that chance gives, each term rounded."""
+        dtype = element_type.numpy
+        if not (lhs.dtype == rhs.dtype == dtype) or dtype not in (np.float32, np.complex64):
             return None
-        batch = len(attributes.get("lhs_batch_dims", ()))
-        if batch or len(attributes.get("lhs_contracting_dims", ())) != 1:
-            return None
-        (one,), (other,) = attributes["lhs_contracting_dims"], attributes["rhs_contracting_dims"]
-        left, right = np.moveaxis(lhs, one, 0), np.moveaxis(rhs, other, 0)
-        total = np.zeros(left.shape[1:] + right.shape[1:], np.float32)
-        for number in self.rng.permutation(len(left)):
-            total = total + np.multiply.outer(left[number], right[number]).astype(np.float32)
+        total = np.zeros((len(lhs), lhs.shape[1], rhs.shape[2]), dtype)
+        for k in self.rng.permutation(lhs.shape[2]):
+            total = total + lhs[:, :, k, None] * rhs[:, k, None, :]
         return total
 
 
