@@ -8,12 +8,15 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.types import Shape
 from interp import actual_sizes
 from interp.actual_sizes import Sizes
-from interp.envelope.enclosure import Array, Enclosure, all_certain
+from interp.envelope import budget
+from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, where
 
 Value = Any  # an Enclosure, None (a token) or a tuple of values
 
@@ -46,13 +49,17 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
 
 
 def filled(value: Value, shape: Shape) -> Value:
-    """The value with zeros where a static shape has more than is there."""
+    """The value with zeros where a static shape has more than is there; a peer may have left there
+    what it likes."""
     if not isinstance(value, Enclosure):
         pairs = zip(value or (), getattr(shape, "elements", ()), strict=True)
         return None if value is None else tuple(filled(part, one) for part, one in pairs)
-    ends = (actual_sizes.filled(part(value), shape) for part in PARTS)
-    low, high, nan = ends
-    return _enclosure(value.is_point, low, high, nan)
+    low, high, nan = (actual_sizes.filled(part(value), shape) for part in PARTS)
+    result = _enclosure(value.is_point, low, high, nan)
+    if result.shape == value.shape or budget.current() is budget.EXACT:
+        return result
+    there = actual_sizes.filled(np.ones(value.shape, np.bool_), shape)
+    return where(there, result, anything(result.shape, result.element_type))
 
 
 def _enclosure(is_point: bool, low: Array, high: Array, nan: Array) -> Enclosure:

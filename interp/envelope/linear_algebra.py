@@ -130,15 +130,17 @@ def _transposed(matrices: Array) -> Array:
 def _inverse(matrices: Array) -> Array:
     """Of triangles; NaN where a matrix has none. Upper ones need no elimination, which could find a
     pivot of zero where there is none."""
-    if np.tril(matrices, -1).any():
-        return _inverse(matrices[..., ::-1, ::-1])[..., ::-1, ::-1]
     size = matrices.shape[-1]
     diagonal = np.arange(size)
     usable = np.isfinite(matrices).all(axis=(-1, -2)) & (
         matrices[..., diagonal, diagonal] != 0
     ).all(axis=-1)
     safe = np.where(usable[..., None, None], matrices, np.eye(size))
-    return np.where(usable[..., None, None], np.linalg.inv(safe), np.nan)
+    if np.tril(safe, -1).any():
+        inverse = np.linalg.inv(safe[..., ::-1, ::-1])[..., ::-1, ::-1]
+    else:
+        inverse = np.linalg.inv(safe)
+    return np.where(usable[..., None, None], inverse, np.nan)
 
 
 def _unit(value: Array) -> float:
