@@ -7,6 +7,8 @@ static ones has, too; and XLA infers the same dimensions to be bounded.
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +124,23 @@ def test_sizes_as_if_they_were_static(row: str) -> None:
         assert not differences(interp.evaluate(twin, *arrays), interp.evaluate(module, *arrays))
     bounded = "<=" in row or row.startswith(("f32[] ", "f32[3]", "f32[3,3]", "s32[]"))
     assert verified >= (3 if bounded and not _KEEP_SIZES.search(row) else 1)
+
+
+@needs_c
+@pytest.mark.parametrize("family", ["indexing", "movement"])
+def test_embedded_has_the_same_bits(family: str, tmp_path: Path) -> None:
+    """And the check that is emitted with it finds what differs."""
+    module = hlo.parse(program(rows(family)))
+    arrays = arguments((2, 3, 1, 4, 1))
+    expected = interp.evaluate(module, *arrays)
+    changed = (np.where(expected[0] == expected[0], 5, expected[0]), *expected[1:])
+    compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
+    for recorded, status in ((expected, 0), (changed, 1)):
+        files = backend_c.emit(module, "embedded", recorded=(arrays, recorded))
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        subprocess.run([compiler, "-O1", "module.c", "main.c"], cwd=tmp_path, check=True)
+        assert subprocess.run(["./a.out"], cwd=tmp_path, check=False).returncode == status
 
 
 @needs_c
