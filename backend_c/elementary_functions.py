@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from backend_c.dialect import Dialect
-from backend_c.elementary_machine import CMachine, Value, function_text
+from backend_c.elementary_machine import CMachine, Value, complex_function_text, function_text
 from hlo import elementary
 
 _RUNTIME = ("sqrt", "sqrt_f64")  # IEEE's own operation: runtime/hlo_float.h has it
@@ -15,8 +15,13 @@ _CALL = re.compile(r"\bhlo_(\w+)\(")
 def definitions(body: str, dialect: Dialect) -> str:
     """The functions ``hlo_NAME`` of doubles that ``body`` calls, in order of first use."""
     called = dict.fromkeys(match[1] for match in _CALL.finditer(body))
-    names = [name for name in called if name in elementary.FUNCTIONS]
-    return "\n".join(_function(name, dialect) for name in names if name not in _RUNTIME)
+    texts = []
+    for name in called:
+        if name in elementary.FUNCTIONS and name not in _RUNTIME:
+            texts.append(_function(name, dialect))
+        elif name in elementary.COMPLEX_FUNCTIONS:
+            texts.append(_complex_function(name))
+    return "\n".join(texts)
 
 
 def _function(name: str, dialect: Dialect) -> str:
@@ -25,3 +30,14 @@ def _function(name: str, dialect: Dialect) -> str:
 
     arity = elementary.FUNCTIONS[name].arity
     return function_text(f"hlo_{name}", dialect.function, arity, sequence)
+
+
+def _complex_function(name: str) -> str:
+    """A function of complex numbers in registers; what it computes is double."""
+
+    def sequence(*components: Value) -> tuple[Value, ...]:
+        return elementary.evaluate_complex(name, CMachine(), *components)
+
+    arity = elementary.COMPLEX_FUNCTIONS[name].arity
+    whole = f"hlo_{name.rpartition('_')[2]}"
+    return complex_function_text(f"hlo_{name}", "HLO_PROCEDURE", whole, arity, sequence)

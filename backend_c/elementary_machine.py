@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _DOUBLE, _WORD, _PRED = "double", "uint64_t", "hlo_pred"
+_PARTS = {"hlo_c64": "float", "hlo_c128": "double"}
 _INDENT = "    "
 _NAME = re.compile(r"\b[duh]\d+\b")
 
@@ -21,6 +22,28 @@ def function_text(name: str, qualifier: str, arity: int, sequence: Callable[...,
     result = sequence(*(Value(printer, parameter, _DOUBLE) for parameter in parameters))
     head = f"{qualifier} double {name}({', '.join(f'double {p}' for p in parameters)}) {{"
     lines = [f"{_INDENT}{line}" for line in _needed(printer.lines, f"return {result.text};")]
+    return "\n".join([head, *lines, "}", ""])
+
+
+def complex_function_text(
+    name: str,
+    qualifier: str,
+    whole: str,
+    arity: int,
+    sequence: Callable[..., tuple[Value, ...]],
+) -> str:
+    """``qualifier whole name(whole x, …)`` with the operations of ``sequence(*components)``; of one
+    component, the result is a part of the type ``whole``."""
+    printer = _Printer()
+    parameters = ["x", "y"][:arity]
+    components = [f"(double){p}.{part}" for p in parameters for part in ("re", "im")]
+    results = sequence(*(printer.bind(_DOUBLE, component) for component in components))
+    part = _PARTS[whole]
+    texts = ", ".join(f"({part}){result.text}" for result in results)
+    made = part if len(results) == 1 else whole
+    value = texts if len(results) == 1 else f"{whole.replace('hlo_', 'hlo_make_')}({texts})"
+    head = f"{qualifier} {made} {name}({', '.join(f'{whole} {p}' for p in parameters)}) {{"
+    lines = [f"{_INDENT}{line}" for line in _needed(printer.lines, f"return {value};")]
     return "\n".join([head, *lines, "}", ""])
 
 

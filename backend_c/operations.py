@@ -14,7 +14,7 @@ from backend_c.c_types import integer_type, is_narrow, register_type
 from backend_c.loop_ir import INDEX
 from hlo import elementary
 from hlo.errors import Unsupported
-from hlo.types import C128, F32, F64, PRED, U64, ElementType
+from hlo.types import F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
 ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
@@ -70,18 +70,10 @@ def applied(
         return f"{texts[0]} {symbol} {texts[1]}", _BINDS.get(symbol, OTHER)
     if operand.is_float:
         return _on_floats(operation, texts, operand)
-    if operand.is_complex and _is_missing(operation, operand):
-        raise Unsupported(f"{operation} of {operand} is not implemented")
     if operand.is_integer and operation in _INTEGER_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
-
-
-def _is_missing(operation: str, operand: ElementType) -> bool:
-    """Whether the runtime has no such function of complex numbers."""
-    wide = operand is C128 and operation in ("divide", "abs", "sign")
-    return wide or operation == "sqrt" or operation in ELEMENTARY
 
 
 def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hlo.errors import Unsupported
 from hlo.types import C128, F32
 from interp.accumulator import two_sum
+from interp.elementary_functions import elementary
 from interp.exact_dot import dot_exact
 from interp.rounding import rounded_sum
 from interp.sliced_dot import two_product
@@ -32,21 +32,53 @@ def multiply(lhs: Array, rhs: Array) -> Array:
 
 
 def divide(lhs: Array, rhs: Array) -> Array:
-    """((ac + bd) + (bc - ad)i) / (c**2 + d**2), each component rounded once; where something is
-    not finite or the divisor is zero, as IEEE 754 evaluates this formula."""
-    if lhs.dtype != np.complex64:
-        raise Unsupported("divide of c128 is not implemented")
+    """((ac + bd) + (bc - ad)i) / (c**2 + d**2), each component rounded once; by zero and with
+    infinities as in C's annex G."""
+    if lhs.dtype == np.complex128:
+        return elementary("divide", lhs, rhs)
+    lhs, rhs = np.broadcast_arrays(lhs, rhs)
     a, b, c, d = (x.astype(np.float64) for x in (lhs.real, lhs.imag, rhs.real, rhs.imag))
     divisor = two_sum(c * c, d * d)
-    result = np.empty(np.broadcast_shapes(lhs.shape, rhs.shape), np.complex64)
+    result = np.empty(lhs.shape, np.complex64)
     result.real = _quotient(two_sum(a * c, b * d), divisor)
     result.imag = _quotient(two_sum(b * c, -(a * d)), divisor)
+    ordinary = np.isfinite(lhs) & np.isfinite(rhs) & (rhs != 0)
+    return result if ordinary.all() else np.where(ordinary, result, _annex_g(lhs, rhs))
+
+
+def _annex_g(lhs: Array, rhs: Array) -> Array:
+    """Quotients by zero, of infinities by finite numbers and of those by infinities; else NaN."""
+    (a, b), (c, d) = (lhs.real, lhs.imag), (rhs.real, rhs.imag)
+    (u, v), (s, t) = _boxed(lhs), _boxed(rhs)
+    finite, infinite = np.isfinite(lhs), np.isinf(rhs)
+    infinity = np.float32(np.inf)
+    cases = [
+        (rhs == 0, np.copysign(infinity, c) * a, np.copysign(infinity, c) * b),
+        (np.isinf(lhs) & np.isfinite(rhs), *_times(infinity, u * c + v * d, v * c - u * d)),
+        (finite & infinite, *_times(np.float32(0), a * s + b * t, b * s - a * t)),
+    ]
+    result = np.empty(lhs.shape, lhs.dtype)
+    conditions = [case[0] for case in cases]
+    result.real = np.select(conditions, [case[1] for case in cases], np.nan)
+    result.imag = np.select(conditions, [case[2] for case in cases], np.nan)
     return result
+
+
+def _times(factor: np.float32, *parts: Array) -> tuple[Array, ...]:
+    return tuple(factor * part for part in parts)
+
+
+def _boxed(x: Array) -> tuple[Array, Array]:
+    """1 for infinite components and 0 for others, with their signs."""
+    one = [np.copysign(np.isinf(part).astype(np.float32), part) for part in (x.real, x.imag)]
+    return one[0], one[1]
 
 
 def magnitude(operand: Array) -> Array:
     """sqrt(a**2 + b**2), rounded once; infinite if a component is."""
-    a, b = _components(operand, "abs")
+    if operand.dtype == np.complex128:
+        return elementary("abs", operand)
+    a, b = _components(operand)
     # Of the low part only the sign counts, and only where the root is the middle of two f32.
     result = rounded_sum(*_root(a, b), F32)
     return np.where(np.isinf(a) | np.isinf(b), np.float32(np.inf), result)
@@ -54,7 +86,9 @@ def magnitude(operand: Array) -> Array:
 
 def sign(operand: Array) -> Array:
     """operand / abs(operand), each component rounded once; a zero is kept."""
-    a, b = _components(operand, "sign")
+    if operand.dtype == np.complex128:
+        return elementary("sign", operand)
+    a, b = _components(operand)
     root = _root(a, b)
     result = np.empty(operand.shape, np.complex64)
     for part, component in (("real", a), ("imag", b)):
@@ -62,9 +96,7 @@ def sign(operand: Array) -> Array:
     return np.where(operand == 0, operand, result)
 
 
-def _components(operand: Array, name: str) -> tuple[Array, Array]:
-    if operand.dtype != np.complex64:
-        raise Unsupported(f"{name} of c128 is not implemented")
+def _components(operand: Array) -> tuple[Array, Array]:
     return operand.real.astype(np.float64), operand.imag.astype(np.float64)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hlo.elementary import evaluate
+from hlo.elementary import evaluate, evaluate_complex
 from hlo.elementary.machine import Condition, Machine
 
 Array = np.ndarray[Any, Any]
@@ -43,11 +44,24 @@ _MACHINE: Machine[Array] = NumpyMachine()
 
 def evaluated(name: str, *operands: Array) -> Array:
     """``hlo.elementary.evaluate`` on float64 arrays of one shape."""
+    return _in_blocks(lambda *parts: (evaluate(name, _MACHINE, *parts),), operands)[0]
+
+
+def evaluated_complex(name: str, *components: Array) -> list[Array]:
+    """``hlo.elementary.evaluate_complex`` on float64 arrays of one shape."""
+    return _in_blocks(lambda *parts: evaluate_complex(name, _MACHINE, *parts), components)
+
+
+def _in_blocks(
+    function: Callable[..., tuple[Array, ...]], operands: tuple[Array, ...]
+) -> list[Array]:
+    """The results of a function, an array each; at least one call tells how many there are."""
     shape = operands[0].shape
     flat = [np.ascontiguousarray(operand, np.float64).reshape(-1) for operand in operands]
-    result = np.empty(flat[0].size)
+    size = flat[0].size
     with np.errstate(all="ignore"):
-        for start in range(0, result.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            result[block] = evaluate(name, _MACHINE, *(operand[block] for operand in flat))
-    return result.reshape(shape)
+        blocks = [
+            function(*(operand[start : start + _BLOCK] for operand in flat))
+            for start in range(0, max(size, 1), _BLOCK)
+        ]
+    return [np.concatenate(parts).reshape(shape) for parts in zip(*blocks, strict=True)]

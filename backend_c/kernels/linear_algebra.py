@@ -13,7 +13,7 @@ from backend_c.fourier import Columns, Emit, Read
 from backend_c.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.scope import Scope, apply
 from hlo.errors import Unsupported
-from hlo.types import C128, F32, F64, S32, ElementType
+from hlo.types import F32, F64, S32, ElementType
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -163,8 +163,6 @@ def triangular_solve(
         return
     array, right = in_memory(unit_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type
-    if element_type is C128 and not unit_diagonal:
-        raise Unsupported("triangular-solve of c128 in C: quotients of c128 are not implemented")
     with nest.flat(block, b.shape.dims) as index:
         write(index, (right.at(*index),))
     # x op(a) = b is op(a)^T x^T = b^T; a transposed lower triangle is an upper one

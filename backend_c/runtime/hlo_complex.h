@@ -1,7 +1,8 @@
 /* Complex arithmetic: each component of a result is its exact value rounded once.
  *
  *   hlo_OP_c64, hlo_OP_c128    add subtract negate multiply compare_eq compare_ne real imag
- *   hlo_divide_c64, hlo_abs_c64, hlo_sign_c64: errors below 2^-100 before the rounding
+ *   hlo_divide_c64, hlo_abs_c64, hlo_sign_c64: errors below 2^-100 before the rounding (those of
+ *   c128, and all other functions, are printed from hlo.elementary)
  *   hlo_complex_f32(re, im), hlo_complex_f64; hlo_convert_S_c64, hlo_convert_S_c128 from any type S
  */
 #ifndef HLO_COMPLEX_H
@@ -139,15 +140,45 @@ HLO_FUNCTION float hlo_pair_quotient(double high, double low, double by_high, do
     return hlo_f32_from_pair(first, rest / by_high);
 }
 
-/* ((ac + bd) + (bc - ad) i) / (c^2 + d^2). */
+/* 1 for an infinity and 0 for what is not, with the sign of x. */
+HLO_FUNCTION float hlo_boxed_f32(float x) {
+    return hlo_copysign_f32(hlo_abs_f32(x) == hlo_f32_from_bits(0x7f800000u) ? 1.0f : 0.0f, x);
+}
+
+/* The quotients that are not of finite numbers by others than zero: C11, annex G.5.1. */
+HLO_FUNCTION hlo_c64 hlo_quotient_at_edge_c64(hlo_c64 lhs, hlo_c64 rhs) {
+    const float a = lhs.re, b = lhs.im, c = rhs.re, d = rhs.im;
+    const float infinity = hlo_f32_from_bits(0x7f800000u), nan = hlo_f32_from_bits(0x7fc00000u);
+    const float u = hlo_boxed_f32(a), v = hlo_boxed_f32(b);
+    const float s = hlo_boxed_f32(c), t = hlo_boxed_f32(d);
+    const int finite_lhs = hlo_is_finite_f32(a) & hlo_is_finite_f32(b);
+    const int finite_rhs = hlo_is_finite_f32(c) & hlo_is_finite_f32(d);
+    if ((c == 0.0f) & (d == 0.0f)) {
+        const float pole = hlo_copysign_f32(infinity, c);
+        return hlo_make_c64(pole * a, pole * b);
+    }
+    if (finite_rhs & ((u != 0.0f) | (v != 0.0f))) {
+        return hlo_make_c64(infinity * (u * c + v * d), infinity * (v * c - u * d));
+    }
+    if (finite_lhs & ((s != 0.0f) | (t != 0.0f))) {
+        return hlo_make_c64(0.0f * (a * s + b * t), 0.0f * (b * s - a * t));
+    }
+    return hlo_make_c64(nan, nan);
+}
+
+/* ((ac + bd) + (bc - ad) i) / (c^2 + d^2); by zero and with infinities as in annex G. */
 HLO_FUNCTION hlo_c64 hlo_divide_c64(hlo_c64 lhs, hlo_c64 rhs) {
     const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
     double by_low, re_low, im_low;
     const double by = hlo_two_sum(c * c, d * d, &by_low);
     const double re = hlo_two_sum(a * c, b * d, &re_low);
     const double im = hlo_two_sum(b * c, -(a * d), &im_low);
-    return hlo_make_c64(hlo_pair_quotient(re, re_low, by, by_low),
-                        hlo_pair_quotient(im, im_low, by, by_low));
+    const int finite = hlo_is_finite_f32(lhs.re) & hlo_is_finite_f32(lhs.im) &
+                       hlo_is_finite_f32(rhs.re) & hlo_is_finite_f32(rhs.im);
+    const hlo_c64 edge = hlo_quotient_at_edge_c64(lhs, rhs);
+    const hlo_c64 plain = hlo_make_c64(hlo_pair_quotient(re, re_low, by, by_low),
+                                       hlo_pair_quotient(im, im_low, by, by_low));
+    return finite & (by != 0.0) ? plain : edge;
 }
 
 /* sqrt(re^2 + im^2) in two parts. */

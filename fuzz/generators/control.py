@@ -16,14 +16,11 @@ from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
 
 _MOST_TURNS = 4
 _MOST_DEPTH = 3
-_OF_COMPLEX = ("add", "subtract", "multiply", "negate", "select", "complex", "convert")
 
 
 def _computed(inner: Builder, shape: ArrayShape) -> str:
-    """One elementwise instruction, or a value that is there. Of complex numbers only what every
-    column has."""
-    opcodes = _OF_COMPLEX if shape.is_complex else elementwise.GENERATORS
-    able = [g for g, accepts in map(elementwise.GENERATORS.__getitem__, opcodes) if accepts(shape)]
+    """One elementwise instruction, or a value that is there."""
+    able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
     return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
 
 

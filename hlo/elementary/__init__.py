@@ -6,6 +6,8 @@ correctly rounded value (proved for every input: ``docs/proofs.md``). ``evaluate
 machine, x)`` runs the sequence for f64 operands, whose result is final. Functions that are absent
 from ``FUNCTIONS`` have no sequence: ``evaluate`` raises ``Unsupported``.
 
+Functions of complex numbers are in ``hlo/elementary/complex_functions.py``.
+
 A machine is described in ``hlo/elementary/machine.py``; the same bits come out of all of them.
 """
 
@@ -30,12 +32,21 @@ from hlo.elementary import (
     trigonometric,
     trigonometric_f64,
 )
+from hlo.elementary.complex_functions import COMPLEX_FUNCTIONS, evaluate_complex
 from hlo.elementary.fourier import roots_of_unity
 from hlo.elementary.machine import Machine, V, with_sign_of
 from hlo.elementary.misrounded import MISROUNDED
 from hlo.errors import Unsupported
 
-__all__ = ["FUNCTIONS", "Function", "Machine", "evaluate", "roots_of_unity"]
+__all__ = [
+    "COMPLEX_FUNCTIONS",
+    "FUNCTIONS",
+    "Function",
+    "Machine",
+    "evaluate",
+    "evaluate_complex",
+    "roots_of_unity",
+]
 
 Sequence = Callable[..., Any]  # (*operands: V, machine: Machine[V]) -> V, for every V
 

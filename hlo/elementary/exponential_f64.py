@@ -45,9 +45,14 @@ def horner_pairs(x: Pair[V], tail: V, coefficients: tuple[Pair[V], ...]) -> Pair
     return result
 
 
+def slope_near_zero(r: Pair[V]) -> Pair[V]:
+    """(e**r - 1) / r for |r| <= 0.347."""
+    return horner_pairs(r, horner(r.high, _TAIL), _PAIRS)
+
+
 def minus_one_near_zero(r: Pair[V]) -> Pair[V]:
     """e**r - 1 for |r| <= 0.347."""
-    return multiply(r, horner_pairs(r, horner(r.high, _TAIL), _PAIRS))
+    return multiply(r, slope_near_zero(r))
 
 
 def reduced(x: Pair[V]) -> tuple[Pair[V], V]:

@@ -26,7 +26,7 @@ from hlo.elementary.trigonometric_f64 import HALF_PI, sine_and_cosine
 PI: Pair[Any] = Pair(3.141592653589793, 1.2246467991473532e-16)
 
 
-def _angle(opposite: Pair[V], adjacent: Pair[V], machine: Machine[V]) -> Pair[V]:
+def angle(opposite: Pair[V], adjacent: Pair[V], machine: Machine[V]) -> Pair[V]:
     """atan(opposite / adjacent) for numbers >= 0 and finite, not both zero.
 
     With a guess g of f64: tan(a - g) = (opposite cos g - adjacent sin g) / (adjacent cos g +
@@ -47,7 +47,7 @@ def atan(x: V, machine: Machine[V]) -> V:
     """The arc tangent for x >= 0."""
     x_or_large = machine.select(x > 2.0**120, 2.0**120, x)
     zero = x_or_large * 0.0
-    result = _angle(Pair(x_or_large, zero), Pair(zero + 1.0, zero), machine)
+    result = angle(Pair(x_or_large, zero), Pair(zero + 1.0, zero), machine)
     return keeps(x, result.high, machine)
 
 
@@ -59,7 +59,7 @@ def _other_leg(x: V, machine: Machine[V]) -> Pair[V]:
 def asin(x: V, machine: Machine[V]) -> V:
     """The arc sine for x >= 0, NaN above 1."""
     near = machine.select(x <= 1.0, x, NAN)
-    result = _angle(Pair(near, near * 0.0), _other_leg(near, machine), machine)
+    result = angle(Pair(near, near * 0.0), _other_leg(near, machine), machine)
     return keeps(x, result.high, machine)
 
 
@@ -67,7 +67,7 @@ def acos(x: V, machine: Machine[V]) -> V:
     """The arc cosine, NaN beyond -1 and 1."""
     magnitude = machine.absolute(x)
     near = machine.select(magnitude <= 1.0, magnitude, NAN)
-    right = _angle(_other_leg(near, machine), Pair(near, near * 0.0), machine)
+    right = angle(_other_leg(near, machine), Pair(near, near * 0.0), machine)
     result: Pair[V] = select(x < 0.0, add(PI, negative(right)), right, machine)
     return result.high
 
@@ -80,7 +80,7 @@ def _corner(size: V, other: V, machine: Machine[V]) -> V:
     return machine.select(both, 1.0, finite)
 
 
-def _legs(y: V, x: V, machine: Machine[V]) -> tuple[V, V]:
+def finite_legs(y: V, x: V, machine: Machine[V]) -> tuple[V, V]:
     """|y| and |x| made finite and not both zero, for the angle between them."""
     opposite, adjacent = machine.absolute(y), machine.absolute(x)
     finite = _corner(opposite, adjacent, machine), _corner(adjacent, opposite, machine)
@@ -102,9 +102,9 @@ def atan2(y: V, x: V, machine: Machine[V]) -> V:
 
     A tiny ratio is a little more than its arc tangent: what it is more may vanish, its sign not.
     """
-    opposite, adjacent = _legs(y, x, machine)
+    opposite, adjacent = finite_legs(y, x, machine)
     zero = opposite * 0.0
-    first = _angle(Pair(opposite, zero), Pair(adjacent, zero), machine)
+    first = angle(Pair(opposite, zero), Pair(adjacent, zero), machine)
     less = machine.select(first.high < 2.0**-45, first.high * 2.0**-92, zero)
     result = _in_half_plane(y, x, Pair(first.high, first.low - less), machine)
     return to_odd(result, machine)
@@ -112,7 +112,7 @@ def atan2(y: V, x: V, machine: Machine[V]) -> V:
 
 def atan2_f64(y: V, x: V, machine: Machine[V]) -> V:
     """The angle of (x, y) for f64; y >= 0. A tiny ratio differs from y / x by too little to see."""
-    opposite, adjacent = _legs(y, x, machine)
+    opposite, adjacent = finite_legs(y, x, machine)
     larger = machine.select(opposite > adjacent, opposite, adjacent)
     k, _, _ = normalised(larger, machine)
     half = k * -0.5 + ROUND
@@ -120,7 +120,7 @@ def atan2_f64(y: V, x: V, machine: Machine[V]) -> V:
     powers = power_of_two(half, machine), power_of_two(other, machine)
     legs = [(leg * powers[0]) * powers[1] for leg in (opposite, adjacent)]
     zero = legs[0] * 0.0
-    first = _angle(Pair(legs[0], zero), Pair(legs[1], zero), machine)
+    first = angle(Pair(legs[0], zero), Pair(legs[1], zero), machine)
     result = _in_half_plane(y, x, first, machine).high
     narrow = (legs[0] < legs[1] * 2.0**-56) & (x > 0.0) & machine.equal(y, y)
     result = machine.select(narrow, opposite / adjacent, result)

@@ -90,7 +90,7 @@ def power_f64(x: V, y: V, machine: Machine[V]) -> V:
     biased, r = _parts(x, y, machine)
     fraction, biased_too = reduced(r)
     k = clamped((biased - ROUND) + (biased_too - ROUND), -1100.0, 1100.0, machine)
-    value = _without_doubt(add_value(fraction, 1.0), machine)
+    value = without_doubt(add_value(fraction, 1.0), machine)
     near_one = rounded_sum(x * 0.0 + 1.0, fraction, machine)
     small = (machine.absolute(r.high) < 2.0**-28) & (k > -1000.0)
     zero = near_one * 0.0
@@ -101,7 +101,7 @@ def power_f64(x: V, y: V, machine: Machine[V]) -> V:
     return _special(x, y, result, machine)
 
 
-def _without_doubt(value: Pair[V], machine: Machine[V]) -> Pair[V]:
+def without_doubt(value: Pair[V], machine: Machine[V]) -> Pair[V]:
     """``value``, or the exact middle of two f64, or the exact f64, that it can only mean."""
     lesser = fast_two_sum(value.high, value.low * (1.0 - _EXACT_F64)).high
     larger = fast_two_sum(value.high, value.low * (1.0 + _EXACT_F64))

@@ -64,7 +64,7 @@ def _modulo_four(t: V) -> V:
     return t - ((t + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
 
 
-def _quadrant(x: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
+def quadrant(x: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
     """k + ROUND and pi/2 r with x = pi/2 (k + r), k modulo 4, |r| <= 1/2 (Payne and Hanek)."""
     limited, pieces = _window(x, machine)
     first = second = third = x * 0.0
@@ -81,31 +81,40 @@ def _quadrant(x: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
     return biased, multiply(r, HALF_PI)
 
 
+def sine_slope(square: Pair[V]) -> Pair[V]:
+    """sin(a) / a for a**2 = ``square``, |a| <= pi/4."""
+    return horner_pairs(square, horner(square.high, _SINE_TAIL), _SINE)
+
+
+def cosine_curvature(square: Pair[V]) -> Pair[V]:
+    """(cos(a) - 1) / a**2 for a**2 = ``square``, |a| <= pi/4."""
+    return horner_pairs(square, horner(square.high, _COSINE_TAIL), _COSINE[1:])
+
+
 def sine_and_cosine(angle: Pair[V]) -> tuple[Pair[V], Pair[V]]:
     """sin and cos of |angle| <= pi/4."""
     square = multiply(angle, angle)
-    sine_ = horner_pairs(square, horner(square.high, _SINE_TAIL), _SINE)
     cosine_ = horner_pairs(square, horner(square.high, _COSINE_TAIL), _COSINE)
-    return multiply(angle, sine_), cosine_
+    return multiply(angle, sine_slope(square)), cosine_
 
 
 def sine(x: V, machine: Machine[V]) -> V:
     """sin(x) for x >= 0; NaN for infinity."""
-    biased, angle = _quadrant(x, machine)
+    biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
     return keeps(x, of_quadrant(biased, sine_.high, cosine_.high, machine), machine)
 
 
 def cosine(x: V, machine: Machine[V]) -> V:
     """cos(x) for x >= 0: the sine one quadrant further."""
-    biased, angle = _quadrant(x, machine)
+    biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
     return of_quadrant(biased + 1.0, sine_.high, cosine_.high, machine)
 
 
 def tan(x: V, machine: Machine[V]) -> V:
     """tan(x) for x >= 0."""
-    biased, angle = _quadrant(x, machine)
+    biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
     is_odd = machine.from_bits((machine.bits(biased) & 1) << MANTISSA_BITS) > 0.0
     above = select(is_odd, negative(cosine_), sine_, machine)

@@ -90,15 +90,42 @@ _ENTRY = """ENTRY e {
 """
 
 
-@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+_COMPLEX = """HloModule m
+ENTRY main {
+  x = c128[40] parameter(0)
+  y = c64[40] convert(x)
+  a = c128[40] power(x, x)
+  b = c64[40] tanh(y)
+  c = c64[40] divide(b, y)
+  d = f64[40] abs(x)
+  e = c128[40] log(x)
+  f = c128[40] divide(e, x)
+  ROOT t = (c128[40], c64[40], f64[40], c128[40]) tuple(a, c, d, f)
+}
+"""
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+
 def test_embedded_kernels(tmp_path: Path) -> None:
-    module = hlo.parse(_COMPUTATIONS + _ENTRY)
     x = np.random.default_rng(0).standard_normal((6, 70)).astype(np.float32)
+    _assert_same_bits(_COMPUTATIONS + _ENTRY, x, tmp_path)
+
+
+def test_functions_of_complex_numbers(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    x[:4, 0], x[2:6, 1] = 0, np.inf
+    _assert_same_bits(_COMPLEX, x.view(np.complex128).reshape(40), tmp_path)
+
+
+def _assert_same_bits(text: str, x: np.ndarray, folder: Path) -> None:
+    """Built and run as the files that are emitted for it."""
+    module = hlo.parse(text)
     expected = interp.evaluate(module, x)
     files = backend_c.emit(module, "embedded", recorded=((x,), expected))
     for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
+        (folder / name).write_bytes(content)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
     command = [compiler, *_FLAGS, "module.c", "main.c", "-o", "program"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+    subprocess.run(command, cwd=folder, check=True)
+    assert subprocess.run(["./program"], cwd=folder, check=False).returncode == 0

@@ -1,6 +1,7 @@
 """Elementwise ops on every pair of the numbers where arithmetic has edges: interpreter against C.
 
-Of types of 8 bits and less, every pair of all numbers.
+Of types of 8 bits and less, every pair of all numbers; of complex types, every pair of components,
+and some pairs of those.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from conftest import has_c_compiler
 import hlo
 from fuzz.generators.elementwise import ALIKE
 from fuzz.values import notable
-from hlo.types import ELEMENT_TYPES, PRED, ElementType
+from hlo.types import C64, ELEMENT_TYPES, F32, F64, PRED, ElementType
 
-TYPES = "pred s4 u8 s32 u64 f4e2m1fn f8e4m3fnuz f8e8m0fnu bf16 f32 f64".split()  # noqa: SIM905  # a list of 11 quoted names is no easier to read
+TYPES = "pred s4 u8 s32 u64 f4e2m1fn f8e4m3fnuz f8e8m0fnu bf16 f32 f64 c64 c128".split()  # noqa: SIM905  # a list of 13 quoted names is no easier to read
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -31,10 +32,34 @@ def _numbers(element_type: ElementType) -> np.ndarray:
     return np.concatenate([simple, np.stack(notable(element_type))])
 
 
+_COMPONENTS = {
+    part: [0.0, -0.0, 1, -1, 0.5, -2, 3, np.inf, -np.inf, np.nan, *ends, -np.pi / 2, 88.5, -1e3]
+    for part, ends in ((F32, (1e-45, -(2.0**-126), 3.4e38)), (F64, (5e-324, -1e-300, 1.7e308)))
+}
+_PAIRS = 1500  # of complex operands
+
+
+def _complex_pairs(element_type: ElementType) -> tuple[np.ndarray, np.ndarray]:
+    """All numbers of certain components, then random pairs of those."""
+    part = F32 if element_type is C64 else F64
+    re, im = np.meshgrid(*[np.array(_COMPONENTS[part], part.numpy)] * 2)
+    numbers = np.empty(re.size, element_type.numpy)
+    numbers.real, numbers.imag = re.reshape(-1), im.reshape(-1)
+    chosen = np.random.default_rng(0).choice(numbers, (2, _PAIRS))
+    return np.concatenate([numbers, chosen[0]]), np.concatenate([numbers[::-1], chosen[1]])
+
+
+def _pairs(element_type: ElementType) -> tuple[np.ndarray, np.ndarray]:
+    if element_type.is_complex:
+        return _complex_pairs(element_type)
+    numbers = _numbers(element_type)
+    return np.repeat(numbers, numbers.size), np.tile(numbers, numbers.size)
+
+
 def _cases(element_type: ElementType) -> Iterator[batch.Case]:
     """One program for each op."""
-    numbers = _numbers(element_type)
-    pairs = np.repeat(numbers, numbers.size), np.tile(numbers, numbers.size)
+    pairs = _pairs(element_type)
+    numbers = pairs[0] if element_type.is_complex else _numbers(element_type)
     for opcode, (types, arity) in ALIKE.items():
         if not types(element_type):
             continue
