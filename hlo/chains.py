@@ -49,7 +49,7 @@ _SAME = {  # attributes of an end that are those of its start
     "send-done": ("channel_id", "is_host_transfer"),
     "recv-done": ("channel_id", "is_host_transfer"),
 }
-_NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False}
+_NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False, "async_execution_thread": "main"}
 
 
 def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -> Iterator[Fault]:
@@ -90,7 +90,8 @@ def _before(
             yield Fault(instruction, "chain", f"{name} is {given}, {of_start} of %{start.name}")
     if instruction.opcode in _ASYNC:
         for name in ("calls", "async_execution_thread"):
-            ours, theirs = instruction.attributes.get(name), start.attributes.get(name)
+            ours = instruction.attributes.get(name)
+            theirs = start.attributes.get(name, _NOT_GIVEN.get(name))
             if ours is not None and theirs is not None and ours != theirs:
                 yield Fault(instruction, "chain", f"{name}={ours}, {theirs} of %{start.name}")
 

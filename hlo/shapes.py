@@ -21,7 +21,7 @@ _PARTS = "T(tile) L(n) #(type) *(type) E(bits) S(space) SC(dimension:indices) M(
 # D(), the kind of each dimension, is dropped: XLA drops it, too.
 _SUFFIX = re.compile(
     r"(D\([DCS+~,]*+\))?((?:T(?:\((?:[\d*]++(?:,[\d*]++)*+)?\))++)?+(?:L\(\d++\))?+(?:#\(\w++\))?+"
-    rf"(?:\*\(\w++\))?+(?:E\(\d++\))?+(?:S\(\d++\))?+(?:SC\((?:\d++:{_INTEGERS},?+)*+\))?+"
+    rf"(?:\*\(\w++\))?+(?:E\(\d++\))?+(?:S\(-?\d++\))?+(?:SC\((?:\d++:{_INTEGERS},?+)*+\))?+"
     r"(?:P\(\w++\[[^()]*+\))?+(?:M\(\d++\))?+)",
     re.ASCII,
 )

@@ -33,7 +33,7 @@ def verify(module: Module) -> None:
 
     Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
     function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
-    calls, parameters, layout, shape, rank, size, bounds, chain, channel, thread, groups, composite,
+    calls, parameters, layout, shape, rank, size, bounds, chain, channel, groups, composite,
     control-predecessors.
     """
     checker = _Checker(module)

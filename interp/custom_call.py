@@ -73,8 +73,13 @@ def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
 
 
 def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """A marker: its value is its operand."""
-    del shape, config
+    """A marker: its value is its operand. Unsupported: SPMDFullToShardShape of more than one part,
+    which ranks would each have one of."""
+    del config
+    if len(operands) == 1 and isinstance(shape, ArrayShape) and not shape.is_dynamic:
+        given = operands[0].shape
+        if given != shape.dims:
+            raise Unsupported(f"a custom call that divides {list(given)} into {shape} on each rank")
     return operands[0] if len(operands) == 1 else operands
 
 

@@ -27,6 +27,8 @@ def require_groups(
     if flattened:
         require(label, channel_id != 0, "use_global_device_ids=true without a channel_id")
         require(label, bool(groups), "use_global_device_ids=true without replica_groups")
+    one_of_nothing = not groups and text.strip()[1:].lstrip().startswith("{")
+    require(label, not one_of_nothing, "replica_groups has an empty group")
     seen: set[int] = set()
     for group in groups:
         require(label, bool(group), "replica_groups has an empty group")

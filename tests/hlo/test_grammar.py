@@ -1,6 +1,7 @@
 """Texts of every form: what the parser makes of them, and what XLA's makes of them.
 
-tests/hlo/grammar has the texts, one on a line, with \\n for a new line (modules.txt: after ===).
+tests/hlo/grammar has the texts, one on a line, with \\n for a new line (those of
+modules.txt and, in the style of XLA's own tests and of dumps, programs.txt: after ===).
 tests/golden/grammar has for each its canonical print, or after ! why it is no program (parse) or
 means nothing (verify). XLA (jaxlib, where it is installed) must take the same texts, and what we
 print must mean to it what the text meant.
@@ -69,19 +70,23 @@ MODULES: dict[str, Callable[[str, str], str]] = {
     "instructions": lambda name, text: instruction(text),
     "literals": lambda name, text: f"HloModule m\nENTRY e {{ ROOT p = {name} constant({text}) }}",
     "modules": lambda name, text: text,
+    "programs": lambda name, text: text,
     "shapes": lambda name, text: f"HloModule m\nENTRY e {{ ROOT p = {text} parameter(0) }}",
 }
+
+
+WHOLE = frozenset(("modules", "programs"))  # files of whole modules
 
 
 def forms(file: str) -> Iterator[tuple[str, str]]:
     """Each form's name, and a module with it."""
     text = (GRAMMAR / f"{file}.txt").read_text()
-    if file == "modules":
+    if file in WHOLE:
         records = [record.split("\n", 1) for record in text.split("=== ")[1:]]
     else:
         records = [line.split(" | ", 1) for line in text.splitlines()]
     for name, body in records:
-        if file != "modules" or name.endswith("\\e"):
+        if file not in WHOLE or name.endswith("\\e"):
             body = body.strip("\n").encode().decode("unicode_escape")
         shown = f"{name} | {body}" if file == "literals" else name.removesuffix("\\e")
         yield shown.replace("\n", " "), MODULES[file](name, body)
@@ -102,8 +107,8 @@ def outcome(file: str, text: str) -> str:
     assert hlo.format(hlo.parse(shown), "canonical").count("\n") >= shown.count("\n")
     if file == "headers":
         return shown.splitlines()[0]
-    shown = shown[shown.index("\n\n") + 2 :] if file == "modules" else shown[shown.index("ENTRY") :]
-    if file != "modules":
+    shown = shown[shown.index("\n\n") + 2 :] if file in WHOLE else shown[shown.index("ENTRY") :]
+    if file not in WHOLE:
         shown = shown[shown.index("ROOT") :].rstrip().removesuffix("}")
     return shown.rstrip()
 

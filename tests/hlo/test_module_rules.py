@@ -86,8 +86,7 @@ MODULES = {
 GROUPS = "replica_groups={{0,1},{2,3}}"
 # (module, label, what is replaced, by what)
 CHANGES = [
-    ("async", "thread", '"host", calls=inner\n  u', '"main", calls=inner\n  u'),
-    ("async", "thread", ', execution_thread="host"', ""),
+    ("async", "chain", '"host", calls=inner\n  u', '"main", calls=inner\n  u'),
     ("async", "chain", '"host", calls=inner\n  ROOT', '"main", calls=inner\n  ROOT'),
     ("async", "chain", "async-done(u)", "async-done(s)"),
     ("async", "chain", 'd = f32[4] async-done(u), async_execution_thread="host", calls=inner',
@@ -105,6 +104,7 @@ CHANGES = [
     ("host", "channel", "channel_id=2", "channel_id=1"),
     ("ranks", "C3", GROUPS, "replica_groups={{0,1},{1,3}}"),
     ("ranks", "C3", GROUPS, "replica_groups={{0,1},{2,4}}"),
+    ("ranks", "C3", GROUPS, "replica_groups={{}}"),
     ("ranks", "C3", GROUPS, "replica_groups={{0,1},{2,-3}}"),
     ("ranks", "C3", "replica_groups=[2,4]<=[8], channel_id=3, ", "channel_id=3, "),
     ("ranks", "C3", "channel_id=3, ", ""),
@@ -183,6 +183,7 @@ def test_threads_need_not_be_named_twice() -> None:
         'async_execution_thread="host", calls=inner\n  ROOT', "calls=inner\n  ROOT"
     )
     hlo.verify(hlo.parse(text))
+    hlo.verify(hlo.parse(ASYNC.replace(', execution_thread="host"', "")))
 
 
 def test_a_group_of_collectives_may_be_longer() -> None:
