@@ -123,6 +123,16 @@ def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[l
         yield [(1, group), (2, sizes.rank - 1)]
 
 
+def _scaled(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
+    """Those of a dot, and of scales: here their blocks are of one element."""
+    groups = [list(pair) for pair in _products(arrays[:2], attributes)]
+    taken = {place for group in groups for place in group}
+    places = [(n, d) for n in (0, 1) for d in range(arrays[n].rank)]
+    groups += [[place] for place in places if place not in taken]
+    for group in groups:
+        yield [*group, *((n + 2, d) for n, d in group if arrays[n + 2].rank)]
+
+
 def _features(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
     labels = attributes["dim_labels"]
     assert isinstance(labels, ConvolutionDimensions)
@@ -204,6 +214,7 @@ _RULES: dict[str, _Rule] = {
     "ragged-dot": _groups,
     "reduce": _inputs,
     "reduce-window": _inputs,
+    "scaled-dot": _scaled,
     "scan": _scanned,
     "scatter": _scattered,
     "sort": _elements,
@@ -288,6 +299,15 @@ def _static(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
     return f"of bounded dimensions: {', '.join(map(str, arrays))}"
 
 
+def _blocks(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
+    for group in _scaled(arrays, attributes):
+        some = any(is_bounded(arrays[n], d) for n, d in group)
+        if some and len({arrays[n].dims[d] for n, d in group}) > 1:
+            shapes = ", ".join(str(arrays[n]) for n, _ in group)
+            return f"blocks of several elements along bounded dimensions, of {shapes}"
+    return ""
+
+
 def _index_vectors(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
     """Of gather's second operand, and of scatter's in the middle, before as many updates."""
     vector = attributes["index_vector_dim"]
@@ -306,7 +326,7 @@ _MEANINGLESS: dict[str, Callable[[Sequence[ArrayShape], _Attributes], str]] = {
     "ragged-all-to-all": _static,
     "reshape": _reshape,
     "rng-bit-generator": _static,
-    "scaled-dot": _static,
+    "scaled-dot": _blocks,
     "scatter": _index_vectors,
 }
 

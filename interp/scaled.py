@@ -50,7 +50,7 @@ def _scaled(operand: Array, scale: Array) -> Array:
         raise Unsupported(f"scaled-dot scales {types}: products are exact up to f32 and s16")
     factors = scale.astype(np.float64)
     for axis, (extent, blocks) in enumerate(zip(operand.shape, scale.shape, strict=True)):
-        factors = np.repeat(factors, extent // blocks, axis)
+        factors = np.repeat(factors, extent // max(blocks, 1), axis)
     return operand.astype(np.float64) * factors
 
 

@@ -112,6 +112,10 @@ VALUES = """
   ones = f32[<=4,2,2] broadcast(xr), dimensions={0}
   zeros = f32[<=4,2,2] subtract(ones, ones)
   pb = f32[<=4,2,2] add(squares, zeros)
+  none = bf16[] constant(1)
+  g3 = f32[3,3] slice(g), slice={[0:3],[0:3]}
+  x1 = f32[<=4,1] slice(y), slice={[0:4],[1:2]}
+  y1 = f32[<=4,1] slice(y), slice={[0:4],[0:1]}
   i1 = s32[<=4] reshape(i)
   sizes = s32[<=4] abs(i1)
   pair = s32[2] constant({2,1})
@@ -230,6 +234,11 @@ f32[<=4] ragged-dot(x, y, sizes), lhs_batch_dims={0}, rhs_batch_dims={0},
   lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}
 f32[<=4,3,3] ragged-dot(xb, yb, pairs), lhs_batch_dims={0}, rhs_batch_dims={1},
   lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={0}
+f32[<=4,3] scaled-dot(x, g3, x1, none), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+f32[3,3] scaled-dot(x, w, y, w), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+f32[3,3] scaled-dot(x, w, none, y1), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+f32[<=4] scaled-dot(x, y, none, w), lhs_batch_dims={0}, rhs_batch_dims={0},
+  lhs_contracting_dims={1}, rhs_contracting_dims={1}
 f32[<=4,4,6,3] convolution(q, f), window={size=2x3 pad=0_0x1_1}, dim_labels=b01f_01io->b01f
 f32[6,4,<=3,3] convolution(q, f), window={size=2x3 stride=1x2 pad=0_0x2_2},
   dim_labels=10bf_01io->b01f

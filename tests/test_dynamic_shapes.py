@@ -266,6 +266,11 @@ _CANNOT = [
         "index vectors",
     ),
     (
+        "f32[2,<=4] f32[4,3] f32[2,2] f32[4,3]",
+        "f32[2,3] scaled-dot(a, b, c, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "blocks of several elements along bounded dimensions",
+    ),
+    (
         "f32[<=2] f32[2] s32[1] s32[1] s32[1] s32[1]",
         "f32[2] ragged-all-to-all(a, b, c, d, e, f), replica_groups={{0}}",
         "bounded dimensions",

@@ -61,12 +61,11 @@ def scaled_dot(
     write: Writer,
     block: Scope,
 ) -> None:
-    if lhs.sizes or rhs.sizes:
-        raise Unsupported("scaled-dot of bounded dimensions")
     left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
     factors = dot_factors(
         left, right, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
     )
+    write.sizes(0, factors.sizes)
     types = left.shape.element_type, right.shape.element_type
     contract(factors, types, shape.element_type, write, block)
 
@@ -88,7 +87,8 @@ def _scaled(operand: Element, scale: Element) -> Element:
         factors = operand.at(*index), scale.at(*block)
         return apply("multiply", *(apply("widen", factor, type=F64) for factor in factors))
 
-    return Element(ArrayShape(F64, operand.shape.dims), at)
+    shape = ArrayShape(F64, operand.shape.dims, operand.shape.dynamic)
+    return Element(shape, at, operand.sizes)
 
 
 def _is_short(shape: ArrayShape) -> bool:
