@@ -255,7 +255,9 @@ def _conditional(
         result = branch.root_instruction.shape
         branches.append(branch.name)
     assert result is not None
-    attributes = {"branch_computations": tuple(branches)}
+    attributes: dict[str, Attribute] = {"branch_computations": tuple(branches)}
+    if "true_computation" in instruction.attributes:
+        attributes = dict(zip(("true_computation", "false_computation"), branches, strict=True))
     return instruction._replace(shape=result, attributes=attributes)
 
 

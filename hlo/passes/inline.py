@@ -1,6 +1,12 @@
-"""Replace every ``call`` and ``fusion`` by the instructions of the computation it calls."""
+"""Replace every ``call`` and ``fusion`` by the instructions of the computation it calls.
+
+So it is with what is started and done later: one rank alone has nobody to wait for. It is done
+where its last operand is given.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
@@ -8,6 +14,7 @@ from hlo.passes.rewriting import Names, each, integer
 from hlo.walk import called
 
 _INLINED = ("call", "fusion")
+_SPLICED = (*_INLINED, "async-start")
 
 # Calls can double a program at every level of nesting; the largest real one known has 2 million
 # instructions in all.
@@ -15,7 +22,8 @@ MOST_INSTRUCTIONS = 1 << 22
 
 
 def inline(module: Module) -> Module:
-    """No ``call`` and no ``fusion`` is left; their instructions are named ``callee.name``.
+    """No ``call``, no ``fusion`` and no ``async-start`` is left; their instructions are named
+    ``callee.name``.
 
     Annotations that order instructions by name (control-predecessors) are dropped: names change.
     Unsupported if the result would have more than ``MOST_INSTRUCTIONS`` in one computation.
@@ -39,7 +47,7 @@ def _check_size(module: Module) -> None:
     for computation in module.computations:
         size = 0
         for instruction in computation.instructions:
-            inner = called(instruction) if instruction.opcode in _INLINED else ()
+            inner = called(instruction) if instruction.opcode in _SPLICED else ()
             size += sum(sizes[name] for name in inner) if inner else 1
         if size > MOST_INSTRUCTIONS:
             raise Unsupported(
@@ -47,6 +55,18 @@ def _check_size(module: Module) -> None:
                 f" at most {MOST_INSTRUCTIONS} are taken"
             )
         sizes[computation.name] = size
+
+
+_ASYNC = ("async-start", "async-update", "async-done")
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A computation, the operands that it has so far, and its result once it has them all."""
+
+    callee: Computation
+    operands: tuple[str, ...]
+    result: str = ""
 
 
 class _Body:
@@ -59,14 +79,30 @@ class _Body:
         self._names = Names(i.name for i in computation.instructions)
         self._instructions: list[Instruction] = []
         self._replaced: dict[str, str] = {}
+        self._started: dict[str, _Started] = {}
 
     def take(self, instruction: Instruction) -> None:
         operands = tuple(self._replaced.get(name, name) for name in instruction.operands)
         if instruction.opcode in _INLINED:
             (callee,) = called(instruction)
             self._replaced[instruction.name] = self._splice(self._done[callee], operands)
+        elif instruction.opcode in _ASYNC:
+            self._take_async(instruction, operands)
         else:
             self._add(instruction, instruction.name, operands)
+
+    def _take_async(self, instruction: Instruction, operands: tuple[str, ...]) -> None:
+        if instruction.opcode == "async-start":
+            (name,) = called(instruction)
+            started = _Started(self._done[name], operands)
+        else:
+            before = self._started[instruction.operands[0]]
+            started = replace(before, operands=(*before.operands, *operands[1:]))
+        if not started.result and len(started.operands) == len(started.callee.parameters):
+            started = replace(started, result=self._splice(started.callee, started.operands))
+        self._started[instruction.name] = started
+        if instruction.opcode == "async-done":
+            self._replaced[instruction.name] = started.result
 
     def _add(self, instruction: Instruction, name: str, operands: tuple[str, ...]) -> None:
         annotations = instruction.annotations

@@ -1,8 +1,10 @@
 """Inlining: names, nesting, what stays, and the cap on growth."""
 
+import numpy as np
 import pytest
 
 import hlo
+import interp
 from hlo.errors import Unsupported
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
@@ -73,3 +75,26 @@ def test_doubling_at_every_level_is_refused_before_it_happens() -> None:
     entry = "ENTRY main { p = f32[] parameter(0)\n  ROOT r = f32[] call(p), to_apply=f59 }\n"
     with pytest.raises(Unsupported, match=r"instructions once its calls are inlined"):
         inline(hlo.parse(f"HloModule deep\n{first}{levels}{entry}"))
+
+
+def test_what_is_started_is_inlined() -> None:
+    """At the start, or where an update brings the last operand."""
+    module = hlo.parse("""
+less { a = f32[2] parameter(0)
+  b = f32[2] parameter(1)
+  ROOT r = f32[2] subtract(a, b) }
+ENTRY e { x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  s = ((f32[2], f32[2]), f32[2], u32[]) async-start(x, y), calls=less
+  u = ((f32[2], f32[2]), f32[2], u32[]) async-update(s)
+  d = f32[2] async-done(u)
+  t = ((f32[2]), f32[2]) async-start(d), calls=less
+  v = ((f32[2], f32[2]), f32[2]) async-update(t, y), calls=less
+  ROOT r = f32[2] async-done(v)
+}""")
+    changed = inline(module)
+    hlo.verify(changed)
+    assert [i.opcode for i in changed.entry.instructions] == ["parameter"] * 2 + ["subtract"] * 2
+    arrays = np.array([[5, 7], [1, 2]], np.float32)
+    assert interp.evaluate(changed, *arrays).tolist() == [3, 3]
+    assert interp.evaluate(module, *arrays).tolist() == [3, 3]

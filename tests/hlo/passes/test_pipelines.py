@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
+from fuzz.loosening import loosened
 from hlo.module import Module
 from hlo.passes import PASSES, PIPELINES, run
 from hlo_tools.verdict import differences
@@ -21,7 +22,16 @@ PROGRAMS = sorted(CORPUS.glob("*/*.txt"))
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_passes_keep_every_bit(data: st.DataObject) -> None:
-    module = data.draw(fuzz.modules())
+    _require_bits(data, data.draw(fuzz.modules()))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_passes_keep_every_bit_of_bounded_programs(data: st.DataObject) -> None:
+    _require_bits(data, data.draw(loosened(data.draw(fuzz.modules(max_instructions=6)))))
+
+
+def _require_bits(data: st.DataObject, module: Module) -> None:
     arrays = data.draw(fuzz.arguments(module))
     expected = interp.evaluate(module, *arrays)
     note(hlo.format(module))
