@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import re
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.shapes import ShapeReader
 from hlo.tails import TailReader
-from hlo.types import ELEMENT_TYPES, compatible
+from hlo.types import ELEMENT_TYPES, Shape, compatible
 
 _MODULE = re.compile(rf"HloModule\s++%?({NAME})", re.ASCII)
 _COMPUTATION = re.compile(rf"(ENTRY\s++)?+%?({NAME})\s*+(?=[({{])", re.ASCII)
@@ -78,7 +79,11 @@ class _ModuleReader:
         self._source = source
         self._computations: dict[str, Computation] = {}
         self._shapes = ShapeReader()
-        self._tails = TailReader(source, self._computations, self._inline)
+        # Weakly: a reader that its own parts refer to would be left to the garbage collector.
+        reader = weakref.proxy(self)
+        self._tails = TailReader(
+            source, self._computations, lambda place: str(reader._inline(place))
+        )
         self._expressions = ExpressionReader(source, self._shapes, self._tails, self._computations)
         self._lines = LineReader(source, self._shapes, self._tails, self._expressions)
 
@@ -158,18 +163,20 @@ class _ModuleReader:
             source.fail(f"illegal name {name!r} of a computation; call it '{name}_'", position)
         if name in self._computations:
             source.fail(f"computation {name!r} is defined twice", match.start(2))
-        place, result = match.end(), None
+        place, start = match.end(), 0
+        result: Shape | None = None
         if source.code[place] == "(":
             place = source.skip(source.closing(place) + 1)
             if not source.code.startswith("->", place):
                 source.fail("expected ->", place)
-            result = source.skip(place + 2)
-            place = source.skip(self._expressions.shape(result)[1])
+            start = source.skip(place + 2)
+            result, place = self._expressions.shape(start)
+            place = source.skip(place)
         if not source.code.startswith("{", place):
             source.fail("expected {", place)
         found, root, place = self._body(place + 1)
-        if result is not None:
-            self._check_result(result, found[root])
+        if result is not None and result is not found[root].shape:
+            self._check_result(result, start, found[root])
         annotations, place = self._tails.raw(place, _thread_fault)
         self._computations[name] = Computation(name, tuple(found.values()), root, annotations)
         return name, match[1] is not None, place
@@ -187,8 +194,7 @@ class _ModuleReader:
                 message = f"illegal name {name!r} of an instruction; call it '{name}_'"
                 self._source.fail(message, offset)
 
-    def _check_result(self, position: int, root: Instruction) -> None:
-        given, _ = self._expressions.shape(position)
+    def _check_result(self, given: Shape, position: int, root: Instruction) -> None:
         if not compatible(given, root.shape):
             message = f"the result is declared {given}, root {root.name!r} is {root.shape}"
             self._source.fail(message, position)

@@ -15,6 +15,7 @@ ARRAY = r"(?<!\w)[a-z]\w*+\[[^\[\]\n]*+\](?:\{[^}\n]*+\})?+"
 SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\[\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}=]*+\})?+"
 _ARRAY = re.compile(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
 _DIMENSION = re.compile(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
+_SIZES = re.compile(r"(?:\d{1,19}+(?:,\d{1,19}+)*+)?+", re.ASCII)  # of a static shape, as printed
 _ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)
 _INTEGERS = r"\d++(?:,\d++)*+"
 _PARTS = "T(tile) L(n) #(type) *(type) E(bits) S(space) SC(dimension:indices) M(bytes)"
@@ -34,12 +35,13 @@ class ShapeReader:
 
     def __init__(self) -> None:
         self.known: dict[str, Shape] = {}
+        self._layouts: dict[tuple[str, int], Layout] = {}  # by text and rank
 
     def read(self, text: str, depth: int = 0) -> Shape:
         """The shape; ValueError says what is wrong with the text."""
         known = self.known.get(text)
         if known is None:
-            known = self._tuple(text, depth) if text.startswith("(") else _array(text)
+            known = self._tuple(text, depth) if text.startswith("(") else self._array(text)
             self.known[text] = known
         return known
 
@@ -55,6 +57,27 @@ class ShapeReader:
             raise ValueError(f"unexpected {text[end + 1 :].strip()[:40]!r} after a tuple shape")
         return TupleShape(tuple(self.read(part, depth + 1) for part in fields(text[1:end])))
 
+    def _array(self, text: str) -> ArrayShape:
+        match = _ARRAY.fullmatch(text)
+        if match is None:
+            raise ValueError(f"expected a shape like f32[2,3], not {text[:40]!r}")
+        name, sizes, layout_text = match.groups()
+        element_type = ELEMENT_TYPES.get(name)
+        if element_type is None:
+            raise ValueError(f"unknown element type {name!r}")
+        dims, dynamic = _static(sizes) if _SIZES.fullmatch(sizes) else _dimensions(sizes)
+        if math.prod(filter(None, map(abs, dims))) >= _ELEMENTS:
+            raise ValueError(f"{text[:80]} has more elements than 64 bits count")
+        layout = None
+        if layout_text:
+            key = layout_text, len(dims)
+            layout = self._layouts.get(key)
+            if layout is None:
+                layout = self._layouts[key] = _layout(*key)
+        if layout_text == "{}" and not dims:
+            raise ValueError(f"a scalar has no layout {{}}: {text[:40]}")
+        return ArrayShape(element_type, dims, dynamic, layout)
+
 
 def _nesting(text: str) -> int:
     """How deep parentheses nest in a text, at most."""
@@ -64,27 +87,21 @@ def _nesting(text: str) -> int:
     return max(accumulate(steps))
 
 
-def _array(text: str) -> ArrayShape:
-    match = _ARRAY.fullmatch(text)
-    if match is None:
-        raise ValueError(f"expected a shape like f32[2,3], not {text[:40]!r}")
-    element_type = ELEMENT_TYPES.get(match[1])
-    if element_type is None:
-        raise ValueError(f"unknown element type {match[1]!r}")
+def _static(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    return tuple(map(int, text.split(","))) if text else (), ()
+
+
+def _dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """The sizes, and which are bounded; nothing if none is."""
     dims: list[int] = []
     dynamic: list[bool] = []
-    for part in match[2].split(",") if match[2].strip() else ():
+    for part in text.split(",") if text.strip() else ():
         dimension = _DIMENSION.fullmatch(part)
         if dimension is None:
             raise ValueError(f"expected a dimension, not {part.strip()[:40]!r}")
         dims.append(int(dimension[2]) if dimension[2] else UNBOUNDED)
         dynamic.append(dimension[1] is not None or not dimension[2])
-    if math.prod(filter(None, map(abs, dims))) >= _ELEMENTS:
-        raise ValueError(f"{text[:80]} has more elements than 64 bits count")
-    layout = _layout(match[3], len(dims)) if match[3] else None
-    if match[3] == "{}" and not dims:
-        raise ValueError(f"a scalar has no layout {{}}: {text[:40]}")
-    return ArrayShape(element_type, tuple(dims), tuple(dynamic) if any(dynamic) else (), layout)
+    return tuple(dims), tuple(dynamic) if any(dynamic) else ()
 
 
 def _layout(text: str, rank: int) -> Layout:

@@ -93,6 +93,10 @@ class TailReader:
         return known
 
     def _first(self, start: int, text: str, key: tuple[str, str], metadata: str) -> Described:
+        again = self._of_known(key, metadata)
+        if again is not None:
+            self._lines[key] = self.known[text] = again
+            return again
         inlined = self._inlined
         tail = self.read(start)
         if tail.end != start + len(text.rstrip()):
@@ -104,6 +108,18 @@ class TailReader:
             self._lines[key] = found
         self.known[text] = found
         return found
+
+    def _of_known(self, key: tuple[str, str], metadata: str) -> Described | None:
+        """The tail before metadata that consists of values read before, if it does."""
+        values = self._values
+        before, behind = key
+        pieces = before.split(", ")[1:]
+        if behind.strip(_NO_METADATA) or not pieces or not all(map(values.__contains__, pieces)):
+            return None
+        attributes = {piece.partition("=")[0]: values[piece] for piece in pieces}
+        if before[:2] != ", " or len(attributes) < len(pieces):
+            return None
+        return attributes, {"metadata": metadata} if metadata else {}
 
     def raw(
         self, position: int, fault: Callable[[str, str], str | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from collections.abc import Callable
@@ -256,3 +257,27 @@ def test_time_is_linear(unit: str, before: str) -> None:
 
     seconds(1000)
     assert seconds(40_000) < max(12 * seconds(10_000), 0.5)
+
+
+def test_reading_leaves_nothing_to_the_garbage_collector() -> None:
+    """What was read is made old without a look at it: garbage in it would stay for long."""
+    text = "\n".join(
+        (
+            "HloModule m",
+            "ENTRY e { x = f32[2] parameter(0)",
+            "  y = f32[2] map(x), dimensions={0}, to_apply={ a = f32[] parameter(0)",
+            "    ROOT b = f32[] negate(a) }",
+            "  ROOT z = f32[2] add(y, multiply(x, y)) }",
+        )
+    )
+    hlo.parse(text)
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        hlo.parse(text)
+        assert gc.collect() == 0
+        assert not gc.get_freeze_count()
+    finally:
+        if enabled:
+            gc.enable()
