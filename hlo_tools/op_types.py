@@ -1,8 +1,9 @@
-"""Which op does which element type, measured: ``python -m hlo_tools.op_types`` (minutes).
+"""Which op does which element type, measured: ``python -m hlo_tools.op_types [OPCODE…]``.
 
 For each opcode and element type that the verifier takes, the smallest program (op_programs.txt) is
 evaluated by the interpreter and by generated C: a type is done where both give the same bits.
-Writes op_types.txt, from which docs/ops.md is made: ``python -m hlo_tools.ops_table``.
+Writes op_types.txt, from which docs/ops.md is made: ``python -m hlo_tools.ops_table``. All opcodes
+take minutes; of those that are not given, what was measured stays.
 """
 
 from __future__ import annotations
@@ -172,16 +173,16 @@ def _differing(group: Sequence[Cell]) -> Iterator[tuple[Cell, str]]:
             yield cell, f"other bits: {found[0]}"
 
 
-def measured() -> Iterator[str]:
-    """The lines of op_types.txt."""
-    every = [cell for opcode in sorted(OPCODES) for cell in cells(opcode)]
+def measured(opcodes: Sequence[str]) -> Iterator[str]:
+    """The lines of op_types.txt for some opcodes."""
+    every = [cell for opcode in opcodes for cell in cells(opcode)]
     columns = {"interp": {c: by_interpreter(c) for c in every}}
     columns["backend_c"] = {c: by_generator(c) for c in every}
     both = [c for c in every if not any(column[c] for column in columns.values())]
     for start in range(0, len(both), _TOGETHER):
         columns["backend_c"].update(_differing(both[start : start + _TOGETHER]))
         print(f"\r{start} of {len(both)} cells compiled", end="", file=sys.stderr)
-    for opcode in sorted(OPCODES):
+    for opcode in opcodes:
         for name, column in columns.items():
             reasons: dict[str, list[str]] = {}
             for cell in cells(opcode):
@@ -192,11 +193,15 @@ def measured() -> Iterator[str]:
 
 
 def main() -> None:
-    """Measure everything, and write it."""
+    """Measure the opcodes of the command line, or all, and write it."""
+    opcodes = sorted(sys.argv[1:] or OPCODES)
     head = (
         "# Measured by python -m hlo_tools.op_types: opcode | column | element types | what it does"
     )
-    MEASURED.write_text("\n".join([head, *measured(), ""]))
+    before = MEASURED.read_text().splitlines()[1:] if MEASURED.exists() else []
+    kept = [line for line in before if line.split(" | ")[0] not in opcodes]
+    lines = sorted([*kept, *measured(opcodes)], key=lambda line: line.split(" | ")[0])  # stable
+    MEASURED.write_text("\n".join([head, *lines, ""]))
 
 
 if __name__ == "__main__":
