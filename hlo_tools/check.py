@@ -20,10 +20,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hlo_tools import arguments, on_ranks
+from hlo_tools import against, arguments, on_ranks
+from hlo_tools.against import PEERS
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
 from hlo_tools.source import program_name, programs
+from interp.envelope.verdict import KINDS, UNDETERMINED
 
 _HEADS = ("parse", "interp", "compile", "C", "memory")
 
@@ -39,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also compare files of one program (one name up to the first dot) with each other",
     )
+    parser.add_argument(
+        "--against",
+        choices=sorted(PEERS),
+        help="judge another compiler's results, too: equal, within what its roundings may do,"
+        " outside (proven wrong) or undetermined",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
 
@@ -49,6 +57,8 @@ def _threads(text: str) -> int:
 
 
 def main(options: argparse.Namespace) -> int:
+    if options.against:
+        against.require(options.against)
     files = programs(options.paths)
     with tempfile.TemporaryDirectory() as directory:
         jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
@@ -65,7 +75,7 @@ def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
     where = str(save) if options.same else None
     return Job(
         *(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where),
-        *(options.replicas, options.partitions),
+        *(options.replicas, options.partitions, options.against),
     )
 
 
@@ -81,11 +91,11 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
     console = Console(highlight=False, soft_wrap=True)
     width = max(len(_short(job.file)) for job in jobs)
     if not options.json:
-        heads = "".join(f"{head:>9}" for head in _HEADS)
+        heads = "".join(f"{head:>9}" for head in _heads(options))
         console.print(f"{'':{width}} instructions{heads}  verdict")
     for row in _rows(jobs, console, options.json):
         rows.append(row)
-        _print_row(row, width, console, options.json)
+        _print_row(row, width, console, options)
     statuses = [row.status for row in rows]
     if options.same:
         for comparison in compared(jobs, rows):
@@ -109,8 +119,12 @@ def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
             progress.advance(task)
 
 
-def _print_row(row: Row, width: int, console: Console, as_json: bool) -> None:
-    if as_json:
+def _heads(options: argparse.Namespace) -> list[str]:
+    return [*_HEADS, options.against.upper()] if options.against else [*_HEADS]
+
+
+def _print_row(row: Row, width: int, console: Console, options: argparse.Namespace) -> None:
+    if options.json:
         sys.stdout.write(json.dumps({**asdict(row), "status": row.status}) + "\n")
         sys.stdout.flush()
         return
@@ -118,6 +132,7 @@ def _print_row(row: Row, width: int, console: Console, as_json: bool) -> None:
     numbers = f"{_number(row.instructions):>13}"
     numbers += "".join(f"{_time(t):>9}" for t in (row.parse, row.interp, row.compile, row.run))
     numbers += f"{_memory(row.memory):>9}"
+    numbers += f"{_time(row.peer):>9}" if options.against else ""
     console.print(f"{escape(_short(row.file)):{width}}{numbers}  [{style}]{escape(verdict)}[/]")
     for line in details:
         console.print(escape(f"    {line}"))
@@ -134,9 +149,22 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
         return "DIFFERENT", "red", [*row.different, *row.sums]
     if row.sums:
         return f"{count} not as recorded", "red", list(row.sums)
-    if row.run is None:
-        return f"{count}, C not run", "yellow", []
-    return f"{count} equal", "green", []
+    verdict, style = (
+        (f"{count}, C not run", "yellow") if row.run is None else (f"{count} equal", "green")
+    )
+    if row.refused is not None:
+        return f"{verdict}; no results to judge", "yellow", [row.refused]
+    if row.verdicts is None:
+        return verdict, style, []
+    judged = against.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
+    return f"{verdict}; elements {judged}", _style(row), [*row.outside, *row.undetermined]
+
+
+def _style(row: Row) -> str:
+    verdicts = row.verdicts or {}
+    if row.outside:
+        return "red"
+    return "yellow" if verdicts.get(UNDETERMINED) else "green"
 
 
 def _short(file: str) -> str:

@@ -16,14 +16,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 import backend_c
 import hlo
 from hlo.errors import Error
-from hlo_tools import archive, arguments, on_ranks
+from hlo.module import Module
+from hlo_tools import against, archive, arguments, on_ranks
 from hlo_tools.sensitivity import nudged
 from hlo_tools.source import read
 from hlo_tools.verdict import Value
@@ -57,12 +58,14 @@ class Job:
     save: str | None = None
     replicas: int | None = None  # None: the header's
     partitions: int | None = None
+    against: str | None = None  # a compiler to judge
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """Times in seconds, memory in bytes; None: not done. ``error``: the input is bad, or
-    ``crash``: we are. ``different`` and ``sums`` have a line per output that is not as expected."""
+    ``crash``: we are. ``different`` and ``sums`` have a line per output that is not as expected,
+    ``outside`` one per output in which another compiler is proven wrong."""
 
     file: str
     instructions: int | None = None
@@ -74,13 +77,18 @@ class Row:
     outputs: tuple[str, ...] = ()  # NumPy type and dims of each
     different: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
+    peer: float | None = None  # the other compiler's run
+    verdicts: dict[str, int] | None = None  # of its elements
+    outside: tuple[str, ...] = ()
+    undetermined: tuple[str, ...] = ()
+    refused: str | None = None  # why it has no results
     error: str | None = None
     crash: str | None = None
 
     @property
     def status(self) -> int:
         """0 as it should be, 1 results differ, 2 bad input."""
-        if self.different or self.sums or self.crash:
+        if self.different or self.sums or self.crash or self.outside:
             return 1
         return 2 if self.error else 0
 
@@ -95,12 +103,19 @@ def measured(job: Job) -> Row:
     command = [sys.executable, "-m", "hlo_tools.measured"]
     done = subprocess.run(command, input=json.dumps(asdict(job)), capture_output=True, text=True)
     if done.returncode == 0:
-        fields = json.loads(done.stdout)
-        return Row(**{**fields, **{k: tuple(fields[k]) for k in ("outputs", "different", "sums")}})
+        return _row(json.loads(done.stdout))
     if done.returncode < 0:
         return Row(job.file, crash=f"killed by {signal.Signals(-done.returncode).name}")
     unindented = [line for line in done.stderr.splitlines() if line[:1].isalpha()]
     return Row(job.file, crash=unindented[-1] if unindented else f"exit {done.returncode}")
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    """As :func:`main` wrote it: JSON has lists for tuples."""
+    values: dict[str, Any] = {
+        name: tuple(x) if isinstance(x, list) else x for name, x in fields.items()
+    }
+    return Row(**values)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
@@ -150,11 +165,30 @@ def _stages(job: Job) -> Iterator[Row]:
         actual, seconds = _timed(lambda: run(values, job.seed))
         different = (*row.different, *map(str, on_ranks.differences_of(expected, actual)))
         row = replace(row, run=seconds, different=different)
+    if job.against is not None:
+        row = _against(row, job, module, values[0], expected)
     if job.save is not None:
         archive.write(Path(job.save), found.items())
         moved = run(tuple(nudged(mine, job.seed) for mine in values), job.seed)
         archive.write(nudged_outputs(Path(job.save)), on_ranks.outputs_of(moved))
     yield row
+
+
+def _against(
+    row: Row, job: Job, module: Module, values: tuple[Value, ...], expected: tuple[Value, ...]
+) -> Row:
+    assert job.against is not None
+    against.require_one_rank(len(expected))
+    text = Path(job.file).read_bytes().decode("utf-8", errors="replace")
+    found = against.judge(job.against, module, text, values, expected[0], job.seed)
+    return replace(
+        row,
+        peer=None if found.refused else found.run,
+        verdicts=found.counts,
+        outside=found.outside,
+        undetermined=found.undetermined,
+        refused=found.refused,
+    )
 
 
 def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:

@@ -11,6 +11,7 @@ from interp.conversion import type_of
 from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
+KINDS = (EQUAL, WITHIN, UNDETERMINED, OUTSIDE)
 
 # An enclosure wider than this part of the numbers around says nothing about a result in it.
 _WIDEST = 2.0**-4
