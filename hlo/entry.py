@@ -12,7 +12,7 @@ from hlo.aliasing import aliases, donors, part_of
 from hlo.module import Module
 from hlo.scanning import Unbalanced, closing, fields, without_comments
 from hlo.shapes import ShapeReader
-from hlo.types import ArrayShape, Shape, compatible
+from hlo.types import ArrayShape, Shape, same_bounds
 
 
 def entry_faults(module: Module) -> Iterator[tuple[str, str]]:
@@ -52,10 +52,10 @@ def _layout(text: str, parameters: list[Shape], result: Shape) -> Iterator[str]:
         yield f"{len(shapes)} parameters, the entry computation has {len(parameters)}"
         return
     for number, (shape, parameter) in enumerate(zip(shapes, parameters, strict=True)):
-        if not compatible(shape, parameter):
+        if not same_bounds(shape, parameter):
             yield f"parameter {number} is {shape}, {parameter} in the entry computation"
     shape = reader.read(arrow[2:].strip())
-    if not compatible(shape, result):
+    if not same_bounds(shape, result):
         yield f"the result is {shape}, {result} in the entry computation"
 
 

@@ -10,7 +10,7 @@ from hlo.literal import Literal
 from hlo.ops.constraints import arrays, called_on, is_scalar, is_token, require, same_dims, scalars
 from hlo.scanning import fields, without_comments
 from hlo.shapes import ShapeReader
-from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible
+from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible, same_bounds
 from hlo.walk import Callee
 
 __all__ = [
@@ -249,5 +249,5 @@ def _constrained(label: str, text: str, operands: Sequence[Shape]) -> None:
     message = f"{len(given)} operand_layout_constraints for {len(operands)} operands"
     require(label, len(given) == len(operands), message)
     for one, operand in zip(given, operands, strict=True):
-        fits = compatible(one, operand)
+        fits = same_bounds(one, operand)
         require(label, fits, f"operand_layout_constraints: {one} for an operand {operand}")

@@ -186,6 +186,18 @@ def test_threads_need_not_be_named_twice() -> None:
     hlo.verify(hlo.parse(ASYNC.replace(', execution_thread="host"', "")))
 
 
+def test_headers_need_not_say_which_dimensions_are_bounded() -> None:
+    hlo.verify(
+        hlo.parse(
+            """HloModule m, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
+ENTRY e {
+  p = f32[<=4] parameter(0)
+  ROOT r = f32[<=4] custom-call(p), custom_call_target="x", operand_layout_constraints={f32[4]{0}}
+}"""
+        )
+    )
+
+
 def test_a_group_of_collectives_may_be_longer() -> None:
     text = ASYNC.replace(
         "ROOT r = f32[4] negate(p)", "q = f32[4] abs(p)\n  ROOT r = f32[4] negate(q)"
