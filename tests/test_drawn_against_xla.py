@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+import hlo
+
 pytest.importorskip("jaxlib")
 
 from against_jax import drawn
 from against_jax.case import SUM
+from jaxlib import _hlo
 
 from fuzz.peers.xla import XLA
 
@@ -37,3 +40,48 @@ def test_the_same_results(opcode: str, values: str, xla: XLA) -> None:
         if finding is not None and finding.kind in ("differs", "ours refused"):
             pytest.fail(f"{finding.what}\n{finding.text}")
     assert kinds["equal"] > _COUNT // 3, kinds
+
+
+_SELECT_AND_SCATTER = """HloModule m
+ge {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE
+}}
+sum {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = f32[4] parameter(0)
+  s = f32[{size}] parameter(1)
+  z = f32[] constant(0)
+  ROOT r = {shape} select-and-scatter(x, s, z), window={{{window}}}, select=ge, scatter=sum
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("window", "size"),
+    [
+        ("size=2", 3),
+        ("size=2 lhs_dilate=2", 6),
+        ("size=2 rhs_dilate=2", 2),
+        ("size=4 stride=2 pad=5_1 lhs_dilate=3 rhs_dilate=3", 4),
+    ],
+)
+def test_sources_of_dilated_windows(window: str, size: int) -> None:
+    """Sizes that XLA's shape inference takes; StableHLO's op has no dilation, so what is compiled
+    does not show it."""
+    for tried in range(1, 9):
+        without = _SELECT_AND_SCATTER.format(size=tried, window=window, shape="")
+        module = hlo.parse(_SELECT_AND_SCATTER.format(size=tried, window=window, shape="f32[4]"))
+        if tried == size:
+            _hlo.hlo_module_from_text(without)
+            hlo.verify(module)
+            continue
+        with pytest.raises(RuntimeError):
+            _hlo.hlo_module_from_text(without)
+        with pytest.raises(hlo.VerifyError):
+            hlo.verify(module)

@@ -113,8 +113,19 @@ def reduce_scatter(
 
 
 def _combines(label: str, to_apply: Callee[Shape], operands: Sequence[ArrayShape]) -> None:
+    """A computation that is one operation stands for it on other types of the same kind, too: where
+    XLA:CPU widens operands (f8 to f16, s4 to s8), it leaves the computation as it was."""
     for element in scalars(operands):
-        called_on(label, to_apply, (element, element), (element,))
+        stands = to_apply.monoid is not None and _is_of_kind(to_apply, element)
+        taken = to_apply.computation.root_instruction.shape if stands else element
+        called_on(label, to_apply, (taken, taken), (taken,))
+
+
+def _is_of_kind(callee: Callee[Shape], element: ArrayShape) -> bool:
+    shape = callee.computation.root_instruction.shape
+    if not isinstance(shape, ArrayShape) or shape.rank:
+        return False
+    return shape.element_type.kind == element.element_type.kind
 
 
 def all_gather_start(

@@ -143,7 +143,6 @@ def _ragged(numbers: tuple[object, ...], *operands: str) -> Case:
             x, y, jnp.array([2, 0, 4], jnp.int32), dimension_numbers
         ),
         *operands,
-        types=USUAL,
         bound=SUM,
     )
 
@@ -169,7 +168,6 @@ CASES = (
         "T[1,2,4,4]",
         "T[3,2,2,2]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_with_general_padding",
@@ -177,7 +175,6 @@ CASES = (
         "T[1,2,4,4]",
         "T[3,2,2,2]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_transpose",
@@ -185,7 +182,6 @@ CASES = (
         "T[1,4,4,3]",
         "T[3,3,3,2]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_transpose/kernel",
@@ -193,14 +189,12 @@ CASES = (
         "T[1,4,3]",
         "T[3,2,3]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_general_dilated_patches",
         lambda x: lax.conv_general_dilated_patches(x, (2, 3), (1, 2), "SAME"),
         "T[1,2,4,6]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_general_dilated_local",
@@ -208,7 +202,6 @@ CASES = (
         "T[2,3,5]",
         "T[4,6,4]",
         bound=SUM,
-        types=USUAL,
     ),
     row(
         "lax.conv_general_dilated/s8 to s32",
@@ -222,7 +215,6 @@ CASES = (
         lambda x, y: lax.ragged_dot(x, y, jnp.array([2, 1, 3], jnp.int32)),
         "T[6,4]",
         "T[3,4,5]",
-        types=USUAL,
         bound=SUM,
     ),
     row(
@@ -230,7 +222,6 @@ CASES = (
         lambda x, y: lax.ragged_dot(x, y, jnp.array([1, 0, 3], jnp.int32)),
         "T[6,4]",
         "T[3,4,5]",
-        types=USUAL,
         bound=SUM,
     ),
     _ragged(((((1,), (1,)), ((), ())), (0,), (0,)), "T[6,4]", "T[3,4,5]"),

@@ -12,9 +12,21 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from against_jax.case import COMPOSITE, EXACT, FLOATS, ONE, SUM, UNSTABLE, USUAL, WIDE, Case, row
+from against_jax.case import (
+    COMPOSITE,
+    EXACT,
+    FLOATS,
+    NUMBERS,
+    ONE,
+    REAL,
+    SUM,
+    UNSTABLE,
+    WIDE,
+    Case,
+    row,
+)
 
-_NUMBERS = USUAL[:-1]
+_NUMBERS = NUMBERS
 _BRANCHES = (lambda x: x + 1, lambda x: x * x, lambda x: -x)
 
 
@@ -88,7 +100,7 @@ def _collectives() -> list[Case]:
         "pcast": lambda x: lax.psum(lax.pcast(x, "i", to="varying"), "i"),
     }
     return [
-        row(f"lax.{name}", _on_one_device(f), "T[3,4]", types=_NUMBERS[:-1], bound=SUM)
+        row(f"lax.{name}", _on_one_device(f), "T[3,4]", types=REAL, bound=SUM)
         for name, f in functions.items()
     ]
 
@@ -118,11 +130,11 @@ CASES = (
         "T[8,2]",
         "s32[1]:one",
         "s32[1]:one",
-        types=_NUMBERS[:-1],
+        types=REAL,
     ),
     row("lax.with_sharding_constraint", _constrained, "T[3,4]", types=_NUMBERS),
-    row("lax.after_all", _with_token, "T[3]", types=ONE),
-    row("lax.create_token", _with_token, "T[3]", types=ONE),
+    row("lax.after_all", _with_token, "T[3]"),
+    row("lax.create_token", _with_token, "T[3]"),
     row(
         "lax.cond",
         lambda p, x: lax.cond(p, *_BRANCHES[:2], x),
@@ -189,7 +201,7 @@ CASES = (
         bound=SUM,
     ),
     row("lax.scan/lstm", _lstm, "T[4,2]:unit", "T[5,12]:unit", types=FLOATS, bound=COMPOSITE),
-    row("lax.map", lambda x: lax.map(lambda y: jnp.sort(y), x), "T[4,5]", types=USUAL),
+    row("lax.map", lambda x: lax.map(lambda y: jnp.sort(y), x), "T[4,5]"),
     row(
         "lax.map/batch",
         lambda x: lax.map(lambda y: y.sum(), x, batch_size=2),

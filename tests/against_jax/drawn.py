@@ -13,7 +13,7 @@ import argparse
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import hypothesis
@@ -26,14 +26,17 @@ import hlo
 import interp
 from against_jax.case import ALL, SUM, Bound
 from against_jax.judge import complaints
+from against_jax.merged import merged
 from fuzz.peers.xla import XLA, Answer
+from hlo.attributes import Window
 from hlo.module import Computation, Instruction, Module
-from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, leaves
+from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
 from hlo_tools.verdict import outputs
 
 Arrays = tuple[np.ndarray, ...]
 _MOST_ELEMENTS = 512
 _EXAMPLES, _ROUNDS = 200, 1000
+_TOGETHER = 16  # programs in one that XLA compiles
 _EMPTY = 8  # of results without elements, one in so many is kept
 _MONOIDS = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
 # XLA:CPU crashes too often on two bits and less, and on f6; its sums of f8e8m0fnu, which has no
@@ -61,28 +64,65 @@ class Finding:
 def programs(opcode: str, count: int, seed: int, values: str) -> list[tuple[Module, Arrays]]:
     """``count`` different programs; the same for the same seed."""
     kept: dict[str, tuple[Module, Arrays]] = {}
-    rounds, empty = iter(range(seed * _ROUNDS, (seed + 1) * _ROUNDS)), 0
-    while len(kept) < count and (number := next(rounds, None)) is not None:
-        for module, arrays in _drawn(opcode, number, values, min(_EXAMPLES, 3 * count)):
+    number, empty, before = seed * _ROUNDS, 0, -1
+    while before < len(kept) < count:  # as long as there are others
+        before = len(kept)
+        examples = min(_EXAMPLES, 3 * count)
+        for module, arrays in _drawn(opcode, number, values, examples):
             shape = module.entry.root_instruction.shape
             is_empty = not any(leaf.elements for leaf in arrays_of(shape))
             empty += is_empty
             sound = _judged(module, arrays) if _survives(module) else None
             if sound is not None and not (is_empty and empty % _EMPTY):
                 kept[hlo.format(module, "long")] = sound
+        number += 1
     return list(kept.values())[:count]
 
 
 def _survives(module: Module) -> bool:
-    """Whether XLA:CPU is known to end its process on the program, or to have lost some of it on its
-    way through StableHLO, whose select_and_scatter knows no dilation."""
+    """Whether XLA:CPU takes such programs: it is known to end its process on others, to refuse
+    them, or to lose a part of them on their way through StableHLO."""
     root = module.entry.root_instruction
-    known = all(i.shape.element_type in _TYPES for i in module.entry.parameters)
-    if root.opcode == "select-and-scatter":
-        window = root.attributes["window"].dimensions
-        plain = all(d.base_dilation == d.window_dilation == 1 for d in window)
-        return known and plain and root.shape.rank > 0
-    return known
+    shapes = [one for i in module.entry.instructions for one in arrays_of(i.shape)]
+    known = all(shape.element_type in _TYPES for shape in shapes)
+    asked = _ASKED.get(root.opcode)
+    return known and (asked is None or asked(root))
+
+
+def _is_plain(root: Instruction) -> bool:
+    """select_and_scatter of StableHLO knows no dilation; that of scalars ends the process."""
+    window = root.attributes["window"]
+    assert isinstance(window, Window)
+    dilations = [d.base_dilation * d.window_dilation for d in window.dimensions]
+    return bool(dilations) and max(dilations) == 1
+
+
+def _is_no_slice(root: Instruction) -> bool:
+    """A window of size 1 and less than no padding ends the process."""
+    window = root.attributes["window"]
+    assert isinstance(window, Window)
+    cropped = any(min(d.padding_low, d.padding_high) < 0 for d in window.dimensions)
+    return not cropped or any(d.size > 1 for d in window.dimensions)
+
+
+def _takes_elements(root: Instruction) -> bool:
+    """Slices of nothing in a collapsed dimension end the process."""
+    sizes, collapsed = root.attributes["slice_sizes"], root.attributes["collapsed_slice_dims"]
+    assert isinstance(sizes, tuple) and isinstance(collapsed, tuple)
+    return all(sizes[d] != 0 for d in collapsed)
+
+
+def _has_dimensions(root: Instruction) -> bool:
+    """StableHLO's text of this op for scalars is not read back."""
+    return isinstance(root.shape, ArrayShape) and root.shape.rank > 0
+
+
+_ASKED: dict[str, Callable[[Instruction], bool]] = {
+    "select-and-scatter": _is_plain,
+    "reduce-window": _is_no_slice,
+    "dynamic-slice": _has_dimensions,
+    "gather": _takes_elements,
+}
 
 
 def arrays_of(shape: Shape) -> list[ArrayShape]:
@@ -112,9 +152,12 @@ def _drawn(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module
 
 
 def _judged(module: Module, arrays: Arrays) -> tuple[Module, Arrays] | None:
-    """Reductions with a monoid and its neutral element in place of what was drawn: XLA may do
-    others in any order, with any number of inits (operation_semantics.md, Reduce)."""
+    """What has one result: sorts are stable, reductions have a monoid and its neutral element in
+    place of what was drawn (XLA may do others in any order, with any number of inits:
+    operation_semantics.md, Reduce)."""
     root = module.entry.root_instruction
+    if root.opcode == "sort":
+        return _stable(module, root), arrays
     if root.opcode not in _REDUCTIONS:
         return module, arrays
     if len(root.operands) > 2 + (root.opcode == "select-and-scatter"):
@@ -133,6 +176,14 @@ def _judged(module: Module, arrays: Arrays) -> tuple[Module, Arrays] | None:
     position = module.entry.parameters.index(init)
     arguments = (*arrays[:position], number, *arrays[position + 1 :])
     return Module(module.name, computations, module.entry_name), arguments
+
+
+def _stable(module: Module, root: Instruction) -> Module:
+    stable = root._replace(attributes={**root.attributes, "is_stable": True})
+    instructions = tuple(stable if i is root else i for i in module.entry.instructions)
+    entry = Computation(module.entry.name, instructions, root.name)
+    computations = tuple(entry if c is module.entry else c for c in module.computations)
+    return Module(module.name, computations, module.entry_name)
 
 
 def neutral(opcode: str, element_type: ElementType) -> object:
@@ -178,11 +229,35 @@ def compared(
     drawn: Sequence[tuple[Module, Arrays]], bound: Bound, xla: XLA
 ) -> Iterator[Finding | None]:
     """A finding for each program, or None where the results agree."""
-    texts = [hlo.format(module, "long") for module, _ in drawn]
-    calls = ((text, arrays) for text, (_, arrays) in zip(texts, drawn, strict=True))
-    for number, answer in xla.map(calls):
-        module, arrays = drawn[number]
-        yield _finding(module, texts[number], arrays, answer, bound)
+    for (module, arrays), answer in _answers(drawn, xla):
+        yield _finding(module, hlo.format(module, "long"), arrays, answer, bound)
+
+
+def _answers(
+    drawn: Sequence[tuple[Module, Arrays]], xla: XLA
+) -> Iterator[tuple[tuple[Module, Arrays], Answer]]:
+    """XLA's, for many programs at once; where it has none, for each half of them."""
+    waiting = [drawn[n : n + _TOGETHER] for n in range(0, len(drawn), _TOGETHER)]
+    while waiting:
+        some = waiting.pop()
+        modules = [module for module, _ in some]
+        text = hlo.format(merged(modules) if len(some) > 1 else modules[0], "long")
+        if len(some) > 1 and any(map(_is_tuple, modules)):
+            waiting += [[one] for one in some]
+            continue
+        answer = xla(text, [array for _, arrays in some for array in arrays])
+        if len(some) == 1:
+            yield some[0], answer
+        elif answer.outputs is None:
+            middle = len(some) // 2
+            waiting += [some[:middle], some[middle:]]
+        else:
+            for program, output in zip(some, answer.outputs, strict=True):
+                yield program, Answer((output,))
+
+
+def _is_tuple(module: Module) -> bool:
+    return isinstance(module.entry.root_instruction.shape, TupleShape)
 
 
 def _finding(
@@ -218,7 +293,7 @@ def main(words: Sequence[str]) -> int:
                 if finding is not None and finding.kind == "refused":
                     reasons[" ".join(finding.what.split()[:12])] += 1
                 elif finding is not None:
-                    print(f"// {finding.kind}: {finding.what}\n{finding.text}")
+                    print(f"// {finding.kind}: {finding.what}\n{finding.text}", flush=True)
                     print(*(f"// {str(a.tolist())[:400]}" for a in finding.arguments), sep="\n")
                 different += finding is not None and finding.kind == "differs"
             for reason, times in reasons.most_common(20):

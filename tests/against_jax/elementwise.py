@@ -13,6 +13,7 @@ from against_jax.case import (
     ELEMENTARY,
     EXACT,
     FLOATS,
+    NARROW,
     ONE,
     UNSTABLE,
     WIDE,
@@ -110,13 +111,13 @@ CASES = (
             f"lax.reduce_precision/{e},{m}",
             lambda x, e=e, m=m: lax.reduce_precision(x, e, m),
             "T[]:edges",
-            types=FLOATS,
+            types=(*FLOATS, *NARROW),
         )
         for e, m in ((5, 10), (8, 7), (4, 3), (2, 1), (1, 0), (8, 0), (11, 52), (5, 23))
     ),
-    row("lax.betainc", lax.betainc, *_EIGHTHS, types=FLOATS, bound=UNSTABLE),
-    row("lax.igamma", lax.igamma, *_EIGHTHS[:2], types=FLOATS, bound=UNSTABLE),
-    row("lax.igammac", lax.igammac, *_EIGHTHS[:2], types=FLOATS, bound=UNSTABLE),
+    row("lax.betainc", lax.betainc, *_EIGHTHS, types=(*FLOATS, *NARROW[:-1]), bound=UNSTABLE),
+    row("lax.igamma", lax.igamma, *_EIGHTHS[:2], types=(*FLOATS, *NARROW), bound=UNSTABLE),
+    row("lax.igammac", lax.igammac, *_EIGHTHS[:2], types=(*FLOATS, *NARROW), bound=UNSTABLE),
     row(
         "lax.igamma/large", lax.igamma, "T[9]:positive", "T[9]:positive", types=WIDE, bound=UNSTABLE
     ),
@@ -126,10 +127,16 @@ CASES = (
         "lax.polygamma",
         lambda x: lax.polygamma(jnp.full_like(x, 2), x),
         "T[9]:positive",
-        types=FLOATS,
+        types=(*FLOATS, *NARROW),
         bound=UNSTABLE,
     ),
-    row("lax.zeta", lambda x: lax.zeta(x + 1, x), "T[9]:positive", types=FLOATS, bound=UNSTABLE),
+    row(
+        "lax.zeta",
+        lambda x: lax.zeta(x + 1, x),
+        "T[9]:positive",
+        types=(*FLOATS, *NARROW),
+        bound=UNSTABLE,
+    ),
     row(
         "lax.exp/accuracy",
         lambda x: lax.exp(x, accuracy=lax.AccuracyMode.HIGHEST),

@@ -97,7 +97,6 @@ def _dynamic() -> list[Case]:
                 _MATRIX,
                 f"{index}[]:wild",
                 f"{index}[]:wild",
-                types=USUAL,
             )
         )
         rows.append(
@@ -108,7 +107,6 @@ def _dynamic() -> list[Case]:
                 "T[3,2]",
                 f"{index}[]:wild",
                 f"{index}[]:wild",
-                types=USUAL,
             )
         )
     return rows
@@ -166,21 +164,18 @@ CASES = (
         lambda x, i: lax.dynamic_slice(x, (i, jnp.int32(0)), (2, 3), allow_negative_indices=False),
         _MATRIX,
         "s32[]:wild",
-        types=USUAL,
     ),
     row(
         "lax.dynamic_slice_in_dim",
         lambda x, i: lax.dynamic_slice_in_dim(x, i, 2, 1),
         _MATRIX,
         "s32[]:wild",
-        types=USUAL,
     ),
     row(
         "lax.dynamic_index_in_dim",
         lambda x, i: lax.dynamic_index_in_dim(x, i, 1, False),
         _MATRIX,
         "s32[]:wild",
-        types=USUAL,
     ),
     row(
         "lax.dynamic_update_index_in_dim",
@@ -188,7 +183,6 @@ CASES = (
         _MATRIX,
         "T[6]",
         "s32[]:wild",
-        types=USUAL,
     ),
     row(
         "lax.dynamic_update_slice_in_dim",
@@ -196,7 +190,6 @@ CASES = (
         _MATRIX,
         "T[5,2]",
         "s32[]:wild",
-        types=USUAL,
     ),
     row("lax.index_take", lambda x, i: lax.index_take(x, (i,), (0,)), _MATRIX, "s32[4]:index4"),
     row(
@@ -222,7 +215,6 @@ CASES = (
         ),
         _MATRIX,
         "s32[4,1]:wild",
-        types=USUAL,
     ),
     row(
         "lax.scatter_add/one hot",
@@ -245,21 +237,18 @@ CASES = (
         lambda x, i: lax.gather(x, i, _ROWS, (1, 6), mode="clip"),
         _MATRIX,
         "s8[4,1]:wild",
-        types=USUAL,
     ),
     row(
         "lax.gather/u8 indices",
         lambda x, i: lax.gather(x, i, _ROWS, (1, 6), mode="clip"),
         _MATRIX,
         "u8[4,1]",
-        types=USUAL,
     ),
     row(
         "lax.gather/u64 indices",
         lambda x, i: lax.gather(x, i, _ROWS, (1, 6), mode="clip"),
         _MATRIX,
         "u64[4,1]",
-        types=USUAL,
     ),
     row(
         "grad lax.gather",

@@ -121,7 +121,7 @@ DEVIATIONS = (
     ),
     Known(
         "lax.reduce_precision/[18],0",
-        FLOATS,
+        (*FLOATS, *NARROW),
         "a NaN without mantissa bits stays NaN, as in docs/numerics.md; HloEvaluator has infinity",
     ),
     Known("lax.clamp*", COMPLEX, "JAX takes complex numbers, whose order the language leaves open"),
