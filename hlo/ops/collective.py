@@ -121,9 +121,9 @@ def _combines(label: str, to_apply: Callee[Shape], operands: Sequence[ArrayShape
         called_on(label, to_apply, (taken, taken), (taken,))
 
 
-def _is_of_kind(callee: Callee[Shape], element: ArrayShape) -> bool:
+def _is_of_kind(callee: Callee[Shape], element: Shape) -> bool:
     shape = callee.computation.root_instruction.shape
-    if not isinstance(shape, ArrayShape) or shape.rank:
+    if not isinstance(shape, ArrayShape) or not isinstance(element, ArrayShape) or shape.rank:
         return False
     return shape.element_type.kind == element.element_type.kind
 

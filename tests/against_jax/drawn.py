@@ -67,14 +67,12 @@ def programs(opcode: str, count: int, seed: int, values: str) -> list[tuple[Modu
     number, empty, before = seed * _ROUNDS, 0, -1
     while before < len(kept) < count:  # as long as there are others
         before = len(kept)
-        examples = min(_EXAMPLES, 3 * count)
-        for module, arrays in _drawn(opcode, number, values, examples):
+        for module, arrays in once(opcode, number, values, min(_EXAMPLES, 3 * count)):
             shape = module.entry.root_instruction.shape
             is_empty = not any(leaf.elements for leaf in arrays_of(shape))
             empty += is_empty
-            sound = _judged(module, arrays) if _survives(module) else None
-            if sound is not None and not (is_empty and empty % _EMPTY):
-                kept[hlo.format(module, "long")] = sound
+            if not (is_empty and empty % _EMPTY):
+                kept[hlo.format(module, "long")] = module, arrays
         number += 1
     return list(kept.values())[:count]
 
@@ -129,8 +127,8 @@ def arrays_of(shape: Shape) -> list[ArrayShape]:
     return [leaf for leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
 
 
-def _drawn(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
-    """What Hypothesis makes in one go."""
+def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
+    """What is of use of so many examples that Hypothesis makes in one go."""
     drawn: list[tuple[Module, Arrays]] = []
 
     @hypothesis.seed(seed)
@@ -148,7 +146,8 @@ def _drawn(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module
             drawn.append((module, _small(module, data.draw(st.integers(0, 2**32 - 1)))))
 
     draw()
-    return drawn
+    judged = (_judged(module, arrays) for module, arrays in drawn if _survives(module))
+    return [program for program in judged if program is not None]
 
 
 def _judged(module: Module, arrays: Arrays) -> tuple[Module, Arrays] | None:
