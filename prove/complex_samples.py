@@ -184,13 +184,12 @@ def main(arguments: list[str]) -> int:
     """Prints the rows of docs/proofs.md."""
     count = int(arguments[0]) if arguments else 600
     names = arguments[1:] or list(TRUTH)
-    generator = np.random.default_rng(0)
     failed = False
     for name in names:
         for part, whole in ((F32, "c64"), (F64, "c128")):
             if f"{name}_{whole}" not in COMPLEX_FUNCTIONS:
                 continue
-            started = time.monotonic()
+            started, generator = time.monotonic(), np.random.default_rng(0)
             found = judged(name, part, columns(name, count, generator, part))
             seconds = time.monotonic() - started
             print(
@@ -202,7 +201,7 @@ def main(arguments: list[str]) -> int:
             if found.misrounded:
                 print("   ", *(value.hex() for value in found.operands))
     for name in ("exponential_minus_one", "logistic"):
-        found = judged(name, F64, on_the_curve(name, count, generator))
+        found = judged(name, F64, on_the_curve(name, count, np.random.default_rng(0)))
         print(f"| {name} | c128, real part near 0 | {found.judged:,} | {found.misrounded}"
               f" | {found.worst:.4f} | {found.of_magnitude:.4f} |")  # fmt: skip
     return int(failed)
