@@ -12,7 +12,7 @@ from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType
 # What most programs are made of; the simplest first.
 TYPES: tuple[ElementType, ...] = tuple(
     ELEMENT_TYPES[name]
-    for name in "f32 s32 pred f64 bf16 f16 s8 s16 s64 u8 u16 u32 u64".split()  # noqa: SIM905 (a list of 13 quoted names is no easier to read)
+    for name in "f32 s32 pred f64 bf16 f16 s8 s16 s64 u8 u16 u32 u64 c64 c128".split()  # noqa: SIM905 (a list of 15 quoted names is no easier to read)
 )
 
 # Every type of data.
