@@ -85,6 +85,7 @@ def ragged_dot(
     C8: group sizes are integers, their last dimension the groups. Groups of a contracting
     dimension come first in the result."""
     left, right, sizes = arrays("C1", (lhs, rhs, group_sizes))
+    distinct_dimensions("C2", (*lhs_batch_dims, *lhs_contracting_dims), left.rank, "lhs dimensions")
     require("C6", len(lhs_ragged_dims) == 1, f"{len(lhs_ragged_dims)} ragged dimensions, not one")
     distinct_dimensions("C6", lhs_ragged_dims, left.rank, "lhs_ragged_dims")
     (ragged,) = lhs_ragged_dims
