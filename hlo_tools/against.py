@@ -7,21 +7,30 @@ each err within its budget. What is outside of it is proven wrong.
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from fuzz.peers.xla import XLA, Answer
+import hlo
+from fuzz.peers.xla import XLA
 from hlo.errors import Error, Unsupported
 from hlo.module import Module
+from hlo.passes.inline import inline
 from hlo_tools.verdict import Value, outputs
+from interp.envelope import anchors
+from interp.envelope.anchors import Step
 from interp.envelope.budget import XLA_CPU, Budget
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, judged
+from interp.envelope.verdict import (
+    KINDS,
+    OUTSIDE,
+    UNDETERMINED,
+    Verdict,
+    kinds,
+    resolved,
+    summary,
+)
 
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
@@ -65,67 +74,115 @@ def require(name: str) -> None:
 def judge(
     name: str, module: Module, text: str, values: tuple[Value, ...], exact: Value, seed: int
 ) -> Judgement:
-    """What a peer makes of a program's text and arguments, beside the exact result."""
+    """What a peer makes of a program's text and arguments, beside the exact result. Where the
+    envelope alone cannot tell, the peer is asked for values in between, too."""
     require(name)
     peer = PEERS[name]
     arrays = [array for _, array in outputs(values)]
     with peer.start(timeout=_TIMEOUT) as run:
         answer = run(text, arrays)
-    if answer.outputs is None:
-        reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"
-        return Judgement(refused=_first_line(reason or ""), crashed=answer.crash is not None)
-    legal = enclose(module, *values, peer=peer.budget, seed=seed)
-    return _judged(answer, exact, legal)
+        if answer.outputs is None:
+            reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"
+            return Judgement(refused=_first_line(reason or ""), crashed=answer.crash is not None)
+        legal = enclose(module, *values, peer=peer.budget, seed=seed)
+        judging = _Judging(list(_arrays(exact)), answer.outputs, list(_flat(legal.result)))
+        if judging.mismatch is None and judging.count(UNDETERMINED):
+            flat = inline(module)
+            given: dict[str, Any] = {"peer": peer.budget, "seed": seed}
+            names = anchors.planned(flat, *values, **given)
+            steps = run(hlo.format(anchors.exposed(flat, names)), arrays) if names else answer
+            if names and steps.outputs is not None:
+                known = dict(zip(names, steps.outputs[len(answer.outputs) :], strict=True))
+                anchored, wrong = anchors.followed(flat, known, *values, **given)
+                judging.resolve(list(_flat(anchored.result)), wrong)
+    opened = tuple(_openings(legal)) if judging.count(UNDETERMINED) else ()
+    lines = tuple(judging.lines())[:_MOST_LINES]
+    return Judgement(answer.compile, answer.run, judging.counts(), lines, opened)
 
 
 def _first_line(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "no reason given")[:200]
 
 
-def _judged(answer: Answer, exact: Value, legal: Enclosed) -> Judgement:
-    assert answer.outputs is not None
-    expected = [(place, array) for place, array in outputs(exact) if array.dtype != object]
-    enclosures = [x for x in _flat(legal.result) if x is not None]
-    if not len(answer.outputs) == len(expected) == len(enclosures):
-        line = f"{len(answer.outputs)} arrays, not {len(expected)}"
-        return Judgement(answer.compile, answer.run, {OUTSIDE: 1}, (line,))
-    counts: Counter[str] = Counter()
-    outside: list[str] = []
-    for (place, one), other, enclosure in zip(expected, answer.outputs, enclosures, strict=True):
-        if (one.dtype, one.shape) != (other.dtype, other.shape):
-            counts[OUTSIDE] += max(one.size, 1)
-            kinds = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
-            outside.append(f"{place or 'result'}: {kinds[0]}, not {kinds[1]}")
-            continue
-        verdict = judged(other, one, enclosure)
-        counts.update(verdict.counts)
-        if verdict.first_outside is not None:
-            outside.append(_evidence(place, verdict, other, one, enclosure))
-    opened = tuple(_openings(legal)) if counts[UNDETERMINED] else ()
-    lines = tuple(outside[:_MOST_LINES])
-    return Judgement(answer.compile, answer.run, dict(counts), lines, opened)
+def _arrays(value: Value) -> Iterator[tuple[str, Array]]:
+    """All but tokens, which a peer does not return."""
+    return ((place, array) for place, array in outputs(value) if array.dtype != object)
 
 
-def _flat(value: object) -> Iterator[Enclosure | None]:
+class _Judging:
+    """The kinds of all elements, while they are found out."""
+
+    def __init__(
+        self,
+        exact: list[tuple[str, Array]],
+        actual: Sequence[Array],
+        legal: list[Enclosure],
+    ) -> None:
+        self._exact, self._actual, self._legal = exact, actual, legal
+        self._kinds: list[Array] = []
+        self._wrong: tuple[Step, ...] = ()
+        self.mismatch = self._mismatch()
+        if self.mismatch is None:
+            triples = zip(actual, exact, legal, strict=True)
+            self._kinds = [kinds(other, one, bounds) for other, (_, one), bounds in triples]
+
+    def _mismatch(self) -> str | None:
+        if not len(self._actual) == len(self._exact) == len(self._legal):
+            return f"{len(self._actual)} arrays, not {len(self._exact)}"
+        for (place, one), other in zip(self._exact, self._actual, strict=True):
+            if (one.dtype, one.shape) != (other.dtype, other.shape):
+                found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
+                return f"{place or 'result'}: {found[0]}, not {found[1]}"
+        return None
+
+    def resolve(self, legal: list[Enclosure], wrong: tuple[Step, ...]) -> None:
+        """Take narrower enclosures, and the steps that nothing legal takes."""
+        self._wrong = wrong
+        triples = zip(self._actual, self._exact, legal, strict=True)
+        narrower = [kinds(other, one, bounds) for other, (_, one), bounds in triples]
+        self._kinds = [*map(resolved, self._kinds, narrower)]
+
+    def count(self, kind: str) -> int:
+        return sum(summary(found).counts[kind] for found in self._kinds)
+
+    def counts(self) -> dict[str, int]:
+        if self.mismatch is not None:
+            return {OUTSIDE: 1}
+        return {kind: self.count(kind) for kind in KINDS}
+
+    def lines(self) -> Iterator[str]:
+        """The evidence of each output, and of each step, that is outside."""
+        if self.mismatch is not None:
+            yield self.mismatch
+        for step in self._wrong:
+            place = f"%{step.instruction.name} = {step.instruction.opcode}"
+            yield _evidence(place, step.verdict, step.actual, None, step.legal)
+        triples = zip(self._exact, self._actual, self._legal, strict=False)
+        for found, ((place, one), other, bounds) in zip(self._kinds, triples, strict=False):
+            verdict = summary(found)
+            if verdict.first_outside is not None:
+                yield _evidence(place or "result", verdict, other, one, bounds)
+
+
+def _flat(value: object) -> Iterator[Enclosure]:
     if isinstance(value, tuple):
         for part in value:
             yield from _flat(part)
-    else:
-        assert value is None or isinstance(value, Enclosure)
+    elif isinstance(value, Enclosure):
         yield value
 
 
 def _evidence(
-    place: str, verdict: Verdict, actual: np.ndarray, exact: np.ndarray, legal: Enclosure
+    place: str, verdict: Verdict, actual: Array, exact: Array | None, legal: Enclosure
 ) -> str:
     index = verdict.first_outside
     assert index is not None
-    low, high = legal.low[index], legal.high[index]
     nan = " or NaN" if legal.nan[index] else ""
+    right = "" if exact is None else f"{exact[index]!s} is exact and "
     return (
-        f"{place or 'result'}: {verdict.counts[OUTSIDE]} of {actual.size} outside, first at"
-        f" [{','.join(map(str, index))}]: {actual[index]!s}, where {exact[index]!s} is exact and"
-        f" {low!s} to {high!s}{nan} legal"
+        f"{place}: {verdict.counts[OUTSIDE]} of {actual.size} outside, first at"
+        f" [{','.join(map(str, index))}]: {actual[index]!s}, where {right}"
+        f"{legal.low[index]!s} to {legal.high[index]!s}{nan} legal"
     )
 
 

@@ -99,10 +99,16 @@ class Enclosed:
     openings: tuple[Opening, ...]
 
 
-def enclose(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Enclosed:
-    """Every result of the entry computation that is legal with a peer's budget."""
+Seen = Callable[[Instruction, Enclosure], Enclosure | None]
+
+
+def enclose(
+    module: Module, *arrays: Any, peer: Budget, seed: int = 0, seen: Seen | None = None
+) -> Enclosed:
+    """Every result of the entry computation that is legal with a peer's budget. ``seen`` is shown
+    each array of the entry, and may give another for what follows."""
     verify(module)
-    evaluation = _Enclosing(module)
+    evaluation = _Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(_points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
@@ -115,7 +121,8 @@ def _points(value: Any) -> Value:
 class _Enclosing:
     """The state of one evaluation over enclosures."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, seen: Seen | None) -> None:
+        self._seen = seen
         self.openings: list[Opening] = []
         self._module = module
         self._exact = Evaluation(module, None)
@@ -145,6 +152,9 @@ class _Enclosing:
         if sizes is not None:
             result = bounded.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
+        if self._seen is not None and isinstance(result, Enclosure):
+            known = self._seen(instruction, result) if computation is self._module.entry else None
+            return result if known is None else known
         return result
 
     def _result(

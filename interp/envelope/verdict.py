@@ -12,6 +12,7 @@ from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
 KINDS = (EQUAL, WITHIN, UNDETERMINED, OUTSIDE)
+_EQUAL, _WITHIN, _UNDETERMINED, _OUTSIDE = range(len(KINDS))
 
 # An enclosure wider than this part of the numbers around says nothing about a result in it.
 _WIDEST = 2.0**-4
@@ -33,23 +34,35 @@ class Verdict:
 
 def judged(actual: Array, exact: Array, legal: Enclosure) -> Verdict:
     """An actual result beside the exact one and what is legal; of one shape and type."""
+    return summary(kinds(actual, exact, legal))
+
+
+def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
+    """Of each element, its place in :data:`KINDS`."""
     with np.errstate(all="ignore"):
         same = _same(actual, exact)
         inside = np.asarray(contains(legal, actual))
-        wide = inside & ~same & _is_wide(legal, exact)
-    outside = ~inside & ~same
-    within = inside & ~same & ~wide
-    counts = {
-        EQUAL: int(same.sum()),
-        WITHIN: int(within.sum()),
-        UNDETERMINED: int(wide.sum()),
-        OUTSIDE: int(outside.sum()),
-    }
+        wide = is_wide(legal, exact)
+    found = np.where(inside, np.where(wide, _UNDETERMINED, _WITHIN), _OUTSIDE)
+    return np.where(same, _EQUAL, found).astype(np.int8)
+
+
+def summary(found: Array) -> Verdict:
+    """How many elements are of each kind."""
+    numbers = np.bincount(found.reshape(-1), minlength=len(KINDS))
+    counts = {kind: int(count) for kind, count in zip(KINDS, numbers, strict=True)}
     first = None
     if counts[OUTSIDE]:
-        flat = int(np.argmax(outside.reshape(-1)))
-        first = tuple(int(i) for i in np.unravel_index(flat, actual.shape))
+        flat = int(np.argmax(found.reshape(-1) == _OUTSIDE))
+        first = tuple(int(i) for i in np.unravel_index(flat, found.shape))
     return Verdict(counts, first)
+
+
+def resolved(found: Array, anchored: Array) -> Array:
+    """Kinds of which the undetermined are what a narrower enclosure says, where it says that they
+    are legal."""
+    known = (found == _UNDETERMINED) & ((anchored == _WITHIN) | (anchored == _EQUAL))
+    return np.where(known, np.int8(_WITHIN), found)
 
 
 def _same(actual: Array, exact: Array) -> Array:
@@ -60,7 +73,7 @@ def _same(actual: Array, exact: Array) -> Array:
     return np.asarray(actual == exact)
 
 
-def _is_wide(legal: Enclosure, exact: Array) -> Array:
+def is_wide(legal: Enclosure, exact: Array, widest: float = _WIDEST) -> Array:
     """Where the enclosure is wide beside the exact result and beside the other results."""
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
@@ -70,7 +83,7 @@ def _is_wide(legal: Enclosure, exact: Array) -> Array:
     width, size = np.abs(high - low), np.abs(middle)
     finite = np.isfinite(size)
     typical = float(np.sqrt((size[finite] ** 2).mean())) if finite.any() else 0.0
-    known = width <= _WIDEST * np.maximum(size, typical)
+    known = width <= widest * np.maximum(size, typical)
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
     only_nan = is_nan(legal.low) & legal.nan
     uncertain_nan = legal.nan & ~is_nan(legal.low)

@@ -1,0 +1,110 @@
+"""Anchors: values inside a program that a peer is asked for, so that the envelope starts anew.
+
+Rounding errors grow from instruction to instruction, and after many an envelope says little. A peer
+that also returns what it has in between is judged step by step: each part of the program on the
+peer's own values. The program with more results is another one, so it proves a result of the first
+legal only if it is legal there, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Instruction, Module
+from hlo.types import TupleShape
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array, Enclosure, all_certain, point, where
+from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.verdict import (
+    OUTSIDE,
+    UNDETERMINED,
+    Verdict,
+    is_wide,
+    kinds,
+    summary,
+)
+
+_WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
+_RESULT = "with.anchors"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An anchor at which a peer's value is outside of what follows from those before."""
+
+    instruction: Instruction
+    verdict: Verdict
+    actual: Array
+    legal: Enclosure
+
+
+def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
+    """The instructions of the entry computation to anchor, found by anchoring at middles."""
+    names: list[str] = []
+
+    def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
+        if instruction.opcode == "parameter" or value.is_point:
+            return None
+        middle = _middle(value)
+        is_open = not all_certain(value) and value.low.dtype.kind in "biu"
+        if not is_open and not is_wide(value, middle, _WIDE).any():
+            return None
+        names.append(instruction.name)
+        return point(middle)
+
+    enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
+    return tuple(names)
+
+
+def _middle(value: Enclosure) -> Array:
+    if value.low.dtype.kind in "biu":
+        return np.asarray(value.low)
+    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
+    low, high = value.low.astype(wide), value.high.astype(wide)
+    return np.asarray((low / 2 + high / 2).astype(value.low.dtype))
+
+
+def exposed(module: Module, names: tuple[str, ...]) -> Module:
+    """The module whose result is a tuple: its own result, and the values of some instructions."""
+    entry = module.entry
+    shapes = {i.name: i.shape for i in entry.instructions}
+    operands = (entry.root, *names)
+    shape = TupleShape(tuple(shapes[name] for name in operands))
+    root = Instruction(_RESULT, shape, "tuple", operands)
+    whole = replace(entry, instructions=(*entry.instructions, root), root=_RESULT)
+    others = [whole if c.name == entry.name else c for c in module.computations]
+    return replace(module, computations=tuple(others), attributes={}, text="", preamble="")
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What is found on the way."""
+
+    values: Mapping[str, Array]
+    outside: list[Step] = field(default_factory=list)
+
+    def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
+        """The peer's value, where it proves something that it is legal."""
+        actual = self.values.get(instruction.name)
+        if actual is None:
+            return None
+        found = kinds(actual, _middle(value), value)
+        verdict = summary(found)
+        if verdict.counts[OUTSIDE]:
+            self.outside.append(Step(instruction, verdict, actual, value))
+        if not verdict.counts[UNDETERMINED]:
+            return point(actual)
+        return where(is_wide(value, _middle(value)), value, point(actual))
+
+
+def followed(
+    module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
+) -> tuple[Enclosed, tuple[Step, ...]]:
+    """The enclosure for a peer's own values at the anchors, and the steps to them that no legal
+    evaluation takes."""
+    way = _Followed(values)
+    return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)
