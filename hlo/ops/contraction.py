@@ -85,7 +85,6 @@ def ragged_dot(
     C8: group sizes are integers, their last dimension the groups. Groups of a contracting
     dimension come first in the result."""
     left, right, sizes = arrays("C1", (lhs, rhs, group_sizes))
-    distinct_dimensions("C2", (*lhs_batch_dims, *lhs_contracting_dims), left.rank, "lhs dimensions")
     require("C6", len(lhs_ragged_dims) == 1, f"{len(lhs_ragged_dims)} ragged dimensions, not one")
     distinct_dimensions("C6", lhs_ragged_dims, left.rank, "lhs_ragged_dims")
     (ragged,) = lhs_ragged_dims
@@ -98,6 +97,7 @@ def ragged_dot(
     groups = sizes.dims[-1]
     fits = all(right.dims[d] == groups for d in rhs_group_dims)
     require("C7", fits, f"{groups} group sizes, group dimension {rhs_group_dims} of {right}")
+    distinct_dimensions("C2", (*lhs_batch_dims, *lhs_contracting_dims), left.rank, "lhs dimensions")
     order = (*lhs_batch_dims, *lhs_contracting_dims) if contracting else lhs_batch_dims
     order = (*order, *_free(left, lhs_batch_dims, lhs_contracting_dims))
     prefix = tuple(left.dims[d] for d in order[: order.index(ragged)])

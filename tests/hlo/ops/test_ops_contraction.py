@@ -43,7 +43,7 @@ def test_dot(expected: str, operands: str, instruction: str) -> None:
  | f32[11,5] f32[3,5,7] s32[3] | f32[11,7] ragged-dot(a, b, c), {RAGGED}, rhs_group_dims={{0}}
  | f32[5,11] f32[11,7] s32[3] | f32[3,5,7] ragged-dot(a, b, c), {INNER}
  | f32[7,2,3] f32[7,3,4] s32[3] | f32[7,2,4] ragged-dot(a, b, c), {BATCH}, lhs_ragged_dims={{0}}
-C2 | f32[3,5] f32[3,5] s32[2,1] | f32[3] ragged-dot(a, b, c), lhs_batch_dims={{7}}, {ROWS}
+C2 | f32[3,5] f32[3,5] s32[2,3] | f32[3] ragged-dot(a, b, c), lhs_batch_dims={{7}}, {ROWS}
 C6 | f32[11,5] f32[3,5,7] s32[3] | f32[11,7] ragged-dot(a, b, c), {DIMS}
 C6 | f32[11,5] f32[3,5,7] s32[3] | f32[11,7] ragged-dot(a, b, c), {DIMS}, lhs_ragged_dims={{2}}
 C7 | f32[11,5] f32[3,5,7] s32[3] | f32[11,7] ragged-dot(a, b, c), {RAGGED}
