@@ -108,7 +108,7 @@ class _Sort:
         self._passes = (self._length - 1).bit_length() if self._length else 0
 
     def emit(self, write: Writer) -> None:
-        if not self._rows or not self._bound:
+        if not (self._rows and self._bound and self._keep):
             return
         arrays = [
             self._scope.scratch(operand.shape.element_type, 2 * self._rows * self._bound)

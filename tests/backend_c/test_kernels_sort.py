@@ -5,6 +5,8 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import hlo
+from backend_c.pipeline import lowered
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -85,3 +87,9 @@ ENTRY e {{
 }}
 """
     assert_same_bits(text, _values(element_type, (5, 40)))
+
+
+def test_a_topk_of_nothing_stores_nothing() -> None:
+    """It stored the places of elements beyond its result, which has room for none."""
+    text = "ENTRY e { x = f32[2,5] parameter(0)\n ROOT r = (f32[2,0], s32[2,0]) topk(x), k=0 }"
+    assert not lowered(hlo.parse(text)).kernels
