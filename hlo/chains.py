@@ -116,7 +116,8 @@ def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> I
 
 class Agreements:
     """What the instructions of a module must agree upon: host transfers on one channel are the same
-    instruction, but for operands; all-reduces constrain layouts all, or none."""
+    instruction, but for operands; all-reduces constrain layouts all, or none, and those that name a
+    channel name a positive one."""
 
     def __init__(self) -> None:
         self._transfers: dict[object, tuple[str, Shape, Mapping[str, object]]] = {}
@@ -130,6 +131,10 @@ class Agreements:
             key = instruction.opcode, without_layout(instruction.shape), attributes
             if self._transfers.setdefault(channel, key) != key and channel:
                 yield Fault(instruction, "channel", f"channel {channel} is of another transfer")
+        channel = attributes.get("channel_id", 1)
+        if instruction.opcode == "all-reduce" and isinstance(channel, int) and channel <= 0:
+            message = f"channel_id={channel} of all-reduce: leave it out, or give a positive one"
+            yield Fault(instruction, "channel", message)
         if instruction.opcode in ("all-reduce", "all-reduce-start"):
             constrained = bool(attributes.get("constrain_layout"))
             if self._constrained not in (None, constrained):

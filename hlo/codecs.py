@@ -24,7 +24,7 @@ _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
 _MOST_NESTED = 64  # as tuple shapes
-_BITS = 63  # attributes are 64-bit integers in XLA
+_BITS = 64  # of attributes in XLA, which takes numbers of either sign and keeps signed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ def integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise ValueError("expected an integer")
     value = int(text)
-    if not -(2**_BITS) <= value < 2**_BITS:
+    if not -(2 ** (_BITS - 1)) <= value < 2**_BITS:
         raise ValueError("expected an integer of at most 64 bits")
-    return value
+    return value - 2**_BITS if value >= 2 ** (_BITS - 1) else value
 
 
 def _boolean(text: str) -> bool:

@@ -224,6 +224,8 @@ def _possible(shape: Shape) -> None:
     for leaf in leaves(shape):
         if UNBOUNDED in leaf.dims:
             raise Violation("bounds", f"{leaf}: no bound of a dimension; say <=N in place of ?")
+        if leaf.rank and not leaf.element_type.is_array:
+            raise Violation("rank", f"{leaf}: there are no arrays of {leaf.element_type}")
         if leaf.rank > _MAXIMUM_RANK:
             raise Violation("rank", f"{leaf.rank} dimensions: at most {_MAXIMUM_RANK} are possible")
         width = max(8, leaf.element_type.bits) // 8

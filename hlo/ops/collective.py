@@ -41,8 +41,8 @@ def _same(operands: Sequence[Shape]) -> Shape:
 
 
 def _results(label: str, shape: Shape, count: int) -> list[ArrayShape]:
-    """The declared results of ``count`` operands: an array, or a tuple of as many."""
-    found = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    """The declared results of ``count`` operands: an array for one, a tuple of as many else."""
+    found = shape.elements if isinstance(shape, TupleShape) and count > 1 else (shape,)
     require(label, len(found) == count, f"{count} operands, results {shape}")
     return arrays(label, found, "result")
 
@@ -171,10 +171,8 @@ def all_reduce(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Shape:
-    """C1: arrays; C2: to_apply takes two elements and gives one; C3: groups, and no negative
-    channel."""
+    """C1: arrays; C2: to_apply takes two elements and gives one; C3: groups."""
     flattened = use_global_device_ids
-    require("C3", channel_id >= 0, f"channel_id={channel_id} is negative")
     require_groups("C3", replica_groups, uniform=False, channel_id=channel_id, flattened=flattened)
     result = _same(operands)
     _combines("C2", to_apply, operands)

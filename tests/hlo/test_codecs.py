@@ -48,6 +48,8 @@ VALUES = [
     ("epsilon", "1e-05", 1e-05),
     ("direction", "LT", "LT"),
     ("delta", "-5", -5),
+    ("delta", "9223372036854775807", 2**63 - 1),
+    ("delta", "18446744073709551615", -1),
     ("replica_groups", "{{0,1},{2,3}}", "{{0,1},{2,3}}"),
 ]
 VALUES = [row for row in VALUES if row[0] in CODECS]
@@ -66,7 +68,7 @@ def test_values(name: str, text: str, value: object) -> None:
         ("dimensions", "0", "expected {…}"),
         ("dimensions", "{0,}", "expected an integer"),
         ("dimensions", "{²}", "expected an integer"),
-        ("index", "9223372036854775808", "at most 64 bits"),
+        ("index", "18446744073709551616", "at most 64 bits"),
         ("index", "1" * 5000, "expected an integer"),
         ("slice", "{[0:4}", "expected {[start:limit]"),
         ("padding", "0x1", "expected low_high"),

@@ -92,6 +92,12 @@ def test_the_declared_shape_is_the_inferred_one() -> None:
         hlo.verify(hlo.parse(text))
 
 
+def test_there_are_no_arrays_of_tokens() -> None:
+    hlo.verify(hlo.parse("HloModule m\nENTRY e { ROOT x = token[] parameter(0) }"))
+    with pytest.raises(hlo.VerifyError, match=r"rank: token\[2\]: there are no arrays of token"):
+        hlo.verify(hlo.parse("HloModule m\nENTRY e { ROOT x = token[2] parameter(0) }"))
+
+
 def test_parameters_are_numbered_from_zero() -> None:
     assert "p1 = parameter, parameters: " in rejected(computation("e", parameter(1)))
     twice = parameter(0)._replace(name="q")

@@ -13,13 +13,18 @@ C2 | f32[2] | f32[4] all-gather(a), dimensions={}
 C3 | f32[2] | f32[5] all-gather(a), dimensions={0}
 C3 | f32[2,3] | f32[4,6] all-gather(a), dimensions={0}
 C3 | f32[2] s32[3] | (f32[4], s32[9]) all-gather(a, b), dimensions={0}
+C1 | f32[2] | (f32[4]) all-gather(a), dimensions={0}
+C1 | f32[2] | (f32[2], (f32[4])) all-gather-start(a), dimensions={0}
+C1 | f32[4] | (f32[2]) reduce-scatter(a), dimensions={0}, to_apply=add
 chain | f32[2] | (f32[2], f32[8]) all-gather-start(a), dimensions={0}
 C5 | f32[2] | f32[8] all-gather-start(a), dimensions={0}
 C5 | f32[2] | (f32[8], f32[8]) all-gather-start(a), dimensions={0}
 chain | (f32[2],f32[8]) | f32[8] all-gather-done(a)
 C1 | f32[8] | f32[8] all-gather-done(a)
  | f32[2] f32[3] | (f32[2], f32[3]) all-reduce(a, b), replica_groups={}, to_apply=add
-C3 | f32[2] | f32[2] all-reduce(a), channel_id=-1, to_apply=add
+channel | f32[2] | f32[2] all-reduce(a), channel_id=-1, to_apply=add
+channel | f32[2] | f32[2] all-reduce(a), channel_id=0, to_apply=add
+ | f32[2] | f32[2] all-reduce(a), channel_id=1, to_apply=add
 C3 | f32[2] | f32[2] all-reduce-start(a), channel_id=1, use_global_device_ids=true, to_apply=add
 chain | f32[2] | f32[2] all-reduce-done(a)
 C1 | | f32[2] all-reduce(), to_apply=add
