@@ -36,19 +36,16 @@ def has_bounds(shape: Shape) -> bool:
 
 def declares_bounds(opcode: str) -> bool:
     """Whether the text may declare dimensions of a result bounded or static as it likes, as XLA's
-    verifier lets it: what is not there is then zero. Ops that hand values on give what they are."""
-    home = _homes()[function_name(opcode)]
-    return opcode == "map" or (home in _COMPUTING and opcode not in _HAND_ON)
+    verifier lets it: what is not there is then zero. What is started keeps its operands' bounds."""
+    return opcode not in _KEEPS_BOUNDS
 
 
-_COMPUTING = frozenset(
-    f"hlo.ops.{family}"
-    for family in (
-        *("elementwise", "data_movement", "contraction", "reduction"),
-        *("indexing", "linear_algebra", "random"),
+_KEEPS_BOUNDS = frozenset(
+    (
+        *("all-gather-start", "all-reduce-start", "collective-permute-start", "copy-start"),
+        *("async-start", "async-update", "ragged-all-to-all", "scan", "send"),
     )
 )
-_HAND_ON = frozenset(("copy", "copy-start", "copy-done", "scan"))
 
 
 @cache

@@ -14,8 +14,9 @@ import numpy as np
 
 from hlo.actual_sizes import Agreement, agreements, has_bounds, meaningless
 from hlo.errors import Unsupported
-from hlo.module import Instruction
+from hlo.module import Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
+from hlo.walk import called
 from interp.values import Value
 
 Array = np.ndarray[Any, Any]
@@ -30,13 +31,26 @@ class Sizes:
     why_not: str
 
 
-def sizes_of(instruction: Instruction, operands: Sequence[Shape]) -> Sizes | None:
-    """None if there is nothing to keep: the operands are static, and say nothing of sizes."""
+def sizes_of(
+    instruction: Instruction, operands: Sequence[Shape], results: Sequence[Shape] = ()
+) -> Sizes | None:
+    """None if there is nothing to keep: the operands are static, and say nothing of sizes, and so
+    are the ``results`` of the computations that it calls."""
     opcode, attributes = instruction.opcode, instruction.attributes
-    if not any(map(has_bounds, operands)) and not _gives_sizes(instruction):
+    if not any(map(has_bounds, (*operands, *results))) and not _gives_sizes(instruction):
         return None
     why_not = meaningless(opcode, operands, attributes, instruction.shape)
     return Sizes(tuple(operands), agreements(opcode, operands, attributes), why_not)
+
+
+def any_bounds(module: Module) -> bool:
+    """Whether any value of a module is bounded."""
+    return any(has_bounds(i.shape) for c in module.computations for i in c.instructions)
+
+
+def results_of(module: Module, instruction: Instruction) -> list[Shape]:
+    """What the computations that an instruction calls give."""
+    return [module.computation(name).root_instruction.shape for name in called(instruction)]
 
 
 def _gives_sizes(instruction: Instruction) -> bool:

@@ -18,7 +18,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
 from interp import random
-from interp.actual_sizes import Sizes, agreed, filled, sizes_of
+from interp.actual_sizes import Sizes, agreed, any_bounds, filled, results_of, sizes_of
 from interp.custom_call import registered
 from interp.host import Feeds, connect
 from interp.ranks import Rank, per_rank, ranks_of, running
@@ -127,6 +127,7 @@ class Evaluation:
         self.ops = column("interp")
         self.plans: dict[str, _Plan] = {}
         self.effects = _checked_calls(module)
+        self.is_bounded = any_bounds(module)
 
     def plan(self, computation: Computation) -> _Plan:
         """The prepared form of a computation, made once."""
@@ -138,6 +139,9 @@ class Evaluation:
     def run(self, plan: _Plan, *arguments: Value) -> Value:
         """Evaluate a computation on values of its parameters' shapes."""
         self._burn()
+        if self.is_bounded:
+            shapes = (parameter.shape for parameter in plan.computation.parameters)
+            arguments = tuple(map(filled, arguments, shapes))
         return walk(plan.computation, arguments, partial(self._apply, plan), plan.instructions)
 
     def _planned(self, computation: Computation) -> _Plan:
@@ -155,7 +159,7 @@ class Evaluation:
             except Unsupported as error:
                 raise Unsupported(f"{self._line(instruction)}{error}") from error
             given = keywords(self.module, instruction, self.enter)
-            sizes = sizes_of(instruction, given_shapes)
+            sizes = sizes_of(instruction, given_shapes, results_of(self.module, instruction))
             steps[instruction.name] = _Step(op, given, first, sizes)
         parameters = tuple(p for p in computation.parameters if p.name in names)
         scalar = is_scalar(computation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hlo.types import TOKEN, ArrayShape, ElementType, Shape, TupleShape, compatible
 from hlo.walk import Callee
@@ -67,10 +67,15 @@ def ascending_dimensions(label: str, dimensions: Sequence[int], what: str) -> No
 
 
 def called_on(
-    label: str, callee: Callee[Shape], arguments: Sequence[Shape], results: Sequence[Shape]
+    label: str,
+    callee: Callee[Shape],
+    arguments: Sequence[Shape],
+    results: Sequence[Shape],
+    *,
+    alike: Callable[[Shape, Shape], bool] = compatible,
 ) -> None:
     """The computation takes exactly these arguments and gives these results (a tuple of several,
-    or the one)."""
+    or the one), as far as ``alike`` looks."""
     name, parameters = callee.computation.name, callee.computation.parameters
     require(
         label,
@@ -80,12 +85,12 @@ def called_on(
     for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
         require(
             label,
-            compatible(parameter.shape, argument),
+            alike(parameter.shape, argument),
             f"parameter {number} of {name} is {parameter.shape}, {argument} is passed",
         )
     given = callee.computation.root_instruction.shape
     wanted = results[0] if len(results) == 1 else TupleShape(tuple(results))
-    fits = compatible(given, wanted) or compatible(given, TupleShape(tuple(results)))
+    fits = alike(given, wanted) or alike(given, TupleShape(tuple(results)))
     require(label, fits, f"{name} gives {given}, {wanted} is needed")
 
 

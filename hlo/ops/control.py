@@ -41,7 +41,7 @@ def get_tuple_element(operand: Shape, *, index: int) -> Shape:
 
 def call(*operands: Shape, to_apply: Callee[Shape], is_composite: bool = False) -> Shape:
     """C1: the operands are what the computation takes."""
-    called_on("C1", to_apply, operands, (_result(to_apply),))
+    called_on("C1", to_apply, operands, (_result(to_apply),), alike=same_bounds)
     return _result(to_apply)
 
 
@@ -50,7 +50,7 @@ def fusion(
 ) -> Shape:
     """C1: the operands are what the computation takes; C2: a known kind; C3: parts of the result
     lie where parts of operands of the same shape were."""
-    called_on("C1", calls, operands, (_result(calls),))
+    called_on("C1", calls, operands, (_result(calls),), alike=same_bounds)
     require("C2", kind in _KINDS, f"kind={kind}: one of {', '.join(_KINDS)}")
     _aliased("C3", output_to_operand_aliasing, operands, _result(calls))
     return _result(calls)
@@ -72,7 +72,7 @@ def _aliased(label: str, text: str, operands: Sequence[Shape], result: Shape) ->
         require(label, part is not None, message)
         assert output is not None and part is not None
         message = f"output_to_operand_aliasing: {output} does not lie where {part} was"
-        require(label, compatible(output, part), message)
+        require(label, same_bounds(output, part), message)
 
 
 def map_(
@@ -94,8 +94,8 @@ def map_(
 
 def while_(init: Shape, *, condition: Callee[Shape], body: Callee[Shape]) -> Shape:
     """C1: condition takes the state and gives pred[]; C2: body takes and gives the state."""
-    called_on("C1", condition, (init,), (ArrayShape(PRED),))
-    called_on("C2", body, (init,), (init,))
+    called_on("C1", condition, (init,), (ArrayShape(PRED),), alike=same_bounds)
+    called_on("C2", body, (init,), (init,), alike=same_bounds)
     return init
 
 
@@ -120,8 +120,8 @@ def conditional(
     require("C2", count, f"{len(branches)} branches, {len(operands)} operands for them")
     result = _result(branches[0])
     for branch, operand in zip(branches, operands, strict=True):
-        called_on("C3", branch, (operand,), (_result(branch),))
-        same = compatible(_result(branch), result)
+        called_on("C3", branch, (operand,), (_result(branch),), alike=same_bounds)
+        same = same_bounds(_result(branch), result)
         require("C4", same, f"{branch.computation.name} gives {_result(branch)}, not {result}")
     return result
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.bounds import explicit_bounds
 from hlo.passes.rewriting import Names, each, integer
 from hlo.walk import called
 
@@ -28,6 +29,7 @@ def inline(module: Module) -> Module:
     Annotations that order instructions by name (control-predecessors) are dropped: names change.
     Unsupported if the result would have more than ``MOST_INSTRUCTIONS`` in one computation.
     """
+    module = explicit_bounds(module)
     _check_size(module)
     done: dict[str, Computation] = {}
     made: set[str] = set()  # names that inlining gave: they are not prefixed again

@@ -15,11 +15,11 @@ from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import Rebuilt, array, each
-from hlo.types import ArrayShape, ElementType, Shape, without_layout
+from hlo.types import ArrayShape, ElementType, Shape, compatible, without_layout
 
 
 def layouts(module: Module) -> Module:
-    """No shape has a layout, and there is no ``bitcast`` and no ``copy`` left."""
+    """No shape has a layout, no ``bitcast`` is left, and no ``copy`` that changes no bounds."""
     attributes = {k: v for k, v in module.attributes.items() if k != "entry_computation_layout"}
     return each(replace(module, attributes=attributes), _without_layouts)
 
@@ -29,7 +29,8 @@ def _without_layouts(computation: Computation) -> Computation:
     shapes = {i.name: i.shape for i in computation.instructions}
     for instruction in computation.instructions:
         resolved = rebuilt.resolved(instruction)
-        if instruction.opcode == "copy":
+        before = shapes[instruction.operands[0]] if instruction.operands else None
+        if instruction.opcode == "copy" and before and compatible(instruction.shape, before):
             rebuilt.forward(instruction.name, resolved.operands[0])
         elif instruction.opcode == "bitcast":
             source = array(shapes[instruction.operands[0]])

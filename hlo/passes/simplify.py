@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from hlo.module import Computation, Instruction, Module
 from hlo.passes import simplify_arithmetic, simplify_data_movement
+from hlo.passes.bounds import explicit_bounds
 from hlo.passes.known import Known, Rule
 from hlo.passes.rewriting import Rebuilt, each
 
@@ -27,7 +28,7 @@ _HAND_ON = frozenset(
 
 
 def simplify(module: Module) -> Module:
-    return each(module, _simplified)
+    return each(explicit_bounds(module), _simplified)
 
 
 def _simplified(computation: Computation) -> Computation:

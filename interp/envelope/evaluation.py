@@ -20,7 +20,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
-from interp.actual_sizes import sizes_of
+from interp.actual_sizes import results_of, sizes_of
 from interp.envelope import bounded, budget
 from interp.envelope.budget import Budget
 from interp.envelope.control import spread, unknown
@@ -133,6 +133,9 @@ class _Enclosing:
         """The enclosure of a computation's result."""
         names = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in names]
+        if self._exact.is_bounded:
+            parameters = (parameter.shape for parameter in computation.parameters)
+            arguments = tuple(map(bounded.filled, arguments, parameters))
         shapes = {i.name: i.shape for i in order}
         return walk(computation, arguments, partial(self._apply, computation, shapes), order)
 
@@ -144,7 +147,7 @@ class _Enclosing:
         operands: list[Value],
     ) -> Value:
         given = [shapes[name] for name in instruction.operands]
-        sizes = sizes_of(instruction, given)
+        sizes = sizes_of(instruction, given, results_of(self._module, instruction))
         if sizes is not None:
             bounded.require_certain_sizes(instruction, operands)
             operands = bounded.agreed(sizes, operands)
