@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import has_c_compiler
 
 import backend_c
 import hlo
@@ -184,6 +185,7 @@ def merged() -> str:
     return "\n".join(["HloModule m", *texts, f"ENTRY e {{\n{parameters}{''.join(calls)}{root}"])
 
 
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_compiled() -> None:
     executable = backend_c.compile(hlo.parse(merged()), numerics="exact")
     y = np.arange(1, 6, dtype=np.float32)

@@ -314,5 +314,5 @@ def test_no_bound_is_no_program() -> None:
 def test_the_page_on_bounded_dimensions_is_true() -> None:
     text = (Path(__file__).parents[1] / "docs" / "dynamic_shapes.md").read_text()
     found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(found) == 6
+    assert len(found) == 7
     exec(compile("".join(found), "docs/dynamic_shapes.md", "exec"), {})
