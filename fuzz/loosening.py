@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 
+from fuzz.generators.custom_call import MARKERS
 from hlo.actual_sizes import declares_bounds, has_bounds, meaningless
 from hlo.attributes import Attribute
 from hlo.literal import Literal
@@ -79,6 +80,7 @@ class _Body:
         may_grow: bool = True,
     ) -> None:
         self._loosening, self._draw = loosening, loosening.draw
+        self._before = {i.name: i.shape for i in before.instructions}
         self._instructions: list[Instruction] = []
         self._shapes: dict[str, Shape] = {}
         self._renamed: dict[str, str] = {}
@@ -171,7 +173,8 @@ class _Body:
 
     def _followed(self, instruction: Instruction, is_result: bool) -> str:
         """The instruction on the operands as they are now."""
-        operands = tuple(self._renamed[name] for name in instruction.operands)
+        given = instruction.operands
+        operands = tuple(self._renamed[name] for name in given)
         instruction = instruction._replace(operands=operands)
         shapes = [self._shapes[name] for name in operands]
         calling = _CALLING.get(instruction.opcode)
@@ -179,11 +182,23 @@ class _Body:
             return self._add(calling(self._loosening, instruction, shapes))
         if not any(map(has_bounds, shapes)):
             return self._add(instruction)
+        if instruction.opcode == "custom-call":
+            return self._add(self._foreign(instruction, given))
         shape = self._shape(instruction)
         if shape is not None:
             return self._add(instruction._replace(shape=shape))
         operands = tuple(map(self._static, operands))
         return self._add(instruction._replace(operands=operands))
+
+    def _foreign(self, instruction: Instruction, given: Sequence[str]) -> Instruction:
+        """A custom call: a marker of one value has that value's shape; others take the shapes that
+        they are declared for."""
+        is_marker = instruction.attributes["custom_call_target"] in MARKERS and len(given) == 1
+        if is_marker and "operand_layout_constraints" not in instruction.attributes:
+            return instruction._replace(shape=self._shapes[instruction.operands[0]])
+        pairs = zip(instruction.operands, given, strict=True)
+        operands = tuple(self.of_shape(name, self._before[before]) for name, before in pairs)
+        return instruction._replace(operands=operands)
 
     def _shape(self, instruction: Instruction) -> Shape | None:
         """The shape of the result; None if the operands must be static."""

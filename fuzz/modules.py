@@ -9,16 +9,20 @@ from hypothesis import strategies as st
 from fuzz.builder import Builder, Generator
 from fuzz.generators import (
     asynchronous,
+    batch_norm,
     collective,
     contraction,
     control,
+    custom_call,
     data_movement,
     dynamic,
     elementwise,
+    grouped,
     indexing,
     linear_algebra,
     random,
     reduction,
+    scan,
     sort,
     window,
 )
@@ -29,6 +33,7 @@ from hlo.types import ElementType
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
     *(linear_algebra, random, collective, asynchronous, dynamic),
+    *(batch_norm, grouped, scan, custom_call),
 )
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {

@@ -6,6 +6,7 @@ what was expected; ``show(value)`` gives the canonical text. Source: XLA's ``hlo
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from hlo.words import ALGORITHM, API, DISTRIBUTION, PADDING, PRECISION, SCHEDULE
 _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
+_LARGEST = 2.0**128 - 2.0**104  # of f32
 _MOST_NESTED = 64  # as tuple shapes
 _BITS = 64  # of attributes in XLA, which takes numbers of either sign and keeps signed ones
 
@@ -51,8 +53,13 @@ def _boolean(text: str) -> bool:
 
 
 def _decimal(text: str) -> float:
+    """A number in the range of f32, or NaN, as XLA reads them: no infinities."""
+    if text == "nan":
+        return math.nan
     if not _DECIMAL.fullmatch(text):
         raise ValueError("expected a number")
+    if abs(float(text)) > _LARGEST:
+        raise ValueError("expected a number in the range of f32")
     return float(text)
 
 

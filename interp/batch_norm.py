@@ -40,7 +40,7 @@ class _Features:
         self.count = _constant(float(elements), operand)
 
     def total(self, values: Array) -> Array:
-        zero = np.zeros((), self._type.numpy)
+        zero = np.zeros(())  # of no type that may lack it
         return sum_along(values, self._others, zero, self._type)
 
     def along(self, vector: Array) -> Array:

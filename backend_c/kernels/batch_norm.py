@@ -110,8 +110,10 @@ class _Features:
         self.everywhere = Element(operand.shape, lambda *index: count, operand.sizes)
 
     def constant(self, epsilon: float) -> Element:
-        """Epsilon for each feature: read as f32, then in the operand's type."""
-        rounded = np.float32(epsilon).astype(self._type.numpy)
+        """Epsilon for each feature: read as f32, then in the operand's type, which may have no
+        number as large."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounded = np.float32(epsilon).astype(self._type.numpy)
         value = Constant(self._type, float(rounded))
         return Element(self._vector, lambda *index: value)
 

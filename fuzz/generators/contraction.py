@@ -37,9 +37,9 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
     for _ in range(builder.draw(st.integers(0, max(0, min(2, longest))))):
         summed.append(builder.draw(extents(room)))
         room //= max(1, summed[-1])
-    left, right = _operand_types(builder, shape.element_type)
-    lhs, lhs_batch, lhs_contracting = _operand(builder, left, (batch, summed, mine))
-    rhs, rhs_batch, rhs_contracting = _operand(builder, right, (batch, summed, other))
+    left, right = operand_types(builder, shape.element_type)
+    lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
+    rhs, rhs_batch, rhs_contracting = operand(builder, right, (batch, summed, other))
     return builder.emit(
         "dot",
         shape,
@@ -62,7 +62,7 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
     feature_groups, batch_groups = (1, group) if by_batch else (group, 1)
     room = MOST_ELEMENTS * 4 // max(nonzero(spatial) * nonzero((batch,)) * group, nonzero(sizes))
     inner = builder.draw(st.integers(0, max(1, min(4, room))))
-    element_types = _operand_types(builder, shape.element_type)
+    element_types = operand_types(builder, shape.element_type)
     lhs = (batch * batch_groups, inner * feature_groups, *spatial)
     rhs = (inner, features, *sizes)
     names, orders = [], []
@@ -88,7 +88,7 @@ def _groups(builder: Builder, features: int) -> tuple[int, bool]:
     return builder.draw(st.sampled_from(divisors)), builder.draw(st.booleans())
 
 
-def _operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, ElementType]:
+def operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, ElementType]:
     """Mostly the result's own; else any whose products the result's type may hold."""
     kinds = _OPERANDS[result.kind]
 
@@ -107,7 +107,7 @@ def _is_wide_integer(element_type: ElementType, result: ElementType) -> bool:
     return element_type.is_integer and element_type.bits == 64 and result.is_float
 
 
-def _operand(
+def operand(
     builder: Builder, element_type: ElementType, groups: Sequence[Sequence[int]]
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
     """An operand with batch and contracting dimensions anywhere, the free ones in order between."""

@@ -18,7 +18,7 @@ _MOST_TURNS = 4
 _MOST_DEPTH = 3
 
 
-def _computed(inner: Builder, shape: ArrayShape) -> str:
+def computed(inner: Builder, shape: ArrayShape) -> str:
     """One elementwise instruction, or a value that is there."""
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
     return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
@@ -123,7 +123,7 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
         path: list[int] = []
 
         def result(inner: Builder, names: list[str]) -> str:
-            root = _computed(inner, shape)
+            root = computed(inner, shape)
             unused = inner.unused(names, root) if opcode == "fusion" else []
             if unused:  # XLA allows no fusion that does not use what it is given
                 root, path[:] = inner.tuple(root, *unused), [0]
@@ -154,7 +154,7 @@ def map_(builder: Builder, shape: ArrayShape) -> str:
     operands = [builder.value(ArrayShape(t, shape.dims)) for t in types]
     scalar = ArrayShape(shape.element_type)
     to_apply = builder.computation(
-        [ArrayShape(t) for t in types], lambda inner, names: _computed(inner, scalar)
+        [ArrayShape(t) for t in types], lambda inner, names: computed(inner, scalar)
     )
     dimensions = tuple(range(shape.rank))
     return builder.emit("map", shape, *operands, dimensions=dimensions, to_apply=to_apply)
@@ -178,7 +178,7 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
         count = _unwrapped(inner, names[0], [0])
         count = inner.emit("add", counter, count, inner.number(counter, 1))
         _unwrapped(inner, names[0], path)
-        changed = _rebuilt(inner, names[0], path, _computed(inner, shape))
+        changed = _rebuilt(inner, names[0], path, computed(inner, shape))
         return _rebuilt(inner, changed, [0], count)
 
     state_shape = builder.shape(state)
@@ -214,7 +214,7 @@ def conditional(builder: Builder, shape: ArrayShape) -> str:
 
 def _branch(shape: ArrayShape, in_tuple: bool) -> Callable[[Builder, list[str]], str]:
     def branch(inner: Builder, names: list[str]) -> str:
-        root = _computed(inner, shape)
+        root = computed(inner, shape)
         return inner.tuple(root) if in_tuple else root
 
     return branch

@@ -15,12 +15,13 @@ _REAL = {C64: F32, C128: F64}
 def cholesky(builder: Builder, shape: ArrayShape) -> str:
     """Of anything, or of products of small integers with their transposes, most of which have a
     factor."""
-    operand = builder.value(shape) if builder.draw(st.booleans()) else _positive(builder, shape)
+    operand = builder.value(shape) if builder.draw(st.booleans()) else positive(builder, shape)
     lower = {"lower": True} if builder.draw(st.booleans()) else {}
     return builder.emit("cholesky", shape, operand, **lower)
 
 
-def _positive(builder: Builder, shape: ArrayShape) -> str:
+def positive(builder: Builder, shape: ArrayShape) -> str:
+    """Matrices that mostly have a Cholesky factor: small integers, multiplied by themselves."""
     small = builder.emit("convert", shape, builder.value(ArrayShape(S8, shape.dims)))
     batch, last = tuple(range(shape.rank - 2)), (shape.rank - 1,)
     return builder.emit(
@@ -62,7 +63,8 @@ def _is_of_matrices(shape: ArrayShape) -> bool:
     return shape.rank >= 2 and (shape.is_float or shape.is_complex)
 
 
-def _has_small_systems(shape: ArrayShape) -> bool:
+def has_small_systems(shape: ArrayShape) -> bool:
+    """Whether triangular matrices for either side are not too large."""
     last = max(shape.dims[-2:], default=0)
     small = nonzero((*shape.dims[:-2], last, last)) <= MOST_ELEMENTS
     return _is_of_matrices(shape) and small
@@ -74,6 +76,6 @@ def _is_square(shape: ArrayShape) -> bool:
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {
     "cholesky": (cholesky, _is_square),
-    "triangular-solve": (triangular_solve, _has_small_systems),
+    "triangular-solve": (triangular_solve, has_small_systems),
     "fft": (fft, lambda shape: shape.rank > 0 and shape.element_type in {**_COMPLEX, **_REAL}),
 }

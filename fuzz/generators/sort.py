@@ -25,19 +25,27 @@ def sort(builder: Builder, shape: ArrayShape) -> str:
 
 def topk(builder: Builder, shape: ArrayShape) -> str:
     """The values, or the places if they have the type of such."""
-    *outer, k = shape.dims
-    room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
-    dims = (*outer, k + builder.draw(st.integers(0, min(room, 40))))
+    k = shape.dims[-1]
     is_places = shape.element_type is S32 and builder.draw(st.booleans())
-    element_type = shape.element_type
-    if is_places:
-        element_type = builder.element_type(lambda t: not t.is_complex)
-    operand = builder.value(ArrayShape(element_type, dims))
-    both = TupleShape((ArrayShape(element_type, shape.dims), ArrayShape(S32, shape.dims)))
+    whole = wider(builder, shape, is_places=is_places)
+    operand = builder.value(whole)
+    both = TupleShape((ArrayShape(whole.element_type, shape.dims), ArrayShape(S32, shape.dims)))
     flags = {name: builder.draw(st.booleans()) for name in ("largest", "is_stable")}
     chosen = {name: False for name, flag in flags.items() if not flag}
     found = builder.emit("topk", both, operand, k=k, **chosen)
     return builder.emit("get-tuple-element", shape, found, index=int(is_places))
+
+
+def wider(builder: Builder, shape: ArrayShape, *, is_places: bool) -> ArrayShape:
+    """The shape of an operand of whose last dimension as much as ``shape`` has is taken, or the
+    places of that."""
+    *outer, k = shape.dims
+    room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
+    dims = (*outer, k + builder.draw(st.integers(0, min(room, 40))))
+    element_type = shape.element_type
+    if is_places:
+        element_type = builder.element_type(lambda t: not t.is_complex)
+    return ArrayShape(element_type, dims)
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {

@@ -7,6 +7,7 @@ import fuzz
 import hlo
 import interp
 from fuzz.modules import GENERATORS
+from hlo.opcodes import OPCODES
 from hlo.walk import function_name
 from hlo_tools.verdict import outputs
 
@@ -25,6 +26,12 @@ def test_drawn_modules_are_valid(data: st.DataObject) -> None:
 def test_generators_are_named_as_their_opcodes() -> None:
     for opcode, (generator, _) in GENERATORS.items():
         assert getattr(generator, "__name__", "") in ("generator", function_name(opcode))
+
+
+def test_every_opcode_is_drawn() -> None:
+    """But those that reach beyond the program."""
+    outside = {"infeed", "outfeed", "parameter", "recv", "recv-done", "send", "send-done"}
+    assert set(GENERATORS) == set(OPCODES) - outside
 
 
 def test_a_choice_of_opcodes_and_types_is_kept() -> None:

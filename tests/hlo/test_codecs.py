@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from hlo.attributes import (
@@ -46,6 +48,7 @@ VALUES = [
     ("custom_call_target", '"Sharding"', "Sharding"),
     ("operand_precision", "{highest,default}", ("highest", "default")),
     ("epsilon", "1e-05", 1e-05),
+    ("epsilon", "3.4028234663852886e+38", 2.0**128 - 2.0**104),
     ("direction", "LT", "LT"),
     ("delta", "-5", -5),
     ("delta", "9223372036854775807", 2**63 - 1),
@@ -53,6 +56,10 @@ VALUES = [
     ("replica_groups", "{{0,1},{2,3}}", "{{0,1},{2,3}}"),
 ]
 VALUES = [row for row in VALUES if row[0] in CODECS]
+
+
+def test_epsilon_may_be_nan() -> None:
+    assert math.isnan(CODECS["epsilon"].read("nan")) and CODECS["epsilon"].show(math.nan) == "nan"
 
 
 @pytest.mark.parametrize(("name", "text", "value"), VALUES)
@@ -85,6 +92,8 @@ def test_values(name: str, text: str, value: object) -> None:
         ("custom_call_target", "Sharding", "expected a quoted string"),
         ("epsilon", "infinity", "expected a number"),
         ("epsilon", "1_0", "expected a number"),
+        ("epsilon", "3.4028235e38", "in the range of f32"),
+        ("epsilon", "-1e400", "in the range of f32"),
     ],
 )
 def test_errors(name: str, text: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Dots and convolutions of any dimensions, types and attributes.
+"""Dots, in groups or scaled ones too, and convolutions of any dimensions, types and attributes.
 
 The interpreter and the C backend give the same bits, over all types, ranks 0 to 5, dimensions
 without elements and values of the attributes; on small arrays both do what the definition says.
@@ -10,10 +10,10 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import contraction
+from fuzz.generators import contraction, grouped
 
 COUNT = 16
-OPCODES = list(contraction.GENERATORS)
+OPCODES = [*contraction.GENERATORS, *grouped.GENERATORS]
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

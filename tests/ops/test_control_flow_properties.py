@@ -1,4 +1,4 @@
-"""Every op of control flow and tuples: the interpreter and the C backend give the same bits.
+"""Control flow, tuples and custom calls: the interpreter and the C backend give the same bits.
 
 Over all types, ranks 0 to 5, dimensions without elements and values of the attributes. More
 examples: pytest --hypothesis-profile=default draws other ones; COUNT is how many each op gets.
@@ -8,13 +8,14 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
-from fuzz.generators import control
+from fuzz.generators import control, custom_call
 
 COUNT = 6
+OPCODES = [*control.GENERATORS, *custom_call.GENERATORS]
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 
-@pytest.mark.parametrize(("together", "opcode"), batch.groups(list(control.GENERATORS), 16))
+@pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 16))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
     batch.assert_agree(together, opcode, COUNT)

@@ -14,7 +14,15 @@ from known_answers import array
 
 import hlo
 import interp
-from fuzz.generators import contraction, elementwise, linear_algebra, reduction, window
+from fuzz.generators import (
+    batch_norm,
+    contraction,
+    elementwise,
+    grouped,
+    linear_algebra,
+    reduction,
+    window,
+)
 from hlo_tools.verdict import outputs
 
 ROWS = json.loads(Path(__file__).with_name("known_answers.json").read_text())
@@ -22,7 +30,9 @@ _BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(elementwise.GENERATORS, ELEMENTARY),
     **dict.fromkeys(
         (
+            *batch_norm.GENERATORS,
             *contraction.GENERATORS,
+            *grouped.GENERATORS,
             *reduction.GENERATORS,
             *window.GENERATORS,
             *linear_algebra.GENERATORS,

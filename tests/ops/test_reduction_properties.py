@@ -1,4 +1,5 @@
-"""Reductions over any dimensions, of any number of operands, by any computation.
+"""Reductions over any dimensions, of any number of operands, by any computation; scans, and
+normalisation of batches.
 
 The interpreter and the C backend give the same bits, over all types, ranks 0 to 5, dimensions
 without elements and values of the attributes; on small arrays both do what the definition says.
@@ -10,10 +11,10 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import reduction
+from fuzz.generators import batch_norm, reduction, scan
 
 COUNT = 16
-OPCODES = list(reduction.GENERATORS)
+OPCODES = [*reduction.GENERATORS, *batch_norm.GENERATORS, *scan.GENERATORS]
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
