@@ -114,8 +114,7 @@ def _padded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _potrf(builder: Builder, shape: ArrayShape) -> str:
-    """Of anything, or of products of small integers with their transposes: mostly these have a
-    factor."""
+    """Of anything, or of matrices that mostly have a factor."""
     operand = builder.value(shape) if builder.draw(st.booleans()) else positive(builder, shape)
     results = TupleShape((shape, ArrayShape(S32, shape.dims[:-2])))
     target = f"lapack_{_LETTERS[shape.element_type]}potrf_ffi"
@@ -147,8 +146,8 @@ _TARGETS: tuple[tuple[Generator, Accepts], ...] = (
     (_marked, lambda shape: True),
     (_topk, lambda shape: shape.rank > 0 and not shape.is_complex),
     (_padded, lambda shape: True),
-    (_potrf, lambda shape: _is_solved(shape) and shape.dims[-1] == shape.dims[-2]),
-    (_trsm, _is_solved),
+    *[(_potrf, lambda shape: _is_solved(shape) and shape.dims[-1] == shape.dims[-2])] * 3,
+    *[(_trsm, _is_solved)] * 3,
 )
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {

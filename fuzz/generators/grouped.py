@@ -86,7 +86,8 @@ def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: i
         return builder.value(shape)
     rows = shape.elements // max(groups, 1)
     sizes = [size for _ in range(rows) for size in _partition(builder, groups, extent)]
-    low, high = (-1 if element_type.kind == "signed" else 0), 2 ** (element_type.bits - 1) - 1
+    high = 2 ** (element_type.bits - 1) - 1
+    low = -high - 1 if element_type.kind == "signed" else 0
     numbers = np.clip(np.array(sizes, np.int64), low, high)
     literal = Literal(shape, numbers.astype(element_type.numpy).reshape(shape.dims))
     return builder.emit("constant", shape, literal=literal)

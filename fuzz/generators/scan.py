@@ -46,8 +46,18 @@ def scan(builder: Builder, shape: ArrayShape) -> str:
 
 def _step(builder: Builder, given: list[ArrayShape], results: list[ArrayShape]) -> str:
     return builder.computation(
-        given, lambda inner, names: inner.tuple(*(computed(inner, one) for one in results))
+        given, lambda inner, names: inner.tuple(*(_result(inner, names, one) for one in results))
     )
+
+
+def _result(inner: Builder, names: list[str], shape: ArrayShape) -> str:
+    """An operation, mostly on slices and carries where there are any of the shape."""
+    alike = [name for name in names if inner.shape(name) == shape]
+    if not alike or not inner.draw(st.integers(0, 3)):
+        return computed(inner, shape)
+    one, other = inner.draw(st.permutations([*alike, *alike]))[:2]
+    kinds = ("and", "xor") if shape.element_type.kind == "pred" else ("subtract", "add", "multiply")
+    return inner.emit(inner.draw(st.sampled_from(kinds)), shape, one, other)
 
 
 def _few(builder: Builder) -> int:

@@ -8,7 +8,10 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
+import fuzz
+import hlo
 from fuzz.generators import control, custom_call
+from hlo.types import F32, F64
 
 COUNT = 6
 OPCODES = [*control.GENERATORS, *custom_call.GENERATORS]
@@ -19,3 +22,11 @@ pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 16))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
     batch.assert_agree(together, opcode, COUNT)
+
+
+def test_the_same_bits_of_custom_calls_on_matrices() -> None:
+    strategy = fuzz.single_op("custom-call", element_types=(F32, F64))
+    ((*cases,),) = batch.drawn([strategy], 8 * COUNT)
+    assert any("lapack" in hlo.format(module) for module, _ in cases)
+    for (module, arguments), found in zip(cases, batch.outcomes(cases), strict=True):
+        assert not found, f"{hlo.format(module)}\n{arguments}\n{found[0]}"

@@ -14,13 +14,20 @@ from defined import assert_defined
 from fuzz.generators import batch_norm, reduction, scan
 
 COUNT = 16
-OPCODES = [*reduction.GENERATORS, *batch_norm.GENERATORS, *scan.GENERATORS]
+OPCODES = [*reduction.GENERATORS, *batch_norm.GENERATORS]
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize(("together", "opcode"), batch.groups(OPCODES, 8))
 def test_the_same_bits(together: tuple[str, ...], opcode: str) -> None:
     batch.assert_agree(together, opcode, COUNT)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("opcode", scan.GENERATORS)
+def test_the_same_bits_in_steps(opcode: str) -> None:
+    """More of them: of few the result depends on the order of the steps."""
+    batch.assert_agree((opcode,), opcode, 5 * COUNT)
 
 
 @pytest.mark.parametrize("opcode", ["reduce"])
