@@ -124,6 +124,15 @@ DEVIATIONS = (
         (*FLOATS, *NARROW),
         "a NaN without mantissa bits stays NaN, as in docs/numerics.md; HloEvaluator has infinity",
     ),
+    *(
+        Known(
+            cases,
+            ("f8e8m0fnu",),
+            "the least numbers are subnormal in f32, which XLA flushes to a zero that is NaN here",
+            "ROOT r = f8e8m0fnu[] multiply(f8e8m0fnu[] 2**-126, f8e8m0fnu[] 0.5)",
+        )
+        for cases in ("lax.asinh", "lax.exp2", "lax.lgamma")
+    ),
     Known("lax.clamp*", COMPLEX, "JAX takes complex numbers, whose order the language leaves open"),
 )
 # What the C backend says of what it does not do, and the interpreter does.
