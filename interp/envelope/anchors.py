@@ -43,18 +43,23 @@ class Step:
 
 
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
-    """The instructions of the entry computation to anchor, found by anchoring at middles."""
-    names: list[str] = []
+    """The instructions of the entry computation to anchor, found by anchoring at middles: numbers
+    that are wide, and those that leave a decision open."""
+    loose: set[str] = set()
+    names: dict[str, None] = {}
 
     def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
         if instruction.opcode == "parameter" or value.is_point:
             return None
-        middle = _middle(value)
-        is_open = not all_certain(value) and value.low.dtype.kind in "biu"
-        if not is_open and not is_wide(value, middle, _WIDE).any():
+        loose.add(instruction.name)
+        if value.low.dtype.kind in "biu":
+            if all_certain(value):
+                return None
+            names.update(dict.fromkeys(name for name in instruction.operands if name in loose))
+        elif not is_wide(value, _middle(value), _WIDE).any():
             return None
-        names.append(instruction.name)
-        return point(middle)
+        names[instruction.name] = None
+        return point(_middle(value))
 
     enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
     return tuple(names)

@@ -34,6 +34,7 @@ from interp.envelope.rules import (
     has_zero,
     lifted,
     monotone,
+    settled,
 )
 
 __all__ = [
@@ -172,14 +173,14 @@ negate = _by_kind(
 def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = _corners(exact.multiply, (lhs, rhs))
-    infinite = has_infinity(lhs) | has_infinity(rhs)
+    kept = settled(lhs, rhs)
     if len(corners) == 1:
         return finished(
-            "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), infinite
+            "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
         )
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_infinity(rhs)) | (has_infinity(lhs) & has_zero(rhs))
-    return finished("multiply", least_of(*corners), greatest_of(*corners), nan, infinite)
+    return finished("multiply", least_of(*corners), greatest_of(*corners), nan, kept)
 
 
 multiply = _by_kind(
@@ -193,14 +194,14 @@ multiply = _by_kind(
 def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = _corners(exact.divide, (lhs, rhs))
-    infinite = has_infinity(lhs) | has_infinity(rhs) | has_zero(rhs)
+    kept = settled(lhs, rhs) | has_zero(rhs)
     if len(corners) == 1:
         return finished(
-            "divide", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), infinite
+            "divide", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
         )
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
-    result = finished("divide", least_of(*corners), greatest_of(*corners), nan, infinite)
+    result = finished("divide", least_of(*corners), greatest_of(*corners), nan, kept)
     one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
     either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
     if not either_side.any():
@@ -219,8 +220,8 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = _corners(exact.power, (lhs, rhs))
     nan = lhs.nan | rhs.nan | np.logical_or.reduce([is_nan(x) for x in corners])
-    infinite = has_infinity(lhs) | has_infinity(rhs)
-    result = finished("power", least_of(*corners), greatest_of(*corners), nan, infinite)
+    kept = settled(lhs, rhs)
+    result = finished("power", least_of(*corners), greatest_of(*corners), nan, kept)
     certain = (lhs.low == lhs.high) & (rhs.low == rhs.high)
     plain = certain | (lhs.low > 0)
     return where(plain, result, anything(result.shape, result.element_type))

@@ -31,7 +31,7 @@ _MULTIPLE = 4.0
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
     """The exact result and what is near it; anything where an operand or the result is not finite
-    (the language leaves that open) or where an operand is uncertain."""
+    (the language leaves that open), where an operand may be flushed, or is uncertain."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         value = function(*(x.low for x in operands))
@@ -67,6 +67,10 @@ def _where_finite(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure
     finite = np.isfinite(result.low) & np.isfinite(result.high)
     for operand in operands:
         finite = finite & np.isfinite(operand.low) & np.isfinite(operand.high)
+        if budget.current().flushes:
+            tiny = finfo(operand.low.real.dtype).smallest_normal
+            for part in (operand.low.real, operand.low.imag):
+                finite = finite & ((part == 0) | (np.abs(part) >= tiny))
     if finite.all():
         return result
     return where(finite, result, anything(result.shape, result.element_type))

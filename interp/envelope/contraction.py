@@ -28,11 +28,12 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     is_nan,
+    point,
     rounded_down,
     rounded_up,
     where,
 )
-from interp.envelope.rules import flushed, lifted
+from interp.envelope.rules import flushed
 from interp.matrix_product import products_by
 
 __all__ = ["convolution", "dot", "ragged_dot"]
@@ -155,7 +156,10 @@ def _contraction(
     element_type = shape.element_type
     is_rounded = element_type.is_float or element_type.is_complex
     if not is_rounded or budget.current() is budget.EXACT:
-        return lifted(partial(exactly, shape=shape))(*operands)
+        value = exactly(operands[0].low, operands[1].low, shape=shape)
+        if not all(map(all_certain, operands)):
+            return anything(value.shape, element_type)
+        return point(value)
     wide = replace(shape, element_type=F64)
 
     def product(left: Array, right: Array) -> Array:
@@ -209,6 +213,8 @@ def enclosed_product(
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
     if budget.current().flushes:
         radius = radius + (terms + 1) * float(info.smallest_normal)
+    if element_type is not F64:  # whose products could be lost in float64
+        radius = np.where(magnitudes == 0, 0.0, radius)
     low = rounded_down(middle - radius, element_type)
     high = rounded_up(middle + radius, element_type)
     overflows = ~(magnitudes + radius <= float(info.max))

@@ -100,7 +100,8 @@ def _extremes(element_type: ElementType) -> tuple[Array, Array]:
     if element_type.is_complex:
         part = type_of(np.empty(0, dtype).real)
         low, high = _extremes(part)
-        return np.asarray(low + 1j * low, dtype), np.asarray(high + 1j * high, dtype)
+        ends = (np.asarray(complex(float(end), float(end)), dtype) for end in (low, high))
+        return next(ends), next(ends)
     infinity = np.asarray(np.inf).astype(dtype)
     if np.isinf(infinity):
         return np.asarray(-infinity), infinity
@@ -155,7 +156,8 @@ def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) ->
             parts = [
                 _chosen(better, (x, y)) for x, y in ((best.real, end.real), (best.imag, end.imag))
             ]
-            best = parts[0] + 1j * parts[1]
+            best = np.empty(parts[0].shape, best.dtype)
+            best.real, best.imag = parts
             continue
         keeps = better(best, end) | is_nan(end)
         best = np.where(keeps, best, end)

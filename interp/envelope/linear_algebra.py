@@ -150,12 +150,19 @@ def _unit(value: Array) -> float:
 
 
 def _middle(operand: Enclosure) -> tuple[Array, Array]:
-    """In float64 or complex128, with the radius, NaN where an end is not finite."""
+    """In float64 or complex128, with the radius, NaN where an end is not finite. A subnormal may be
+    taken for zero."""
     wide = np.complex128 if operand.element_type.is_complex else np.float64
     low, high = operand.low.astype(wide), operand.high.astype(wide)
     middle = low if operand.is_point else low + (high - low) / 2
     finite = np.isfinite(low) & np.isfinite(high) & ~operand.nan
     radius = np.where(finite, np.abs(high - middle), np.nan)
+    if budget.current().flushes:
+        part = type_of(operand.low.real)
+        tiny = float(finfo(part.numpy).smallest_normal)
+        radius = radius + np.where(np.abs(middle) < 2 * tiny, np.abs(middle), 0.0)
+        if operand.element_type.is_complex:
+            radius = radius + 2 * tiny * (middle != 0)
     return np.where(finite, middle, np.nan), radius
 
 

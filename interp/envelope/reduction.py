@@ -68,6 +68,7 @@ def sum_of(
     info = finfo(element_type.numpy)
     if budget.current().flushes:
         error = error + (terms + 1) * float(info.smallest_normal)
+    error = np.where(magnitudes == 0, 0.0, error)
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
     result = between(*ends, np.asarray(False))
     overflows = ~(magnitudes + error <= float(info.max))

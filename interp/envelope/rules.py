@@ -54,8 +54,8 @@ def finished(
 ) -> Enclosure:
     """The enclosure of a float operation's results from the exact results at its extremes.
 
-    The peer's error moves the ends apart, but not where they are ``kept``: an infinity that comes
-    from an infinite operand is no overflow. A zero may have either sign.
+    The peer's error moves the ends apart, but not those infinities and zeros that are ``kept``
+    (:func:`settled`). A zero may have either sign.
     """
     peer = budget.current()
     element_type = type_of(low)
@@ -67,8 +67,8 @@ def finished(
         apart = outward(low, high, math.ceil(error + 0.5))
         if kept is not None:
             apart = (
-                np.where(kept & np.isinf(low), low, apart[0]),
-                np.where(kept & np.isinf(high), high, apart[1]),
+                np.where(kept & (np.isinf(low) | (low == 0)), low, apart[0]),
+                np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
             )
         low, high = apart
     if peer.flushes:
@@ -98,7 +98,7 @@ def lifted(function: Function, opcode: str = "") -> Rule:
         value = function(*(x.low for x in operands), **attributes)
         element_type = type_of(value)
         if opcode and element_type.is_float:
-            result = finished(opcode, value, value, is_nan(value), _infinite(operands))
+            result = finished(opcode, value, value, is_nan(value), settled(*operands))
         else:
             result = Enclosure(value, value, is_nan(value))
         return only_certain(result, operands)
@@ -106,11 +106,14 @@ def lifted(function: Function, opcode: str = "") -> Rule:
     return rule
 
 
-def _infinite(operands: Sequence[Enclosure]) -> Array:
+def settled(*operands: Enclosure) -> Array:
+    """Where a result that is infinite or zero is so of itself, not by overflow or underflow: of an
+    operand that may be infinite, or is zero."""
     found: Any = np.False_
     for operand in operands:
         if operand.element_type.is_float:
             found = found | np.isinf(operand.low) | np.isinf(operand.high)
+            found = found | ((operand.low == 0) & (operand.high == 0))
     return np.asarray(found)
 
 
@@ -139,7 +142,7 @@ def monotone(
             if invalid is not None:
                 nan = nan | invalid(*ends)
             low, high = one_sided(low, high)
-        result = finished(opcode, low, high, nan, _infinite(ends))
+        result = finished(opcode, low, high, nan, settled(*ends))
         return clipped(result, *within) if np.isfinite(within).any() else result
 
     return rule
