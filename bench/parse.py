@@ -1,8 +1,8 @@
 """How fast hlo.parse reads, beside XLA's own parser (jaxlib's C++) in the same run.
 
-    python -m bench.parse [FILE…] [--repetitions N] [--megabytes N] [--json]
+    python -m bench.parse [FILE…|DIR…] [--repetitions N] [--megabytes N] [--json]
 
-Without files: those of ../shared/corpus. From them a module of ``--megabytes`` is made by
+Without files: those of examples/. From them a module of ``--megabytes`` is made by
 repeating computations under new names. The parsers take turns, text by text, and of each text the
 best of the repetitions counts. Seconds are of the processor: both parsers are one thread, and what
 else runs on the machine counts less. Peak memory is that of a fresh process that reads the large
@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import hlo
+from hlo_tools.source import programs
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 _DEFINITION = re.compile(r"^(?:ENTRY )?%?[\w.\-]+ (?:\(.*\) -> .* )?\{$", re.M)
 # Where a computation is named: each match ends with its name.
 _CALLS = "to_apply|calls|body|condition|true_computation|false_computation|select|scatter"
@@ -102,13 +103,12 @@ def peak_megabytes(name: str, path: Path) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
-    options.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    options.add_argument("files", nargs="*", type=Path, metavar="FILE|DIR")
     options.add_argument("--repetitions", type=int, default=5)
     options.add_argument("--megabytes", type=int, default=50, help="0: no large module")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
-    paths = given.files or sorted(CORPUS.glob("*/*.txt"))
-    texts = [path.read_text() for path in paths]
+    texts = [path.read_text() for path in programs(given.files or [EXAMPLES])]
     found = parsers()
     rows = [_row(f"{len(texts)} files", texts, found, given.repetitions)]
     if given.megabytes:

@@ -59,7 +59,6 @@ class Judgement:
     outside: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
     refused: str | None = None
-    crashed: bool = False
 
 
 def require(name: str) -> None:
@@ -83,7 +82,7 @@ def judge(
         answer = run(text, arrays)
         if answer.outputs is None:
             reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"
-            return Judgement(refused=_first_line(reason or ""), crashed=answer.crash is not None)
+            return Judgement(refused=_first_line(reason or ""))
         legal = enclose(module, *values, peer=peer.budget, seed=seed)
         judging = _Judging(list(_arrays(exact)), answer.outputs, list(_flat(legal.result)))
         if judging.mismatch is None and judging.count(UNDETERMINED):

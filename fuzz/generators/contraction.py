@@ -23,20 +23,30 @@ _OPERANDS = {
 }
 
 
+def divided(
+    builder: Builder, dims: Sequence[int], *, batch: bool = False, free: bool = False
+) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Dimensions of a result as those of the batch, of lhs and of rhs: one at least of the batch,
+    or of lhs, where it is asked for."""
+    batches = builder.draw(st.integers(int(batch), len(dims) - free))
+    frees = builder.draw(st.integers(int(free), len(dims) - batches))
+    return dims[:batches], dims[batches : batches + frees], dims[batches + frees :]
+
+
+def contracted(builder: Builder, count: int, room: int) -> list[int]:
+    """Sizes of so many contracting dimensions."""
+    sizes: list[int] = []
+    for _ in range(count):
+        sizes.append(builder.draw(extents(room)))
+        room //= max(1, sizes[-1])
+    return sizes
+
+
 def dot(builder: Builder, shape: ArrayShape) -> str:
-    batches = builder.draw(st.integers(0, shape.rank))
-    frees = builder.draw(st.integers(0, shape.rank - batches))
-    batch, mine, other = (
-        shape.dims[:batches],
-        shape.dims[batches : batches + frees],
-        shape.dims[batches + frees :],
-    )
+    batch, mine, other = divided(builder, shape.dims)
     room = max(1, MOST_ELEMENTS * 4 // nonzero(shape.dims))
-    longest = MOST_RANK - batches - max(len(mine), len(other))
-    summed: list[int] = []
-    for _ in range(builder.draw(st.integers(0, max(0, min(2, longest))))):
-        summed.append(builder.draw(extents(room)))
-        room //= max(1, summed[-1])
+    longest = MOST_RANK - len(batch) - max(len(mine), len(other))
+    summed = contracted(builder, builder.draw(st.integers(0, max(0, min(2, longest)))), room)
     left, right = operand_types(builder, shape.element_type)
     lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
     rhs, rhs_batch, rhs_contracting = operand(builder, right, (batch, summed, other))

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
-from fuzz.generators.contraction import operand, operand_types
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
+from fuzz.generators.contraction import contracted, divided, operand, operand_types
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
 from hlo.literal import Literal
 from hlo.types import BF16, ArrayShape, ElementType
 
@@ -22,12 +22,12 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
     """Groups of a free dimension of lhs, of a contracting one, or of a batch one."""
     mode = builder.draw(st.sampled_from(("free", "depth", "batch")))
     dims = shape.dims[1:] if mode == "depth" else shape.dims
-    batch, mine, other = _divided(builder, dims, mode)
+    batch, mine, other = divided(builder, dims, batch=mode == "batch", free=mode == "free")
     groups = shape.dims[0] if mode == "depth" else builder.draw(st.integers(0, 4))
     most = MOST_RANK - len(batch) - max(len(mine), len(other) + (mode == "free"))
     least = int(mode == "depth")
     room = max(1, MOST_ELEMENTS * 2 // nonzero((*shape.dims, groups)))
-    summed = _summed(builder, builder.draw(st.integers(least, max(least, min(2, most)))), room)
+    summed = contracted(builder, builder.draw(st.integers(least, max(least, min(2, most)))), room)
     left, right = operand_types(builder, shape.element_type)
     lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
     bound = [*summed, groups] if mode == "free" else summed  # the last of them is free, too
@@ -48,25 +48,6 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
         lhs_ragged_dims=(ragged,), **_optional(builder),
         **({"rhs_group_dims": rhs_bound[len(summed) :]} if mode == "free" else {}),
     )  # fmt: skip
-
-
-def _divided(
-    builder: Builder, dims: Sequence[int], mode: str
-) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    """Dimensions of a result as those of the batch, of lhs and of rhs: one at least of what there
-    are groups of."""
-    batches = builder.draw(st.integers(int(mode == "batch"), len(dims) - (mode == "free")))
-    frees = builder.draw(st.integers(int(mode == "free"), len(dims) - batches))
-    return dims[:batches], dims[batches : batches + frees], dims[batches + frees :]
-
-
-def _summed(builder: Builder, count: int, room: int) -> list[int]:
-    """Sizes of contracting dimensions."""
-    summed: list[int] = []
-    for _ in range(count):
-        summed.append(builder.draw(extents(room)))
-        room //= max(1, summed[-1])
-    return summed
 
 
 def _optional(builder: Builder) -> dict[str, tuple[str, ...]]:
@@ -111,17 +92,11 @@ def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
 
 def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
     """One operand or both are scaled: by blocks of any size that divide it."""
-    batches = builder.draw(st.integers(0, shape.rank))
-    frees = builder.draw(st.integers(0, shape.rank - batches))
-    batch, mine, other = (
-        shape.dims[:batches],
-        shape.dims[batches : batches + frees],
-        shape.dims[batches + frees :],
-    )
+    batch, mine, other = divided(builder, shape.dims)
     least = int(not shape.rank)  # an operand of some rank is needed, for its scale
-    most = max(least, min(2, MOST_RANK - batches - max(len(mine), len(other))))
+    most = max(least, min(2, MOST_RANK - len(batch) - max(len(mine), len(other))))
     room = max(1, MOST_ELEMENTS * 2 // nonzero(shape.dims))
-    summed = _summed(builder, builder.draw(st.integers(least, most)), room)
+    summed = contracted(builder, builder.draw(st.integers(least, most)), room)
     ranks = [len(batch) + len(summed) + len(free) for free in (mine, other)]
     is_scaled = builder.draw(st.sampled_from([pair for pair in _SCALED if _any_of(ranks, pair)]))
     pairs = zip(operand_types(builder, shape.element_type), is_scaled, strict=True)

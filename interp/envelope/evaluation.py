@@ -114,10 +114,6 @@ def enclose(
     return Enclosed(result, tuple(evaluation.openings))
 
 
-def _points(value: Any) -> Value:
-    return tuple(map(_points, value)) if isinstance(value, tuple) else point(np.asarray(value))
-
-
 class _Enclosing:
     """The state of one evaluation over enclosures."""
 
@@ -155,10 +151,10 @@ class _Enclosing:
         if sizes is not None:
             result = bounded.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
-        if self._seen is not None and isinstance(result, Enclosure):
-            known = self._seen(instruction, result) if computation is self._module.entry else None
-            return result if known is None else known
-        return result
+        if self._seen is None or computation is not self._module.entry:
+            return result
+        known = self._seen(instruction, result) if isinstance(result, Enclosure) else None
+        return result if known is None else known
 
     def _result(
         self, instruction: Instruction, operands: list[Value], first: Shape | None
@@ -173,7 +169,7 @@ class _Enclosing:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
-            return mapped(_as_point, call(op, instruction, operands, given, first))
+            return _points(call(op, instruction, operands, given, first))
         data = _MOVES.get(instruction.opcode, 0)
         if data and _keeps_type(instruction, first):
             return self._moved(op, instruction, operands, first, data)
@@ -240,7 +236,7 @@ class _Enclosing:
         opens = not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT)
         if opens and not has_bounds(instruction.shape):
             return _anything(instruction.shape)
-        value = _points_of(call(op, instruction, [_lows(x) for x in operands], given, first))
+        value = _points(call(op, instruction, [_lows(x) for x in operands], given, first))
         return unknown(value) if opens else value
 
     def _note(
@@ -299,9 +295,12 @@ def _has_floats(shape: Shape) -> bool:
     return any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
 
 
-def _as_point(value: Value) -> Value:
-    """Where the interpreter gives an array of its own: the contexts of what is started."""
-    return point(value) if isinstance(value, np.ndarray) else value
+def _points(value: Any) -> Value:
+    """A value of the interpreter as enclosures; tokens, and what is enclosed already, stay."""
+    if isinstance(value, tuple):
+        return tuple(map(_points, value))
+    is_array = value is not None and not isinstance(value, Enclosure)
+    return point(np.asarray(value)) if is_array else value
 
 
 def _is_point(value: Value) -> bool:
@@ -326,12 +325,6 @@ def _lows(value: Value) -> Value:
     if value is None or value.low.flags.c_contiguous:
         return None if value is None else value.low
     return value.low.copy()  # as the interpreter's own results are
-
-
-def _points_of(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(map(_points_of, value))
-    return None if value is None else point(np.asarray(value))
 
 
 def _anything(shape: Shape) -> Value:
