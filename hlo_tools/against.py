@@ -9,10 +9,9 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hlo
-from fuzz.peers.xla import XLA
 from hlo.errors import Error, Unsupported
 from hlo.module import Module
 from hlo.passes.inline import inline
@@ -32,6 +31,9 @@ from interp.envelope.verdict import (
     summary,
 )
 
+if TYPE_CHECKING:
+    from fuzz.peers.xla import XLA
+
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
 
@@ -39,13 +41,19 @@ _TIMEOUT = 600.0  # seconds for one program
 class Peer(NamedTuple):
     """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
 
-    start: Callable[..., XLA]
+    start: Callable[[], XLA]
     budget: Budget
-    needs: str
+    needs: tuple[str, ...]
     extra: str
 
 
-PEERS = {"xla": Peer(XLA, XLA_CPU, "jaxlib", "xla")}
+def _xla() -> XLA:
+    from fuzz.peers.xla import XLA  # with Hypothesis, which nothing else here needs
+
+    return XLA(timeout=_TIMEOUT)
+
+
+PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib", "hypothesis"), "xla")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +71,12 @@ class Judgement:
 
 def require(name: str) -> None:
     """Error if a peer is not installed."""
-    if importlib.util.find_spec(PEERS[name].needs) is None:
-        raise Error(
-            f"--against {name}: {PEERS[name].needs} is not installed:"
-            f" pip install 'hlo-oracle[{PEERS[name].extra}]'"
-        )
+    for package in PEERS[name].needs:
+        if importlib.util.find_spec(package) is None:
+            raise Error(
+                f"--against {name}: {package} is not installed:"
+                f" pip install 'hlo-oracle[{PEERS[name].extra}]'"
+            )
 
 
 def judge(
@@ -78,7 +87,7 @@ def judge(
     require(name)
     peer = PEERS[name]
     arrays = [array for _, array in outputs(values)]
-    with peer.start(timeout=_TIMEOUT) as run:
+    with peer.start() as run:
         answer = run(text, arrays)
         if answer.outputs is None:
             reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"

@@ -174,3 +174,20 @@ def test_emit_writes_the_files_it_names(
 
 def test_emit_into_a_file(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert str(add) in message(capsys, "emit", add, "-o", add)
+
+
+def test_checking_needs_what_the_package_depends_on_and_no_more(tmp_path: Path) -> None:
+    """As ``make demo`` installs it: without any extra."""
+    (tmp_path / "add.hlo").write_text(ADD)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "for name in ('hypothesis', 'jax', 'jaxlib', 'mpmath', 'scipy', 'pytest'):\n"
+        "    sys.modules[name] = None\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_tools.main", "check", "--no-c", str(tmp_path / "add.hlo")],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
