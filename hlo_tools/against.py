@@ -9,27 +9,17 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
 from hlo.errors import Error, Unsupported
 from hlo.module import Module
-from hlo.passes.inline import inline
 from hlo_tools.verdict import Value, outputs
-from interp.envelope import anchors
-from interp.envelope.anchors import Step
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
-from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.verdict import (
-    KINDS,
-    OUTSIDE,
-    UNDETERMINED,
-    Verdict,
-    kinds,
-    resolved,
-    summary,
-)
+from interp.envelope.evaluation import Enclosed
+from interp.envelope.judging import Found, Judge
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
     from fuzz.peers.xla import XLA
@@ -92,20 +82,12 @@ def judge(
         if answer.outputs is None:
             reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"
             return Judgement(refused=_first_line(reason or ""))
-        legal = enclose(module, *values, peer=peer.budget, seed=seed)
-        judging = _Judging(list(_arrays(exact)), answer.outputs, list(_flat(legal.result)))
-        if judging.mismatch is None and judging.count(UNDETERMINED):
-            flat = inline(module)
-            given: dict[str, Any] = {"peer": peer.budget, "seed": seed}
-            names = anchors.planned(flat, *values, **given)
-            steps = run(hlo.format(anchors.exposed(flat, names)), arrays) if names else answer
-            if names and steps.outputs is not None:
-                known = dict(zip(names, steps.outputs[len(answer.outputs) :], strict=True))
-                anchored, wrong = anchors.followed(flat, known, *values, **given)
-                judging.resolve(list(_flat(anchored.result)), wrong)
-    opened = tuple(_openings(legal)) if judging.count(UNDETERMINED) else ()
-    lines = tuple(judging.lines())[:_MOST_LINES]
-    return Judgement(answer.compile, answer.run, judging.counts(), lines, opened)
+        right = list(_arrays(exact))
+        judging = Judge(module, values, right, peer=peer.budget, seed=seed)
+        found = judging.judged(answer.outputs, lambda other: run(hlo.format(other), arrays).outputs)
+    opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
+    lines = tuple(_lines(found))[:_MOST_LINES]
+    return Judgement(answer.compile, answer.run, found.counts, lines, opened)
 
 
 def _first_line(text: str) -> str:
@@ -117,67 +99,17 @@ def _arrays(value: Value) -> Iterator[tuple[str, Array]]:
     return ((place, array) for place, array in outputs(value) if array.dtype != object)
 
 
-class _Judging:
-    """The kinds of all elements, while they are found out."""
-
-    def __init__(
-        self,
-        exact: list[tuple[str, Array]],
-        actual: Sequence[Array],
-        legal: list[Enclosure],
-    ) -> None:
-        self._exact, self._actual, self._legal = exact, actual, legal
-        self._kinds: list[Array] = []
-        self._wrong: tuple[Step, ...] = ()
-        self.mismatch = self._mismatch()
-        if self.mismatch is None:
-            triples = zip(actual, exact, legal, strict=True)
-            self._kinds = [kinds(other, one, bounds) for other, (_, one), bounds in triples]
-
-    def _mismatch(self) -> str | None:
-        if not len(self._actual) == len(self._exact) == len(self._legal):
-            return f"{len(self._actual)} arrays, not {len(self._exact)}"
-        for (place, one), other in zip(self._exact, self._actual, strict=True):
-            if (one.dtype, one.shape) != (other.dtype, other.shape):
-                found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
-                return f"{place or 'result'}: {found[0]}, not {found[1]}"
-        return None
-
-    def resolve(self, legal: list[Enclosure], wrong: tuple[Step, ...]) -> None:
-        """Take narrower enclosures, and the steps that nothing legal takes."""
-        self._wrong = wrong
-        triples = zip(self._actual, self._exact, legal, strict=True)
-        narrower = [kinds(other, one, bounds) for other, (_, one), bounds in triples]
-        self._kinds = [*map(resolved, self._kinds, narrower)]
-
-    def count(self, kind: str) -> int:
-        return sum(summary(found).counts[kind] for found in self._kinds)
-
-    def counts(self) -> dict[str, int]:
-        if self.mismatch is not None:
-            return {OUTSIDE: 1}
-        return {kind: self.count(kind) for kind in KINDS}
-
-    def lines(self) -> Iterator[str]:
-        """The evidence of each output, and of each step, that is outside."""
-        if self.mismatch is not None:
-            yield self.mismatch
-        for step in self._wrong:
-            place = f"%{step.instruction.name} = {step.instruction.opcode}"
-            yield _evidence(place, step.verdict, step.actual, None, step.legal)
-        triples = zip(self._exact, self._actual, self._legal, strict=False)
-        for found, ((place, one), other, bounds) in zip(self._kinds, triples, strict=False):
-            verdict = summary(found)
-            if verdict.first_outside is not None:
-                yield _evidence(place or "result", verdict, other, one, bounds)
-
-
-def _flat(value: object) -> Iterator[Enclosure]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _flat(part)
-    elif isinstance(value, Enclosure):
-        yield value
+def _lines(found: Found) -> Iterator[str]:
+    """The evidence of each output, and of each step, that is outside."""
+    if found.mismatch is not None:
+        yield found.mismatch
+    for step in found.wrong:
+        place = f"%{step.instruction.name} = {step.instruction.opcode}"
+        yield _evidence(place, step.verdict, step.actual, None, step.legal)
+    for output in found.outputs:
+        if output.verdict.first_outside is not None:
+            place = output.place or "result"
+            yield _evidence(place, output.verdict, output.actual, output.exact, output.legal)
 
 
 def _evidence(

@@ -125,6 +125,8 @@ class Evaluation:
         self.module, self.rank = module, rank
         self.fuel = fuel
         self.ops = column("interp")
+        # What is done in place of an instruction, to see what follows from it.
+        self.instead: Callable[[Computation, Instruction, Op], Op] | None = None
         self.plans: dict[str, _Plan] = {}
         self.effects = _checked_calls(module)
         self.is_bounded = any_bounds(module)
@@ -158,6 +160,8 @@ class Evaluation:
                 op = op_of(self.ops, instruction, "the interpreter")
             except Unsupported as error:
                 raise Unsupported(f"{self._line(instruction)}{error}") from error
+            if self.instead is not None:
+                op = self.instead(computation, instruction, op)
             given = keywords(self.module, instruction, self.enter)
             sizes = sizes_of(instruction, given_shapes, results_of(self.module, instruction))
             steps[instruction.name] = _Step(op, given, first, sizes)

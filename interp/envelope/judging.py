@@ -1,0 +1,128 @@
+"""What another compiler's results are worth beside what is legal.
+
+Where the envelope of the whole program cannot tell, the compiler is asked for values in between,
+too, and judged step by step on its own values: :mod:`interp.envelope.anchors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hlo.module import Module
+from hlo.passes.inline import inline
+from interp.envelope import anchors
+from interp.envelope.anchors import Step
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, Verdict, kinds, resolved, summary
+
+Named = tuple[str, Array]  # an array of a result, and its place in the result
+Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives no results
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One array of a result: what was found, what is right, what is legal."""
+
+    place: str
+    verdict: Verdict
+    actual: Array
+    exact: Array
+    legal: Enclosure
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``mismatch``: the results are not even of the right types and shapes. ``wrong``: the steps
+    between values in between that nothing legal takes."""
+
+    outputs: tuple[Output, ...]
+    wrong: tuple[Step, ...] = ()
+    mismatch: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of elements of each verdict."""
+        if self.mismatch is not None:
+            return {OUTSIDE: 1}
+        return {kind: sum(x.verdict.counts[kind] for x in self.outputs) for kind in KINDS}
+
+
+class Judge:
+    """Of one program and its arguments: what is legal is found out once for all compilers."""
+
+    def __init__(
+        self,
+        module: Module,
+        values: Sequence[Any],
+        exact: Sequence[Named],
+        *,
+        peer: Budget,
+        seed: int = 0,
+    ) -> None:
+        self._module, self._values, self._exact = module, tuple(values), exact
+        self._given: dict[str, Any] = {"peer": peer, "seed": seed}
+
+    @cached_property
+    def enclosed(self) -> Enclosed:
+        return enclose(self._module, *self._values, **self._given)
+
+    @cached_property
+    def _inlined(self) -> Module:
+        return inline(self._module)
+
+    @cached_property
+    def _anchors(self) -> tuple[str, ...]:
+        return anchors.planned(self._inlined, *self._values, **self._given)
+
+    def judged(self, actual: Sequence[Array], run: Run) -> Found:
+        """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
+        programs with the same arguments."""
+        legal = tuple(_flat(self.enclosed.result))
+        mismatch = self._mismatch(actual, len(legal))
+        if mismatch is not None:
+            return Found((), mismatch=mismatch)
+        found = self._kinds(actual, legal)
+        wrong: tuple[Step, ...] = ()
+        if any(summary(one).counts[UNDETERMINED] for one in found) and self._anchors:
+            steps = run(anchors.exposed(self._inlined, self._anchors))
+            if steps is not None:
+                known = dict(zip(self._anchors, steps[len(actual) :], strict=True))
+                anchored, wrong = anchors.followed(
+                    self._inlined, known, *self._values, **self._given
+                )
+                narrower = self._kinds(actual, tuple(_flat(anchored.result)))
+                found = [*map(resolved, found, narrower)]
+        parts = zip(found, self._exact, actual, legal, strict=True)
+        return Found(
+            tuple(
+                Output(place, summary(one), other, exact, bounds)
+                for one, (place, exact), other, bounds in parts
+            ),
+            wrong,
+        )
+
+    def _kinds(self, actual: Sequence[Array], legal: Sequence[Enclosure]) -> list[Array]:
+        triples = zip(actual, self._exact, legal, strict=True)
+        return [kinds(other, one, bounds) for other, (_, one), bounds in triples]
+
+    def _mismatch(self, actual: Sequence[Array], count: int) -> str | None:
+        if not len(actual) == len(self._exact) == count:
+            return f"{len(actual)} arrays, not {len(self._exact)}"
+        for (place, one), other in zip(self._exact, actual, strict=True):
+            if (one.dtype, one.shape) != (other.dtype, other.shape):
+                found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
+                return f"{place or 'result'}: {found[0]}, not {found[1]}"
+        return None
+
+
+def _flat(value: object) -> Iterator[Enclosure]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _flat(part)
+    elif isinstance(value, Enclosure):
+        yield value
