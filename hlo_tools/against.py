@@ -48,8 +48,9 @@ PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib", "hypothesis"), "xla")}
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """``counts`` has the number of elements of each verdict. ``refused``: the peer gave no
-    results. ``outside`` and ``undetermined`` have a line each for what they are named after."""
+    """``counts`` has the number of elements of each verdict. ``refused``: the peer does not take
+    the program; ``crash``: it ends or hangs. ``outside`` and ``undetermined`` have a line each for
+    what they are named after."""
 
     compile: float = 0.0
     run: float = 0.0
@@ -57,6 +58,7 @@ class Judgement:
     outside: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
     refused: str | None = None
+    crash: str | None = None
 
 
 def require(name: str) -> None:
@@ -79,9 +81,10 @@ def judge(
     arrays = [array for _, array in outputs(values)]
     with peer.start() as run:
         answer = run(text, arrays)
+        if answer.crash is not None:
+            return Judgement(crash=_first_line(answer.crash))
         if answer.outputs is None:
-            reason = answer.error if answer.crash is None else f"crashed: {answer.crash}"
-            return Judgement(refused=_first_line(reason or ""))
+            return Judgement(refused=_first_line(answer.error or ""))
         right = list(_arrays(exact))
         judging = Judge(module, values, right, peer=peer.budget, seed=seed)
         found = judging.judged(answer.outputs, lambda other: run(hlo.format(other), arrays).outputs)

@@ -152,6 +152,8 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
     verdict, style = (
         (f"{count}, C not run", "yellow") if row.run is None else (f"{count} equal", "green")
     )
+    if row.peer_crash is not None:
+        return f"{verdict}; the other compiler CRASHED", "red", [row.peer_crash]
     if row.refused is not None:
         return f"{verdict}; no results to judge", "yellow", [row.refused]
     if row.verdicts is None:

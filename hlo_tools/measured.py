@@ -82,13 +82,14 @@ class Row:
     outside: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
     refused: str | None = None  # why it has no results
+    peer_crash: str | None = None  # how it ended instead
     error: str | None = None
     crash: str | None = None
 
     @property
     def status(self) -> int:
         """0 as it should be, 1 results differ, 2 bad input."""
-        if self.different or self.sums or self.crash or self.outside:
+        if self.different or self.sums or self.crash or self.outside or self.peer_crash:
             return 1
         return 2 if self.error else 0
 
@@ -183,11 +184,12 @@ def _against(
     found = against.judge(job.against, module, text, values, expected[0], job.seed)
     return replace(
         row,
-        peer=None if found.refused else found.run,
+        peer=None if found.counts is None else found.run,
         verdicts=found.counts,
         outside=found.outside,
         undetermined=found.undetermined,
         refused=found.refused,
+        peer_crash=found.crash,
     )
 
 
