@@ -31,16 +31,16 @@ _TIMEOUT = 600.0  # seconds for one program
 class Peer(NamedTuple):
     """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
 
-    start: Callable[[], XLA]
+    start: Callable[[float], XLA]  # with the seconds that one program may take
     budget: Budget
     needs: tuple[str, ...]
     extra: str
 
 
-def _xla() -> XLA:
+def _xla(timeout: float) -> XLA:
     from fuzz.peers.xla import XLA  # with Hypothesis, which nothing else here needs
 
-    return XLA(timeout=_TIMEOUT)
+    return XLA(timeout=timeout)
 
 
 PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib", "hypothesis"), "xla")}
@@ -64,11 +64,17 @@ class Judgement:
 def require(name: str) -> None:
     """Error if a peer is not installed."""
     for package in PEERS[name].needs:
-        if importlib.util.find_spec(package) is None:
-            raise Error(
-                f"--against {name}: {package} is not installed:"
-                f" pip install 'hlo-oracle[{PEERS[name].extra}]'"
-            )
+        _require(f"--against {name}", package, PEERS[name].extra)
+
+
+def require_fuzz(what: str) -> None:
+    """Error if what :mod:`fuzz` needs is not installed."""
+    _require(what, "hypothesis", "xla")
+
+
+def _require(what: str, package: str, extra: str) -> None:
+    if importlib.util.find_spec(package) is None:
+        raise Error(f"{what}: {package} is not installed: pip install 'hlo-oracle[{extra}]'")
 
 
 def judge(
@@ -79,7 +85,7 @@ def judge(
     require(name)
     peer = PEERS[name]
     arrays = [array for _, array in outputs(values)]
-    with peer.start() as run:
+    with peer.start(_TIMEOUT) as run:
         answer = run(text, arrays)
         if answer.crash is not None:
             return Judgement(crash=_first_line(answer.crash))

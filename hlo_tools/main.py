@@ -8,10 +8,17 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from hlo.errors import Error
-from hlo_tools import check, emit, opt, run
+from hlo_tools import check, emit, opt, reduce, report, run
 
 # Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
-_SUBCOMMANDS: dict[str, ModuleType] = {"run": run, "check": check, "opt": opt, "emit": emit}
+_SUBCOMMANDS: dict[str, ModuleType] = {
+    "run": run,
+    "check": check,
+    "report": report,
+    "reduce": reduce,
+    "opt": opt,
+    "emit": emit,
+}
 
 
 def _parser() -> argparse.ArgumentParser:

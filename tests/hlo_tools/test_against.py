@@ -43,7 +43,7 @@ class Fake:
 
 
 def judgement(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Judgement:
-    peer = Peer(lambda: Fake(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
+    peer = Peer(lambda timeout: Fake(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
     monkeypatch.setitem(against.PEERS, "fake", peer)
     module = hlo.parse(PROGRAM)
     exact = interp.evaluate(module, X)

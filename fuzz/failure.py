@@ -1,0 +1,178 @@
+"""What is wrong with a compiler on a program, as a kind that smaller programs can be held to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import hlo
+import interp
+from fuzz.peers.xla import Answer
+from fuzz.reducer.search import Value, flat
+from hlo.errors import Error, OutOfFuel
+from hlo.module import Module
+from hlo.passes.inline import inline
+from hlo.types import Shape, TupleShape
+from interp.envelope import anchors
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
+from interp.envelope.judging import Found, Judge, Named
+from interp.envelope.verdict import OUTSIDE
+
+Run = Callable[[str, Sequence[Array]], Answer]
+
+CRASH, HANG, WRONG = "crash", "hang", "wrong result"
+
+_FUEL = 1 << 22  # instructions of one evaluation
+_SOURCE = re.compile(r"[\w.]++:\d++\]", re.ASCII)  # where XLA's own check failed
+_OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """``signs`` tell one failure of a kind from others: where a check failed, or what is wrong with
+    numbers. ``crash`` says how the process ended, ``found`` what its results are worth."""
+
+    kind: str
+    signs: frozenset[str]
+    crash: str | None = None
+    found: Found | None = None
+
+    def is_like(self, other: Failure | None) -> bool:
+        """Whether another failure is of this kind."""
+        return other is not None and self.kind == other.kind and bool(self.signs & other.signs)
+
+
+class Against:
+    """A compiler beside the interpreter."""
+
+    def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
+        self._run, self._budget, self._seed = run, budget, seed
+
+    def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
+        """What is wrong, if something is. A refusal is nothing wrong. Error if the interpreter has
+        no result to compare with."""
+        exact: Value | Error
+        try:
+            exact = interp.evaluate(module, *arrays, seed=self._seed, fuel=_FUEL)
+        except OutOfFuel:
+            raise  # the compiler's program would not end either
+        except Error as error:
+            exact = error
+        answer = self._run(hlo.format(module), tuple(flat(tuple(arrays))))
+        if answer.crash is not None:
+            return _ended(answer.crash)
+        if answer.outputs is None:
+            return None
+        if isinstance(exact, Error):
+            raise exact
+        named: list[Named] = [(place(n), array) for n, array in enumerate(flat(exact))]
+        judge = Judge(module, arrays, named, peer=self._budget, seed=self._seed)
+        found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
+        signs = frozenset(_signs(found))
+        return Failure(WRONG, signs, found=found) if signs else None
+
+    def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
+        """The compiler's own result."""
+        outputs = self._outputs(module, arrays)
+        shape = module.entry.root_instruction.shape
+        return None if outputs is None else _shaped(shape, iter(outputs))
+
+    def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
+        """The opcode of the first step that is wrong on the compiler's own values, if one is."""
+        whole = inline(module)
+        names = tuple(i.name for i in whole.entry.instructions if _is_step(i.shape, i.opcode))
+        outputs = self._outputs(anchors.exposed(whole, names), arrays)
+        if outputs is None:
+            return None
+        known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
+        _, wrong = anchors.followed(whole, known, *arrays, peer=self._budget, seed=self._seed)
+        opcodes = (step.instruction.opcode for step in wrong[:1])
+        return next((opcode for opcode in opcodes if opcode not in _OPEN), None)
+
+    def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
+        """What smaller programs are held to, which begin as ``module``."""
+        opcode = self.culprit(module, arrays) if failure.kind == WRONG else None
+        return Kept(self, failure, opcode)
+
+    def _outputs(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
+        return self._run(hlo.format(module), tuple(flat(tuple(arrays)))).outputs
+
+
+@dataclass(slots=True)
+class Kept:
+    """Says whether a program fails in the same way, with an instruction of the opcode that is to
+    be blamed, if that is known. ``failure`` is that of the last program that did."""
+
+    against: Against
+    failure: Failure
+    opcode: str | None
+
+    def __call__(self, module: Module, arrays: tuple[Value, ...]) -> bool:
+        if self.opcode is not None and self.opcode not in opcodes(module):
+            return False
+        found = self.against.failure(module, arrays)
+        if found is None or not self.failure.is_like(found):
+            return False
+        self.failure = replace(found, signs=found.signs & self.failure.signs)
+        return True
+
+
+def opcodes(module: Module) -> frozenset[str]:
+    """All that are in a module."""
+    return frozenset(i.opcode for c in module.computations for i in c.instructions)
+
+
+def place(number: int) -> str:
+    """The name of an array of a result."""
+    return f"output {number}"
+
+
+def _is_step(shape: Shape, opcode: str) -> bool:
+    is_array = not isinstance(shape, TupleShape) and shape.element_type.is_array
+    return is_array and opcode not in ("parameter", "constant")
+
+
+def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(_shaped(element, arrays) for element in shape.elements)
+    return next(arrays) if shape.element_type.is_array else None
+
+
+def _ended(crash: str) -> Failure:
+    if crash.startswith("no answer"):
+        return Failure(HANG, frozenset((HANG,)), crash)
+    source = _SOURCE.search(crash)
+    return Failure(CRASH, frozenset((source[0] if source else crash.split(":")[0],)), crash)
+
+
+def _signs(found: Found) -> Iterator[str]:
+    if found.mismatch is not None:
+        yield "other types or sizes"
+    for step in found.wrong:
+        yield from differences(step.actual, None, step.legal)
+    for output in found.outputs:
+        if output.verdict.counts[OUTSIDE]:
+            yield from differences(output.actual, output.exact, output.legal)
+
+
+def outside(actual: Array, legal: Enclosure) -> Array:
+    """Which elements nothing legal gives."""
+    with np.errstate(all="ignore"):
+        return ~np.asarray(contains(legal, actual))
+
+
+def differences(actual: Array, exact: Array | None, legal: Enclosure) -> Iterator[str]:
+    """How elements outside differ from what is right."""
+    wrong = outside(actual, legal)
+    right = legal.low if exact is None else exact
+    nans = is_nan(actual) & wrong
+    lost = is_nan(right) & ~is_nan(actual) & wrong
+    rest: Any = wrong & ~nans & ~lost
+    for name, mask in (("NaN", nans), ("no NaN", lost), ("another number", rest)):
+        if mask.any():
+            yield name

@@ -1,0 +1,5 @@
+"""Reduce a program that fails to a few lines that still do."""
+
+from fuzz.reducer.reduction import reduce
+
+__all__ = ["reduce"]

@@ -1,0 +1,156 @@
+"""What says nothing about the failure goes: annotations, layouts, options, long names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from functools import cache
+
+from fuzz.reducer.search import Case
+from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute, Window, WindowDimension
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.walk import column, function_name
+
+_PLAIN = WindowDimension(1)
+
+
+def bare(case: Case) -> Iterator[Case]:
+    """No header, no annotations, no layouts: all at once, and one after the other."""
+    module = replace(case.module, preamble="", text="")
+    steps = (_without_header, _without_annotations, _without_layouts)
+    whole = module
+    for step in steps:
+        whole = step(whole)
+    for changed in (whole, *(step(module) for step in steps)):
+        if changed != case.module:
+            yield Case(changed, case.arrays)
+
+
+def _without_header(module: Module) -> Module:
+    return replace(module, attributes={})
+
+
+def _without_annotations(module: Module) -> Module:
+    return _each(module, _unannotated)
+
+
+# A custom call without them is another one.
+_MEANT = ("backend_config", "frontend_attributes")
+
+
+def _unannotated(instruction: Instruction) -> Instruction:
+    kept = _MEANT if instruction.opcode in ("custom-call", "call", "fusion") else ()
+    annotations = {k: v for k, v in instruction.annotations.items() if k in kept}
+    return instruction._replace(annotations=annotations)
+
+
+def _without_layouts(module: Module) -> Module:
+    return _each(module, lambda i: i._replace(shape=_unlaid(i.shape)))
+
+
+def _unlaid(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_unlaid, shape.elements)))
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic)
+
+
+def _each(module: Module, change: object) -> Module:
+    assert callable(change)
+    computations = tuple(
+        Computation(c.name, tuple(map(change, c.instructions)), c.root) for c in module.computations
+    )
+    return replace(module, computations=computations)
+
+
+def simpler_attributes(case: Case) -> Iterator[Case]:
+    """One optional attribute, or one part of a window, less."""
+    for c, computation in enumerate(case.module.computations):
+        for n, instruction in enumerate(computation.instructions):
+            for attributes in _simpler(instruction):
+                new = instruction._replace(attributes=attributes)
+                listed = (*computation.instructions[:n], new, *computation.instructions[n + 1 :])
+                changed = replace(computation, instructions=listed)
+                others = case.module.computations
+                computations = (*others[:c], changed, *others[c + 1 :])
+                yield Case(replace(case.module, computations=computations), case.arrays)
+
+
+def _simpler(instruction: Instruction) -> Iterator[Mapping[str, Attribute]]:
+    for name, value in instruction.attributes.items():
+        if name in _optional(function_name(instruction.opcode)):
+            yield {k: v for k, v in instruction.attributes.items() if k != name}
+        if isinstance(value, Window):
+            for window in _simpler_windows(value):
+                yield {**instruction.attributes, name: window}
+
+
+def _simpler_windows(window: Window) -> Iterator[Window]:
+    for d, dimension in enumerate(window.dimensions):
+        for part in fields(WindowDimension)[1:]:
+            plain = getattr(_PLAIN, part.name)
+            if getattr(dimension, part.name) != plain:
+                simpler = replace(dimension, **{part.name: plain})
+                yield Window((*window.dimensions[:d], simpler, *window.dimensions[d + 1 :]))
+
+
+@cache
+def _optional(name: str) -> frozenset[str]:
+    op = column("hlo.ops").get(name)
+    if op is None:
+        return frozenset()
+    parameters = inspect.signature(op.function).parameters.values()
+    return frozenset(
+        p.name
+        for p in parameters
+        if p.kind is p.KEYWORD_ONLY
+        and p.default is not p.empty
+        and p.name not in COMPUTATION_ATTRIBUTES
+    )
+
+
+def renamed(case: Case) -> Iterator[Case]:
+    """Names that say what a thing is: opcodes with numbers; the module is called ``reduced``."""
+    computations = {
+        c.name: "main" if c.name == case.module.entry_name else f"computation.{n}"
+        for n, c in enumerate(case.module.computations)
+    }
+    changed = tuple(_renamed(c, computations) for c in case.module.computations)
+    module = Module("reduced", changed, "main", case.module.attributes)
+    if module != case.module:
+        yield Case(module, case.arrays)
+
+
+def _renamed(computation: Computation, computations: Mapping[str, str]) -> Computation:
+    counts: dict[str, int] = {}
+    names: dict[str, str] = {}
+    instructions = []
+    for instruction in computation.instructions:
+        stem = "p" if instruction.opcode == "parameter" else instruction.opcode.replace("-", "_")
+        number = counts[stem] = counts.get(stem, -1) + 1
+        if instruction.opcode == "parameter":
+            names[instruction.name] = f"p{instruction.attributes['parameter_number']}"
+        else:
+            names[instruction.name] = f"{stem}.{number}" if number else stem
+        attributes = {
+            k: _called(v, computations) if k in COMPUTATION_ATTRIBUTES else v
+            for k, v in instruction.attributes.items()
+        }
+        instructions.append(
+            instruction._replace(
+                name=names[instruction.name],
+                operands=tuple(names[o] for o in instruction.operands),
+                attributes=attributes,
+                offset=-1,
+            )
+        )
+    name = computations[computation.name]
+    return Computation(name, tuple(instructions), names[computation.root], computation.annotations)
+
+
+def _called(value: Attribute, computations: Mapping[str, str]) -> Attribute:
+    if isinstance(value, str):
+        return computations[value]
+    assert isinstance(value, tuple)
+    return tuple(computations[str(name)] for name in value)

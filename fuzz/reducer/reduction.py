@@ -1,0 +1,100 @@
+"""The order of the steps: first what makes a large program small, then what makes it plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import interp
+from fuzz.reducer.cut import Evaluate, all_zeros, cut
+from fuzz.reducer.numbers import simpler_numbers
+from fuzz.reducer.opened import each_call, each_callee, opened
+from fuzz.reducer.plain import bare, renamed, simpler_attributes
+from fuzz.reducer.resized import fewer_dimensions, simpler_types, smaller_dimensions
+from fuzz.reducer.rewired import (
+    arguments_opened,
+    elements_of_results,
+    fewer_results,
+    forwarded,
+    shared_arguments,
+    simple_arrays,
+)
+from fuzz.reducer.search import Case, IsInteresting, OutOfTime, Progress, Search, Value
+from hlo.errors import ArgumentError, Error
+from hlo.module import Module
+from hlo.passes.dead_code import dead_code
+
+_FUEL = 1 << 24  # instructions of an evaluation that records values
+
+_STEPS: tuple[tuple[Callable[[Case], Iterator[Case]], str], ...] = (
+    (fewer_results, "fewer results"),
+    (elements_of_results, "fewer results"),
+    (forwarded, "forward operands"),
+    (arguments_opened, "open arguments"),
+    (each_call, "inline a call"),
+    (each_callee, "a computation alone"),
+    (shared_arguments, "share arguments"),
+    (smaller_dimensions, "smaller dimensions"),
+    (fewer_dimensions, "fewer dimensions"),
+    (simpler_types, "simpler types"),
+    (simple_arrays, "simpler constants"),
+    (simpler_attributes, "simpler attributes"),
+    (simpler_numbers, "simpler numbers"),
+)
+
+
+def exact(module: Module, arrays: tuple[Value, ...]) -> Value | None:
+    """Values as the interpreter has them."""
+    try:
+        return interp.evaluate(module, *arrays, fuel=_FUEL)
+    except Error:
+        return None
+
+
+def reduce(
+    module: Module,
+    arrays: Sequence[Value],
+    is_interesting: IsInteresting,
+    *,
+    seconds: float = 300.0,
+    values: Sequence[Evaluate] = (exact, all_zeros),
+    progress: Progress | None = None,
+) -> tuple[Module, tuple[Value, ...]]:
+    """A small module, and arguments for it, that are still interesting, as the given ones must be.
+
+    ``is_interesting(module, arrays)`` sees valid modules only; an ``hlo.Error`` in it means no.
+    ArgumentError if not even the given module is.
+    ``values`` evaluate a module: what each gives is tried in place of instructions that are left
+    out. After so many ``seconds`` the best so far is returned; without such an end, equal input
+    gives an equal result. ``progress`` is told of each smaller module: what was done, the module,
+    and how many were tried so far.
+    """
+    if not is_interesting(module, tuple(arrays)):
+        raise ArgumentError("there is nothing to reduce: the program as it is does not fail so")
+    search = Search(Case(module, tuple(arrays)), is_interesting, seconds, progress)
+    try:
+        _make_small(search, values)
+        _make_plain(search)
+        _make_small(search, values)
+        _make_plain(search)
+    except OutOfTime:
+        pass
+    return search.best.module, search.best.arrays
+
+
+def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
+    """Fewer instructions, by their values."""
+    search.exhaust(bare, "plain text")
+    search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
+    for evaluate in values:
+        cut(search, evaluate)
+        while opened(search, evaluate):
+            cut(search, evaluate)
+
+
+def _make_plain(search: Search) -> None:
+    """Small steps, until none is taken."""
+    changed = True
+    while changed:
+        taken = [search.exhaust(step, what) for step, what in _STEPS]
+        changed = any(taken)
+    search.exhaust(renamed, "names")

@@ -1,0 +1,69 @@
+"""What a report says of numbers: each element that is wrong, with its bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fuzz.failure import outside
+from interp.envelope.enclosure import Array
+from interp.envelope.judging import Found, Output
+
+MOST = 16  # elements of an array that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One element of a result that is outside of what is legal."""
+
+    place: str
+    actual: str
+    exact: str
+    legal: str
+
+
+def elements(found: Found) -> Iterator[Element]:
+    """The first elements of each output that are wrong."""
+    for output in found.outputs:
+        wrong = np.argwhere(outside(output.actual, output.legal))
+        for row in wrong[:MOST]:
+            yield _element(output, tuple(int(i) for i in row))
+
+
+def _element(output: Output, index: tuple[int, ...]) -> Element:
+    place = f"{output.place} [{','.join(map(str, index))}]" if index else output.place
+    legal = output.legal
+    bounds = f"{number(legal.low, index)} to {number(legal.high, index)}"
+    if np.asarray(legal.low[index] == legal.high[index]).all():
+        bounds = f"{number(legal.low, index)} only"
+    nan = " or NaN" if legal.nan[index] else ""
+    return Element(place, shown(output.actual, index), shown(output.exact, index), f"{bounds}{nan}")
+
+
+def shown(array: Array, index: tuple[int, ...]) -> str:
+    """An element with its bits."""
+    return f"{number(array, index)} ({bits(array, index)})"
+
+
+def number(array: Array, index: tuple[int, ...]) -> str:
+    return str(array[index])
+
+
+def bits(array: Array, index: tuple[int, ...]) -> str:
+    """In hexadecimal, the most significant first; of a complex number both parts."""
+    if array.dtype.kind == "c":
+        return f"{bits(array.real, index)}, {bits(array.imag, index)}"
+    return f"0x{np.asarray(array[index]).tobytes()[::-1].hex()}"
+
+
+def listed(array: Array) -> str:
+    """A short array as text, with its bits; of a long one what it is."""
+    if array.size > MOST:
+        return f"{array.dtype}{list(array.shape)}, in arguments.npz"
+    if array.ndim == 0:
+        return shown(array, ())
+    found: list[Any] = [shown(array.reshape(-1), (n,)) for n in range(array.size)]
+    return ", ".join(found) or "no elements"

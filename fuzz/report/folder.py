@@ -1,0 +1,110 @@
+"""The files of a report.
+
+No text of the program gets into Python or a file's name: ``reproduce.py`` is the same in every
+report and reads the others.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hlo
+from fuzz.failure import Failure
+from fuzz.reducer.search import Value, flat
+from fuzz.report import machine
+from fuzz.report.evidence import elements
+from fuzz.report.issue import issue
+from hlo.module import Module
+from hlo.types import leaves
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array
+from interp.envelope.verdict import KINDS
+
+_SCRIPT = Path(__file__).with_name("reproduce.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A program that fails, reduced, and where it comes from. ``seconds`` is how long the compiler
+    may take before it hangs."""
+
+    module: Module
+    arrays: tuple[Value, ...]
+    failure: Failure
+    budget: Budget
+    original: bytes
+    original_arrays: tuple[Value, ...]
+    seed: int = 0
+    seconds: float = 60.0
+
+
+def write(report: Report, directory: Path) -> Path:
+    """Write the folder, and beside it the same as .zip, of which the path is returned."""
+    directory.mkdir(parents=True, exist_ok=True)
+    versions = machine.versions()
+    texts = {
+        "reduced.hlo": hlo.format(report.module),
+        "facts.json": json.dumps(_facts(report, versions), indent=1) + "\n",
+        "reproduce.py": _SCRIPT.read_text(),
+        "issue.md": issue(report.module, report.arrays, report.failure, report.budget, versions),
+    }
+    for name, text in texts.items():
+        (directory / name).write_text(text)
+    (directory / "original.hlo").write_bytes(report.original)
+    _save(directory / "arguments.npz", _numbered(report.arrays))
+    _save(directory / "original_arguments.npz", _numbered(report.original_arrays))
+    _save(directory / "expected.npz", _expected(report.failure))
+    whole = directory.resolve()
+    shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
+    return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
+
+
+def _save(path: Path, arrays: Mapping[str, Array]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its keywords are typed as flags
+
+
+def _numbered(arrays: Iterable[Value]) -> dict[str, Array]:
+    return {f"p{n}": array for n, array in enumerate(flat(tuple(arrays)))}
+
+
+def _expected(failure: Failure) -> dict[str, Array]:
+    arrays: dict[str, Array] = {}
+    outputs = failure.found.outputs if failure.found is not None else ()
+    for n, output in enumerate(outputs):
+        legal = output.legal
+        parts = (output.exact, legal.low, legal.high, legal.nan, output.actual)
+        for name, part in zip(("exact", "low", "high", "nan", "actual"), parts, strict=True):
+            arrays[f"{name}{n}"] = np.array(part, order="C")
+    return arrays
+
+
+def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
+    failure, found = report.failure, report.failure.found
+    outputs = found.outputs if found is not None else ()
+    shape = report.module.entry.root_instruction.shape
+    return {
+        "kind": failure.kind,
+        "signs": sorted(failure.signs),
+        "crash": failure.crash,
+        "mismatch": found.mismatch if found is not None else None,
+        "verdicts": [{k: output.verdict.counts[k] for k in KINDS} for output in outputs],
+        "wrong": [
+            {"element": e.place, "actual": e.actual, "expected": e.exact, "legal": e.legal}
+            for e in (elements(found) if found is not None else ())
+        ],
+        "arguments": [str(array.dtype) for array in flat(report.arrays)],
+        "outputs": len(leaves(shape)),
+        "seed": report.seed,
+        "seconds": report.seconds,
+        "versions": dict(versions),
+        "processor": machine.processor(),
+        "XLA_FLAGS": machine.xla_flags(),
+    }

@@ -1,0 +1,108 @@
+"""The text for an issue: what is wrong, who says so, how to see it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+
+import hlo
+from fuzz.failure import Failure, opcodes
+from fuzz.reducer.search import Value, flat
+from fuzz.report.evidence import elements, listed
+from hlo.module import Module
+from hlo.walk import column, function_name
+from interp.envelope.budget import Budget
+
+_CONTRACT = "The exact result of its operands, rounded once to the type of the result."
+_STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+
+
+def issue(
+    module: Module,
+    arrays: Sequence[Value],
+    failure: Failure,
+    budget: Budget,
+    versions: dict[str, str],
+) -> str:
+    """Markdown. Of the program's text only what :func:`hlo.format` prints is in it, in a fence that
+    the text cannot close."""
+    text = hlo.format(module).strip()
+    named = sorted(opcodes(module) - _STRUCTURE)
+    lines = [
+        f"# {budget.name}: {failure.kind} of {', '.join(map(_code, named)) or 'a program'}",
+        "",
+        *_fenced(text),
+        "",
+        *_arguments(arrays),
+        *_facts(failure),
+        "",
+        "## Why this is wrong",
+        *_definitions(named, failure),
+        *_bounds(failure, budget),
+        "",
+        "## How to see it",
+        "`python reproduce.py` in this folder runs `reduced.hlo` with jaxlib alone; its exit status"
+        " is 1 as long as the failure is there.",
+        "",
+        f"Seen with {', '.join(f'{name} {version}' for name, version in versions.items())};"
+        " the processor and the flags are in facts.json.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _fenced(text: str) -> Iterator[str]:
+    longest = max(map(len, re.findall(r"`++", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (fence, text, fence)
+
+
+def _arguments(arrays: Sequence[Value]) -> Iterator[str]:
+    for number, array in enumerate(flat(tuple(arrays))):
+        yield f"- argument {number}: {listed(array)}"
+    yield ""
+
+
+def _facts(failure: Failure) -> Iterator[str]:
+    if failure.crash is not None:
+        yield from ("The process ends:", "", *_fenced(failure.crash))
+        return
+    found = failure.found
+    assert found is not None
+    if found.mismatch is not None:
+        yield f"Other types or sizes than declared: {found.mismatch}."
+        return
+    yield from ("| element | actual | expected | legal |", "|---|---|---|---|")
+    for element in elements(found):
+        yield f"| {element.place} | {element.actual} | {element.exact} | {element.legal} |"
+    for step in found.wrong:
+        yield ""
+        yield f"Also outside on the compiler's own values in between: {step.instruction.opcode}."
+
+
+def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:
+    if failure.crash is not None:
+        yield "The program is valid: no compiler may end its process, or never end, on it."
+        return
+    for opcode in named:
+        op = column("interp").get(function_name(opcode))
+        said = inspect.getdoc(op.function) if op is not None else None
+        yield f"- {_code(opcode)}: {' '.join((said or _CONTRACT).split())}"
+
+
+def _bounds(failure: Failure, budget: Budget) -> Iterator[str]:
+    if failure.found is None:
+        return
+    errors = ", ".join(f"{name} {ulps:g}" for name, ulps in sorted(budget.ulps.items()))
+    yield ""
+    yield (
+        "“Legal” encloses every result of a compiler whose instructions each err by no more than"
+        f" the measured budget of {budget.name} (units in the last place: {errors}; other"
+        f" functions {budget.elementary:g}; all else correctly rounded), that adds in any order,"
+        " contracts products into sums, keeps narrow types wide and flushes subnormals to zero."
+        " The expected result is exact: the real one, rounded once."
+    )

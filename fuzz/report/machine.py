@@ -1,0 +1,43 @@
+"""Where a failure was seen: versions, the processor, flags."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+_PACKAGES = ("jaxlib", "jax", "numpy", "ml_dtypes", "hlo-oracle")
+
+
+def versions() -> dict[str, str]:
+    """Of what takes part; ``not installed`` also for what runs from its sources."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def processor() -> dict[str, str]:
+    """Its name and what it can do, as Linux says it."""
+    found = {"machine": platform.machine(), "name": platform.processor(), "flags": ""}
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return found
+    for line in lines:
+        key, _, value = (part.strip() for part in line.partition(":"))
+        wanted = {"model name": "name", "flags": "flags", "Features": "flags"}.get(key)
+        if wanted is not None:
+            found[wanted] = value
+        if not key:
+            break
+    return found
+
+
+def xla_flags() -> str:
+    return os.environ.get("XLA_FLAGS", "")

@@ -1,0 +1,114 @@
+"""hlo reduce: the few lines of a program that make a command, or an oracle, see a failure.
+
+--while 'COMMAND' runs COMMAND FILE.hlo ARGUMENTS.npz, not in a shell, for each smaller program: its
+exit status is 0 as long as the failure is there. --oracle c: interpreter and C differ; --oracle
+xla: XLA is wrong, crashes or hangs, always in the same way. Writes FILE.reduced.hlo and .npz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import backend_c
+import hlo
+import interp
+from hlo.errors import ArgumentError, Error
+from hlo.module import Module
+from hlo_tools import against, archive, arguments, reducing
+from hlo_tools.against import PEERS
+from hlo_tools.source import named, read
+from hlo_tools.verdict import Value, differences, outputs
+
+if TYPE_CHECKING:
+    from fuzz.reducer.search import IsInteresting
+
+_TIMEOUT = 60.0  # seconds of a command, or of a compiler, for one program
+_FUEL = 1 << 22
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE")
+    arguments.add_options(parser)
+    oracle = parser.add_mutually_exclusive_group(required=True)
+    oracle.add_argument("--while", dest="command_line", metavar="COMMAND")
+    oracle.add_argument("--oracle", choices=("c", *sorted(PEERS)))
+    parser.add_argument("-o", "--output", type=Path, metavar="REDUCED.hlo")
+    reducing.add_options(parser)
+
+
+def main(options: argparse.Namespace) -> int:
+    against.require_fuzz("hlo reduce")
+    from fuzz.reducer.reduction import exact
+
+    module = read(options.file)
+    values = arguments.given(module, options.file, options)
+    with named(options.file):
+        if options.oracle in PEERS:
+            small, arrays = _against(options, module, values)
+        else:
+            is_interesting = _same_bits if options.oracle else _command(options.command_line)
+            small, arrays = reducing.reduced(
+                module, values, is_interesting, (exact,), options.seconds
+            )
+    output = options.output or options.file.with_suffix(".reduced.hlo")
+    output.write_text(hlo.format(small))
+    given = ((f"p{n}", array) for n, (_, array) in enumerate(outputs(arrays)))
+    archive.write(output.with_suffix(".npz"), given)
+    print(f"{output}: {small.instruction_count} instructions of {module.instruction_count}")
+    return 0
+
+
+def _against(
+    options: argparse.Namespace, module: Module, values: tuple[Value, ...]
+) -> tuple[Module, tuple[Value, ...]]:
+    against.require(options.oracle)
+    from fuzz.failure import Against
+    from fuzz.reducer.reduction import exact
+
+    peer = PEERS[options.oracle]
+    with peer.start(_TIMEOUT) as run:
+        judge = Against(run, peer.budget, options.seed or 0)
+        failure = judge.failure(module, values)
+        if failure is None:
+            raise ArgumentError(f"nothing is wrong with what {peer.budget.name} gives")
+        kept = judge.keeps(failure, module, values)
+        return reducing.reduced(module, values, kept, (exact, judge.values), options.seconds)
+
+
+def _same_bits(module: Module, arrays: tuple[Value, ...]) -> bool:
+    """Whether C differs from the interpreter."""
+    right = interp.evaluate(module, *arrays, fuel=_FUEL)
+    return bool(differences(right, backend_c.compile(module, numerics="exact")(*arrays)))
+
+
+def _command(command_line: str) -> IsInteresting:
+    try:
+        words = shlex.split(command_line)
+    except ValueError as error:
+        raise Error(f"--while {command_line}: {error}") from error
+    if not words:
+        raise Error("--while: no command")
+
+    def is_interesting(module: Module, arrays: tuple[Value, ...]) -> bool:
+        with tempfile.TemporaryDirectory() as directory:
+            program, given = Path(directory) / "program.hlo", Path(directory) / "arguments.npz"
+            program.write_text(hlo.format(module))
+            numbered = ((f"p{n}", array) for n, (_, array) in enumerate(outputs(arrays)))
+            archive.write(given, numbered)
+            try:
+                done = subprocess.run(
+                    [*words, str(program), str(given)],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=_TIMEOUT,
+                )
+            except subprocess.TimeoutExpired:
+                return False
+        return done.returncode == 0
+
+    return is_interesting

@@ -1,0 +1,52 @@
+"""hlo report: what another compiler does wrong with a program, as a folder that anyone can run.
+
+Writes DIR and DIR.zip: the program reduced to a few lines, its arguments, expected and actual
+results with their bits, a script that shows the failure with jaxlib alone, and a text for an issue.
+Exit status: 1 if there is a report, 0 if nothing is wrong, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from hlo_tools import against, arguments, reducing
+from hlo_tools.against import PEERS
+from hlo_tools.source import named, read
+
+_TIMEOUT = 60.0  # seconds that one program may take
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE")
+    arguments.add_options(parser)
+    parser.add_argument("--against", choices=sorted(PEERS), default="xla")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="default: FILE.report")
+    reducing.add_options(parser)
+
+
+def main(options: argparse.Namespace) -> int:
+    against.require(options.against)
+    from fuzz.failure import Against
+    from fuzz.reducer.reduction import exact
+    from fuzz.report import Report, write
+
+    module = read(options.file)
+    values = arguments.given(module, options.file, options)
+    peer, seed = PEERS[options.against], options.seed or 0
+    with named(options.file), peer.start(_TIMEOUT) as run:
+        judge = Against(run, peer.budget, seed)
+        failure = judge.failure(module, values)
+        if failure is None:
+            print(f"{options.file}: nothing is wrong")
+            return 0
+        kept = judge.keeps(failure, module, values)
+        sources = (exact, judge.values)
+        small, arrays = reducing.reduced(module, values, kept, sources, options.seconds)
+    output = options.output or options.file.with_name(options.file.name + ".report")
+    original = options.file.read_bytes()
+    report = Report(small, arrays, kept.failure, peer.budget, original, values, seed, _TIMEOUT)
+    archive = write(report, output)
+    print(f"{options.file}: {failure.kind}, reduced to {small.instruction_count} instructions")
+    print(f"{output}\n{archive}")
+    return 1

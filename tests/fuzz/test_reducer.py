@@ -1,0 +1,125 @@
+"""Reducing programs with a planted bug: the interpreter with one opcode evaluated wrongly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planted import Wrong, large, shows
+
+import fuzz
+import hlo
+from fuzz.reducer.cut import minimal
+from fuzz.reducer.numbers import complexity
+from hlo.errors import ArgumentError
+from hlo.module import Module
+
+X, Y, Z = np.random.default_rng(0).standard_normal((3, 4, 4), dtype=np.float32)
+
+
+def wrong_if_positive(x: np.ndarray) -> np.ndarray:
+    return np.where(x > 0, x * np.float32(1.5), x)
+
+
+def reduced(text: str, name: str, *arrays: object, wrong: Wrong = wrong_if_positive) -> Module:
+    module = hlo.parse(text)
+    is_interesting = shows(name, wrong)
+    small, values = fuzz.reduce(module, arrays, is_interesting, seconds=60)
+    hlo.verify(small)
+    assert is_interesting(small, values)
+    return small
+
+
+def test_a_large_program_becomes_two_lines() -> None:
+    text = large(3000, 1, "multiply({x}, {y})")
+    small = reduced(text, "multiply", X, Y, Z)
+    assert hlo.format(small).splitlines()[2:] == [
+        "ENTRY main {",
+        "  p0 = f32[] parameter(0)",
+        "  ROOT multiply = f32[] multiply(p0, p0)",
+        "}",
+    ]
+
+
+INSIDE = """HloModule inside
+fused { a = f32[4,4] parameter(0)
+  b = f32[4,4] multiply(a, a)
+  ROOT c = f32[4,4] tanh(b) }
+yes { a = f32[4,4] parameter(0)
+  ROOT f = f32[4,4] fusion(a), kind=kLoop, calls=fused }
+no { ROOT a = f32[4,4] parameter(0) }
+more { s = (s32[], f32[4,4]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  three = s32[] constant(3)
+  ROOT less = pred[] compare(k, three), direction=LT }
+turn { s = (s32[], f32[4,4]) parameter(0)
+  k = s32[] get-tuple-element(s), index=0
+  v = f32[4,4] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(k, one)
+  last = pred[] compare(k, one), direction=GT
+  w = f32[4,4] conditional(last, v, v), true_computation=yes, false_computation=no
+  ROOT t = (s32[], f32[4,4]) tuple(next, w) }
+ENTRY main {
+  x = f32[4,4] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[4,4]) tuple(zero, x)
+  loop = (s32[], f32[4,4]) while(start), condition=more, body=turn
+  y = f32[4,4] get-tuple-element(loop), index=1
+  ROOT r = f32[4,4] negate(y)
+}
+"""
+
+
+def test_in_a_fusion_in_a_branch_in_a_loop() -> None:
+    small = reduced(INSIDE, "multiply", X)
+    assert [i.opcode for i in small.entry.instructions] == ["parameter", "multiply"]
+
+
+SUMMED = """HloModule summed
+sum { a = f64[] parameter(0)
+  b = f64[] parameter(1)
+  ROOT s = f64[] add(a, b) }
+ENTRY main {
+  x = f64[6,7] parameter(0)
+  i = s32[] parameter(1)
+  zero = f64[] constant(0)
+  part = f64[4,7] slice(x), slice={[1:5], [0:7]}
+  wide = f64[4,7,5] broadcast(part), dimensions={0,1}
+  flat = f64[28,5] reshape(wide)
+  one = f64[1,5] dynamic-slice(flat, i, i), dynamic_slice_sizes={1,5}
+  line = f64[5] reduce(flat, zero), dimensions={0}, to_apply=sum
+  both = f64[1,5] broadcast(line), dimensions={1}
+  ROOT r = f64[1,5] add(one, both)
+}
+"""
+
+
+def test_sizes_types_and_numbers_become_small() -> None:
+    x = np.random.default_rng(0).standard_normal((6, 7))
+    small = reduced(SUMMED, "reduce", x, np.int32(3), wrong=lambda y: y + 1)
+    text = hlo.format(small)
+    assert "reduce(" in text and len(small.entry.instructions) == 3
+    assert "f64" not in text and "f32[1]" in text
+
+
+def test_every_item_of_a_minimal_part_is_needed() -> None:
+    items = [str(n) for n in range(100)]
+    found = minimal(items, lambda part: {"3", "4", "77"} <= set(part))
+    assert list(found) == ["3", "4", "77"]
+
+
+def test_what_does_not_fail_is_not_reduced() -> None:
+    with pytest.raises(ArgumentError, match="nothing to reduce"):
+        fuzz.reduce(hlo.parse(INSIDE), (X,), lambda module, arrays: False)
+
+
+def test_time_ends_it() -> None:
+    module = hlo.parse(INSIDE)
+    is_interesting = shows("multiply", wrong_if_positive)
+    assert fuzz.reduce(module, (X,), is_interesting, seconds=0)[0] == module
+
+
+def test_shorter_numbers_are_simpler() -> None:
+    numbers = ([0.0], [1.0], [2.0], [-0.0], [0.5], [0.123456])
+    measured = [complexity(np.array(each, np.float32)) for each in numbers]
+    assert measured == sorted(measured)
