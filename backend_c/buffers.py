@@ -26,9 +26,7 @@ class Workspace:
 
 def assign(plan: Plan) -> Workspace:
     """Give every buffer that is no argument, result or constant its place."""
-    elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
-    elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
-    lives = {b: life for b, life in _lifetimes(plan.steps).items() if b not in elsewhere}
+    lives = _lives(plan)
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
     placed: list[tuple[int, int, tuple[int, int]]] = []  # start, end, life
     offsets: dict[Buffer, int] = {}
@@ -43,6 +41,25 @@ def assign(plan: Plan) -> Workspace:
         insort(placed, (start, start + size, (first, last)))
         offsets[buffer] = start
     return Workspace(offsets, max((end for _, end, _ in placed), default=0))
+
+
+def apart(plan: Plan) -> Workspace:
+    """The same, but that no place is used twice and that nobody's bytes are between any two: what
+    reads or writes beyond its buffer meets them, and what reads before it writes meets nothing
+    of an earlier buffer."""
+    offsets: dict[Buffer, int] = {}
+    end = ALIGNMENT
+    for buffer in sorted(_lives(plan), key=lambda buffer: buffer.number):
+        offsets[buffer] = end
+        end += (buffer.bytes // ALIGNMENT + 2) * ALIGNMENT
+    return Workspace(offsets, end)
+
+
+def _lives(plan: Plan) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last step of each buffer that lies in the workspace."""
+    elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
+    elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
+    return {b: life for b, life in _lifetimes(plan.steps).items() if b not in elsewhere}
 
 
 def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:

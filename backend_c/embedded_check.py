@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backend_c.byte_array import aligned_bytes
+from backend_c.program import stored_bytes
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import S32, ArrayShape, Shape, TupleShape, is_bounded
@@ -47,8 +48,13 @@ static union {
 } workspace;
 
 """
-# Element size, the mask of all bits but the sign, and the bits of infinity: types with IEEE NaNs.
+# Of types with several NaNs: element size, the mask of all bits but the sign, and the bits of
+# infinity, or of the largest number where there is none.
 _INFINITY = {
+    "f8e3m4": (1, 0x7F, 0x70),
+    "f8e4m3": (1, 0x7F, 0x78),
+    "f8e4m3fn": (1, 0x7F, 0x7E),
+    "f8e5m2": (1, 0x7F, 0x7C),
     "f16": (2, 0x7FFF, 0x7C00),
     "bf16": (2, 0x7FFF, 0x7F80),
     "f32": (4, 0x7FFFFFFF, 0x7F800000),
@@ -109,12 +115,12 @@ def _leaves(shape: Shape, value: Any) -> list[_Leaf]:
     if not fits or array.dtype != shape.element_type.numpy:
         raise ArgumentError(f"recorded value {array.dtype}{list(array.shape)} is no {shape}")
     if not shape.is_dynamic:
-        return [_Leaf(shape, np.ascontiguousarray(array).tobytes())]
+        return [_Leaf(shape, stored_bytes(array))]
     whole = np.zeros(shape.dims, array.dtype)
     there = np.zeros((*shape.dims, array.dtype.itemsize), np.uint8)
     inside = tuple(map(slice, array.shape))
     whole[inside] = array
     there[inside] = 1
     sizes = np.array(array.shape, np.int32)
-    counted = _Leaf(shape, whole.tobytes(), there.tobytes())
+    counted = _Leaf(shape, stored_bytes(whole), there.tobytes())
     return [counted, _Leaf(ArrayShape(S32, sizes.shape), sizes.tobytes())]

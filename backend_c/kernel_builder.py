@@ -53,8 +53,11 @@ def columns() -> Columns:
 class KernelBuilder:
     """Writes the kernel of ``computation`` applied to buffers."""
 
-    def __init__(self, module: Module, known: Columns, computation: Computation) -> None:
+    def __init__(
+        self, module: Module, known: Columns, computation: Computation, grain: int
+    ) -> None:
         self._module, self._columns, self._computation = module, known, computation
+        self._grain = grain
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
 
     def build(
@@ -74,7 +77,7 @@ class KernelBuilder:
         outputs: Sequence[Buffer],
         loops: nest.Nest,
     ) -> Kernel:
-        scope = Scope()
+        scope = Scope(self._grain)
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
             for n, buffer in enumerate(inputs)

@@ -17,9 +17,10 @@ from hlo.types import S32, ArrayShape, Shape, element_type_of
 from hlo.walk import call, column, function_name, keywords, live, walk
 
 
-def lower(module: Module) -> Plan:
-    """The plan of a module that went through the passes of the C backend."""
-    lowering = Lowering(module, columns())
+def lower(module: Module, grain: int) -> Plan:
+    """The plan of a module that went through the passes of the C backend. Loops of ``grain``
+    element operations or more are run by several threads."""
+    lowering = Lowering(module, columns(), grain)
     plan = lowering.plan
     arguments = [lowering.receive(p.shape) for p in module.entry.parameters]
     plan.arguments = [b for a in arguments for b in lowering.buffers_of(a)]
@@ -36,8 +37,8 @@ def lower(module: Module) -> Plan:
 class Lowering:
     """The plan so far, and the list of steps being written."""
 
-    def __init__(self, module: Module, known: Columns) -> None:
-        self.plan = Plan()
+    def __init__(self, module: Module, known: Columns, grain: int) -> None:
+        self.plan, self.grain = Plan(), grain
         self.steps: list[Step] = []
         self._module, self._columns = module, known
         self._has_effect = effects(module)
@@ -99,7 +100,7 @@ class Lowering:
         shape = computation.root_instruction.shape
         result = self.receive(shape)
         outputs = self.buffers_of(result)
-        builder = KernelBuilder(self._module, self._columns, computation)
+        builder = KernelBuilder(self._module, self._columns, computation, self.grain)
         kernel, inputs = builder.build(operands, outputs)
         if not kernel.body:
             return result  # nothing but empty arrays

@@ -21,16 +21,16 @@ Nest = Callable[[Scope, tuple[int, ...], int], AbstractContextManager[tuple[Expr
 GRAIN = 1 << 16
 
 
-def parallel(operations: int) -> str:
+def parallel(scope: Scope, operations: int) -> str:
     """The kind of an outermost loop that does so many element operations in all."""
-    return "parallel" if operations >= GRAIN else "serial"
+    return "parallel" if operations >= scope.grain else "serial"
 
 
 @contextmanager
 def flat(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[Expr, ...]]:
     """One loop over all elements, in lanes and over the threads."""
     elements = math.prod(dims)
-    kind = "parallel lanes" if parallel(elements * cost) == "parallel" else "lanes"
+    kind = "parallel lanes" if parallel(scope, elements * cost) == "parallel" else "lanes"
     with scope.loop(elements, kind) as offset:
         yield ix.delinearize(offset, dims)
 
@@ -45,7 +45,7 @@ def split(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
         return
     last = long[-1]
     outer, work = dims[:last], math.prod(dims) * cost
-    with scope.loop(math.prod(outer), parallel(work)) as offset:
+    with scope.loop(math.prod(outer), parallel(scope, work)) as offset:
         position = [scope.bind(i) for i in ix.delinearize(offset, outer)]
         with scope.loop(dims[last], "lanes") as lane:
             rest = [ix.constant(0)] * (len(dims) - last - 1)
@@ -55,5 +55,5 @@ def split(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
 @contextmanager
 def outer(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[Expr, ...]]:
     """One loop over all indices, over the threads, around a body with loops of its own."""
-    with scope.loop(math.prod(dims), parallel(math.prod(dims) * cost)) as offset:
+    with scope.loop(math.prod(dims), parallel(scope, math.prod(dims) * cost)) as offset:
         yield tuple(scope.bind(i) for i in ix.delinearize(offset, dims))

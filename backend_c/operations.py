@@ -134,8 +134,9 @@ def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str,
     if operand.is_complex:
         return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
     symbol = _INFIX[operation]
-    number = any(map(_NUMBER.match, texts)) and operand.is_integer and operand is not INDEX
-    if number and symbol not in ("==", "!="):  # gcc warns of comparisons that are always true
+    number = any(map(_NUMBER.match, texts)) and symbol not in ("==", "!=")
+    # Compilers warn of comparisons that are always true.
+    if (number or texts[0] == texts[1]) and not operand.is_float and operand is not INDEX:
         return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
     return f"{texts[0]} {symbol} {texts[1]}", OTHER
 

@@ -16,6 +16,7 @@ from backend_c.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.embedded_check import main_text
 from backend_c.executable import Executable
 from backend_c.lowering import lower
+from backend_c.nest import GRAIN
 from backend_c.plan import Plan
 from backend_c.program import program
 from backend_c.toolchain import build, find_compiler
@@ -75,12 +76,12 @@ def emit(
     return files
 
 
-def lowered(module: Module) -> Plan:
+def lowered(module: Module, grain: int = GRAIN) -> Plan:
     """The plan of a module after the passes of the C backend."""
     verify(module)
     _require_one_rank(module)
     try:
-        return lower(run(module, "backend_c"))
+        return lower(run(module, "backend_c"), grain)
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend_c import buffers
+from backend_c.buffers import Workspace
 from backend_c.c_types import memory_type
 from backend_c.dialect import OPENMP, Dialect
 from backend_c.elementary_functions import definitions
@@ -49,9 +50,9 @@ class Program:
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
 
 
-def program(plan: Plan, dialect: Dialect) -> Program:
-    """Render a plan."""
-    workspace = buffers.assign(plan)
+def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
+    """Render a plan. ``workspace`` is where its buffers lie, by default as densely as may be."""
+    workspace = workspace or buffers.assign(plan)
     constants, offsets = _constant_block(plan)
     places = _places(plan, workspace.offsets, offsets)
     texts, names = _shared_kernels(plan, dialect)

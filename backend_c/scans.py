@@ -137,7 +137,7 @@ class Slices:
         if not value.shape.elements:
             return
         d, dims = self._dimension, value.shape.dims
-        scope = Scope()
+        scope = Scope(self._block.grain)
         source = Array("a0", value.shape.element_type, value.shape.elements)
         position = Array("a1", S32, 1)
         into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)

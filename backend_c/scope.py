@@ -46,9 +46,11 @@ class _Block:
 
 
 class Scope:
-    """The body of one kernel while it is written."""
+    """The body of one kernel while it is written. What does at least ``grain`` element operations
+    is done by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, grain: int) -> None:
+        self.grain = grain
         self._blocks = [_Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._names = 0

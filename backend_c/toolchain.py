@@ -41,12 +41,14 @@ _FLAGS = (
 # Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
 # -fno-tree-slp-vectorize: gcc 12 drops the rounding of (double)(float)x when it makes vectors of
 # straight code with complex products; loops are vectorised without it, at the same speed.
+# -Wno-pass-failed: clang warns of loops after `omp simd` that it did not make vectors of.
 _OPTIONAL_FLAGS = (
     "-march=native",
     "-mprefer-vector-width=512",
     "-fopenmp",
     "-fno-tree-pre",
     "-fno-tree-slp-vectorize",
+    "-Wno-pass-failed",
 )
 _CANDIDATES = ("gcc", "clang", "cc")
 _WORKERS = 2
@@ -70,7 +72,7 @@ def find_compiler(environ: Mapping[str, str]) -> Compiler:
         path = shutil.which(command[0], path=environ.get("PATH"))
         if path is None:
             continue
-        version = _run([path, *command[1:], "--version"])
+        version = run([path, *command[1:], "--version"])
         if version.returncode == 0:
             return Compiler((path, *command[1:]), version.stdout, _accepted((path, *command[1:])))
     if chosen:
@@ -90,18 +92,19 @@ def _words(command: str) -> list[str]:
 
 def _accepted(command: Sequence[str]) -> tuple[str, ...]:
     """All flags that this compiler takes: usually each, so they are tried together first."""
-    for optional in (_OPTIONAL_FLAGS, tuple(f for f in _OPTIONAL_FLAGS if _takes(command, [f]))):
-        if _takes(command, optional):
+    for optional in (_OPTIONAL_FLAGS, tuple(f for f in _OPTIONAL_FLAGS if takes(command, [f]))):
+        if takes(command, optional):
             return (*_FLAGS, *optional)
     return _FLAGS
 
 
-def _takes(command: Sequence[str], flags: Sequence[str]) -> bool:
+def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
+    """Whether a compiler knows all these flags."""
     probe = ["-Werror", "-fsyntax-only", "-x", "c", os.devnull]
-    return _run([*command, *flags, *probe]).returncode == 0
+    return run([*command, *flags, *probe]).returncode == 0
 
 
-def _run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:
     """A finished process; a command that cannot start counts as one that failed."""
     environ = {**os.environ, "LC_ALL": "C"}  # messages in English: `error:` is looked for
     try:
@@ -132,14 +135,14 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
         with ThreadPoolExecutor(_WORKERS) as pool:
             objects = list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
         link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *objects]
-        _require(_run(link, directory), compiler)
+        _require(run(link, directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
 
 
 def _compile(unit: str, compiler: Compiler, directory: str) -> str:
     made = unit.removesuffix(".c") + ".o"
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-c", unit, "-o", made]
-    _require(_run(words, directory), compiler)
+    _require(run(words, directory), compiler)
     return made
 
 

@@ -98,13 +98,13 @@ class _Reduction:
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
         """Each result is the exact sum, rounded once, of the init and its elements."""
         results = math.prod(dims)
-        first = "parallel" if results == 1 and self.trip >= nest.GRAIN else "serial"
+        first = "parallel" if results == 1 and self.trip >= self.scope.grain else "serial"
         is_static = not self.inputs[0].sizes
         if is_static and self._by_columns(dims):
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
             sums.emit(write)
             return
-        if is_static and self.trip >= _LONG and results * self.trip >= nest.GRAIN:
+        if is_static and self.trip >= _LONG and results * self.trip >= self.scope.grain:
             self._exact_blocks(dims, write, first)
             return
         with nest.outer(self.scope, dims, self.trip) as kept:

@@ -22,10 +22,10 @@
     HLO_FUNCTION hlo_##c hlo_subtract_##c(hlo_##c lhs, hlo_##c rhs) {                             \
         return hlo_make_##c(lhs.re - rhs.re, lhs.im - rhs.im);                                    \
     }                                                                                             \
-    HLO_FUNCTION int hlo_compare_eq_##c(hlo_##c lhs, hlo_##c rhs) {                               \
+    HLO_FUNCTION uint8_t hlo_compare_eq_##c(hlo_##c lhs, hlo_##c rhs) {                           \
         return (lhs.re == rhs.re) & (lhs.im == rhs.im);                                           \
     }                                                                                             \
-    HLO_FUNCTION int hlo_compare_ne_##c(hlo_##c lhs, hlo_##c rhs) {                               \
+    HLO_FUNCTION uint8_t hlo_compare_ne_##c(hlo_##c lhs, hlo_##c rhs) {                           \
         return (lhs.re != rhs.re) | (lhs.im != rhs.im);                                           \
     }                                                                                             \
     HLO_FUNCTION hlo_##c hlo_convert_c64_##c(hlo_c64 x) {                                         \
@@ -178,7 +178,7 @@ HLO_FUNCTION hlo_c64 hlo_divide_c64(hlo_c64 lhs, hlo_c64 rhs) {
     const hlo_c64 edge = hlo_quotient_at_edge_c64(lhs, rhs);
     const hlo_c64 plain = hlo_make_c64(hlo_pair_quotient(re, re_low, by, by_low),
                                        hlo_pair_quotient(im, im_low, by, by_low));
-    return finite & (by != 0.0) ? plain : edge;
+    return (finite & (by != 0.0)) ? plain : edge;
 }
 
 /* sqrt(re^2 + im^2) in two parts. */
@@ -197,7 +197,7 @@ HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
     double low;
     const double root = hlo_root_c64(x, &low);
     const float finite = hlo_f32_from_pair(root, low);
-    return (re == infinity) | (im == infinity) ? infinity : finite;
+    return ((re == infinity) | (im == infinity)) ? infinity : finite;
 }
 
 /* x / abs(x); a zero is kept. */

@@ -32,11 +32,11 @@
     /* Equal operands have equal bits unless they are zeros: and gives +0, or gives -0. */         \
     HLO_FUNCTION T hlo_maximum_##name(T lhs, T rhs) {                                              \
         const T equal = hlo_##name##_from_bits(hlo_bits_##name(lhs) & hlo_bits_##name(rhs));       \
-        return (lhs > rhs) | (lhs != lhs) ? lhs : lhs == rhs ? equal : rhs;                        \
+        return ((lhs > rhs) | (lhs != lhs)) ? lhs : lhs == rhs ? equal : rhs;                      \
     }                                                                                              \
     HLO_FUNCTION T hlo_minimum_##name(T lhs, T rhs) {                                              \
         const T equal = hlo_##name##_from_bits(hlo_bits_##name(lhs) | hlo_bits_##name(rhs));       \
-        return (lhs < rhs) | (lhs != lhs) ? lhs : lhs == rhs ? equal : rhs;                        \
+        return ((lhs < rhs) | (lhs != lhs)) ? lhs : lhs == rhs ? equal : rhs;                      \
     }                                                                                              \
     HLO_FUNCTION T hlo_clamp_##name(T min, T x, T max) {                                           \
         return hlo_minimum_##name(max, hlo_maximum_##name(x, min));                                \

@@ -14,13 +14,17 @@
 #include "hlo_triangular.h"
 #include "hlo_types.h"
 
-/* Comparisons with a constant, which as infix some compilers call always true. */
-#define HLO_COMPARE(name, T)                                                          \
-    HLO_FUNCTION int hlo_compare_lt_##name(T lhs, T rhs) { return lhs < rhs; }        \
-    HLO_FUNCTION int hlo_compare_le_##name(T lhs, T rhs) { return lhs <= rhs; }       \
-    HLO_FUNCTION int hlo_compare_gt_##name(T lhs, T rhs) { return lhs > rhs; }        \
-    HLO_FUNCTION int hlo_compare_ge_##name(T lhs, T rhs) { return lhs >= rhs; }
+/* Comparisons with a constant or of a value with itself, which as infix some compilers call always
+ * true or always false. */
+#define HLO_COMPARE(name, T)                                                        \
+    HLO_FUNCTION uint8_t hlo_compare_eq_##name(T lhs, T rhs) { return lhs == rhs; } \
+    HLO_FUNCTION uint8_t hlo_compare_ne_##name(T lhs, T rhs) { return lhs != rhs; } \
+    HLO_FUNCTION uint8_t hlo_compare_lt_##name(T lhs, T rhs) { return lhs < rhs; }  \
+    HLO_FUNCTION uint8_t hlo_compare_le_##name(T lhs, T rhs) { return lhs <= rhs; } \
+    HLO_FUNCTION uint8_t hlo_compare_gt_##name(T lhs, T rhs) { return lhs > rhs; }  \
+    HLO_FUNCTION uint8_t hlo_compare_ge_##name(T lhs, T rhs) { return lhs >= rhs; }
 
+HLO_COMPARE(pred, uint8_t)
 HLO_COMPARE(s1, int8_t)
 HLO_COMPARE(s2, int8_t)
 HLO_COMPARE(s4, int8_t)

@@ -29,7 +29,7 @@
 #if defined(__CUDACC__)
 #define HLO_FUNCTION __device__ static inline
 #elif defined(__GNUC__)
-#define HLO_FUNCTION static inline __attribute__((always_inline))
+#define HLO_FUNCTION static inline __attribute__((always_inline, unused))
 #else
 #define HLO_FUNCTION static inline
 #endif
@@ -60,8 +60,11 @@
 #define HLO_VECTOR_UNIT 0
 #endif
 
+/* Conditions are joined by `&`, which makes no branch. */
 #if defined(__clang__)
 #pragma clang fp contract(off)
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
 #endif
 
 typedef struct {

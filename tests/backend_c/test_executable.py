@@ -14,10 +14,11 @@ import backend_c
 import hlo
 from backend_c.cache import open_cache
 from backend_c.executable import Executable, load
+from backend_c.marshalling import arguments
 from backend_c.program import Program
 from backend_c.toolchain import build, find_compiler
 from hlo.errors import ArgumentError, ToolchainError
-from hlo.types import ELEMENT_TYPES, F32, S32, TOKEN, ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ELEMENT_TYPES, F32, F64, S32, TOKEN, ArrayShape, Shape, TupleShape, leaves
 
 _ENTRY = """
 #include <stdint.h>
@@ -151,3 +152,16 @@ def test_what_is_no_library_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_bytes(b"text")
     with pytest.raises(ToolchainError, match="cannot load"):
         load(tmp_path / "x.so")
+
+
+def test_arrays_need_not_be_aligned(tmp_path: Path) -> None:
+    """C takes elements to be: a view of bytes that is not is copied."""
+    raw = np.zeros(8 * 100 + 1, np.uint8)
+    raw[1:] = np.arange(100.0).view(np.uint8)
+    unaligned = raw[1:].view(np.float64)
+    assert not unaligned.flags.aligned
+    text = "HloModule m\nENTRY e { x = f64[100] parameter(0)\n ROOT y = f64[100] negate(x) }"
+    executable = backend_c.compile(hlo.parse(text), cache=tmp_path / "cache")
+    assert np.array_equal(executable(unaligned), -np.arange(100.0))
+    (memory,) = arguments([("x", ArrayShape(F64, (100,)))], [unaligned])
+    assert memory.data.flags.aligned

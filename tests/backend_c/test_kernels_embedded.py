@@ -129,3 +129,21 @@ def _assert_same_bits(text: str, x: np.ndarray, folder: Path) -> None:
     command = [compiler, *_FLAGS, "module.c", "main.c", "-o", "program"]
     subprocess.run(command, cwd=folder, check=True)
     assert subprocess.run(["./program"], cwd=folder, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element_type", ["s2", "s4", "u4", "f8e5m2", "f8e4m3fn"])
+def test_the_check_of_narrow_types(element_type: str, tmp_path: Path) -> None:
+    """Sub-byte integers are stored as C reads them; any NaN stands for any other."""
+    kind = hlo.types.ELEMENT_TYPES[element_type]
+    text = "HloModule m\nENTRY e { x = T[256] parameter(0)\n ROOT y = T[256] negate(x) }"
+    module = hlo.parse(text.replace("T[", f"{element_type}["))
+    x = (np.arange(256) % 2**kind.bits).astype(np.uint8).view(kind.numpy)
+    expected = interp.evaluate(module, x)
+    if kind.is_float:
+        expected = np.where(np.isnan(expected), np.array(np.nan, kind.numpy), expected)
+    for name, content in backend_c.emit(module, "embedded", recorded=((x,), expected)).items():
+        (tmp_path / name).write_bytes(content)
+    compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
+    subprocess.run([compiler, "module.c", "main.c", "-o", "program"], cwd=tmp_path, check=True)
+    assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0

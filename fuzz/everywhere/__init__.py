@@ -1,0 +1,1 @@
+"""The same bits everywhere: generated C under many compilers, flags, threads and sanitizers."""
