@@ -149,7 +149,7 @@ def scan(
         _assign(carries, results[len(outputs) :], block)
         slices.end_turn()
     block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
-    return (*outputs, *carries)
+    return (*map(slices.all_turns, outputs), *carries)
 
 
 def conditional(

@@ -15,7 +15,7 @@ from backend_c.scope import Scope, apply
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
-from hlo.types import PRED, S32, ArrayShape, is_bounded
+from hlo.types import PRED, S32, ArrayShape, bounded, is_bounded
 
 if TYPE_CHECKING:
     from backend_c.lowering import Lowering
@@ -32,6 +32,7 @@ class Slices:
         self._block, self._dimension = block, dimension
         self._length = inputs[0].shape.dims[dimension]
         self._is_reverse = is_reverse
+        self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
         self._actual = self._actual_length(inputs)
         self._turn = block.copied(block.constant(np.zeros((), np.int32)))
         self._position = self._turn
@@ -131,6 +132,14 @@ class Slices:
             Instruction("root", result, "broadcast", ("zero",), {"dimensions": ()}),
         )
         return self._launched(Computation("zeros", instructions, "root"), [])
+
+    def all_turns(self, stacked: Buffer) -> Buffer:
+        """What is stacked when all turns are done: along bounded inputs, as many as there were."""
+        if not self._varies:
+            return stacked
+        shape, d = stacked.shape, self._dimension
+        made = bounded(shape.element_type, shape.dims, tuple(n == d for n in range(shape.rank)))
+        return self._of("set-dimension-size", made, [stacked, self._actual], {"dimensions": (d,)})
 
     def store(self, value: Buffer, target: Buffer) -> None:
         """Put an output of this turn beside those of the others."""

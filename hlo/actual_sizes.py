@@ -36,16 +36,11 @@ def has_bounds(shape: Shape) -> bool:
 
 def declares_bounds(opcode: str) -> bool:
     """Whether the text may declare dimensions of a result bounded or static as it likes, as XLA's
-    verifier lets it: what is not there is then zero. What is started keeps its operands' bounds."""
+    verifier lets it: what is not there is then zero. What async-start starts keeps its bounds."""
     return opcode not in _KEEPS_BOUNDS
 
 
-_KEEPS_BOUNDS = frozenset(
-    (
-        *("all-gather-start", "all-reduce-start", "collective-permute-start", "copy-start"),
-        *("async-start", "async-update", "ragged-all-to-all", "scan", "send"),
-    )
-)
+_KEEPS_BOUNDS = frozenset(("async-start", "async-update"))
 
 
 @cache

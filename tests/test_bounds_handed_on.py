@@ -89,7 +89,44 @@ def branches(operand: str, taken: str, first: str, second: str, result: str) -> 
     )
 
 
+STARTED = {
+    "copy": ("({result}, {operand}, u32[])", "(x)"),
+    "all-reduce": ("{result}", "(x), replica_groups={{}}, to_apply=add"),
+    "all-gather": ("({operand}, {result})", "(x), dimensions={{0}}, replica_groups={{{{0}}}}"),
+    "collective-permute": ("({operand}, {result})", "(x), source_target_pairs={{{{0,0}}}}"),
+}
+SUM = """sum { x = f32[] parameter(0)
+  c = f32[] parameter(1)
+  ROOT r = (f32[], f32[]) tuple(x, x) }
+"""
+
+
+def started(opcode: str, given: str, operand: str, result: str, done: str) -> str:
+    shape, rest = (text.format(operand=operand, result=result) for text in STARTED[opcode])
+    start = f" s = {shape} {opcode}-start{rest}\n"
+    return (ADD if "add" in rest else "") + entry(given, f"{done} {opcode}-done(s)", start)
+
+
+def scanned(given: str, result: str) -> str:
+    others = f""" z = f32[] constant(0)
+ s = ({result}, f32[]) scan(x, z), dimensions={{0}}, num_carries=1, to_apply=sum\n"""
+    return SUM + entry(given, f"{result} get-tuple-element(s), index=0", others)
+
+
 PROGRAMS = [
+    *(
+        (
+            started(opcode, given, operand, result, done),
+            "z" if given == D and S in (result, done) else "",
+        )
+        for opcode in STARTED
+        for given in (S, D)
+        for operand in (S, D)
+        for result in (S, D)
+        for done in (S, D)
+    ),
+    *((scanned(given, result), "z" if (given, result) == (D, S) else "")
+      for given in (S, D) for result in (S, D)),
     *((simple(op, D, S), "cz" if op in ("call", "fusion") else "z") for op in SIMPLE),
     *((simple(op, S, D), "c" if op in ("call", "fusion") else "") for op in SIMPLE),
     (entry(D, f"({S}, {D}) tuple(x, x)"), ("z", "")),
@@ -195,9 +232,25 @@ def test_compiled() -> None:
             assert_same(result, expected(y[:n] if f"ENTRY e {{ x = {D}" in text else y, steps))
 
 
-def test_what_is_started_keeps_its_bounds() -> None:
-    text = f"HloModule m\n{simple('copy-done', D, D)}"
+@pytest.mark.parametrize("text", [
+    f"{{ s = ({S}, u32[], token[]) send(x, t), channel_id=1, is_host_transfer=true\n"
+    " ROOT r = token[] send-done(s), channel_id=1, is_host_transfer=true }",
+    f"{{ ROOT r = token[] outfeed(x, t), outfeed_shape={S} }}",
+    f"{{ i = s32[1] iota(), iota_dimension=0\n"
+    f" ROOT r = {S} ragged-all-to-all(x, x, i, i, i, i), replica_groups={{}} }}",
+])  # fmt: skip
+def test_accepted_like_xla(text: str) -> None:
+    """What leaves the program needs no other bounds than the text's."""
+    head = f"HloModule m\nENTRY e {{ x = {D} parameter(0)\n t = token[] after-all()\n"
+    hlo.verify(hlo.parse(head + text.lstrip("{")))
+
+
+def test_what_is_asynchronous_keeps_its_bounds() -> None:
+    """XLA wants the parts of async-start to be what the computation takes and gives."""
+    text = f"""HloModule m\n{cosine(D, D)}ENTRY e {{ x = {D} parameter(0)
+ s = (({D}), {D}, s32[]) async-start(x), calls=cosine
+ ROOT r = {D} async-done(s) }}"""
     hlo.verify(hlo.parse(text))
-    text = text.replace(f"({D}, {D}, u32[])", f"({S}, {D}, u32[])")
-    with pytest.raises(hlo.VerifyError, match="copy-start, shape"):
-        hlo.verify(hlo.parse(text))
+    for place, label in ((f"(({D})", "C1"), (f", {D}, s32", "C2")):
+        with pytest.raises(hlo.VerifyError, match=f"async-start, {label}"):
+            hlo.verify(hlo.parse(text.replace(place, place.replace(D, S))))

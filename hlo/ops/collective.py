@@ -22,7 +22,17 @@ from hlo.ops.constraints import (
 from hlo.ops.groups import require_groups, require_pairs
 from hlo.scanning import without_comments
 from hlo.shapes import ShapeReader
-from hlo.types import TOKEN, U32, ArrayShape, Shape, TupleShape, bounded, compatible, without_layout
+from hlo.types import (
+    TOKEN,
+    U32,
+    ArrayShape,
+    Shape,
+    TupleShape,
+    bounded,
+    compatible,
+    same_bounds,
+    without_layout,
+)
 from hlo.walk import Callee
 
 __all__ = [
@@ -141,7 +151,7 @@ def all_gather_start(
     two = isinstance(shape, TupleShape) and len(shape.elements) == 2
     require("C5", two, f"result {shape} is not (operands, results)")
     assert isinstance(shape, TupleShape)
-    same = compatible(shape.elements[0], one_or_tuple(operands))
+    same = same_bounds(shape.elements[0], one_or_tuple(operands))
     require("C5", same, f"{shape.elements[0]} are not the operands")
     flattened = use_global_device_ids
     require_groups("C4", replica_groups, uniform=True, channel_id=channel_id, flattened=flattened)
@@ -275,7 +285,7 @@ def collective_permute_start(
     )
     found = shape.elements if isinstance(shape, TupleShape) else ()
     wanted = (operands[0] if slice_sizes else one_or_tuple(operands), result)
-    fits = len(found) >= 2 and all(map(compatible, found[:2], wanted))
+    fits = len(found) >= 2 and all(map(same_bounds, found[:2], wanted))
     require("C5", fits, f"result {shape} is not ({wanted[0]}, {result}) with contexts")
     return without_layout(shape)
 
@@ -375,6 +385,6 @@ def outfeed(
             shape = ShapeReader().read(without_comments(outfeed_shape).strip())
         except ValueError as error:
             require("C2", False, f"outfeed_shape: {error}")
-        fits = compatible(shape, operand)
+        fits = same_bounds(shape, operand)
         require("C2", fits, f"outfeed_shape is {shape}, the operand {operand}")
     return ArrayShape(TOKEN)

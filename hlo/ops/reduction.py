@@ -146,13 +146,15 @@ def scan(
     ends = outputs >= 0 and all(map(compatible, results[outputs:], carries))
     name = to_apply.computation.name
     require("C4", ends and bool(results), f"{name} gives {given}, not outputs and then the carries")
+    varies = any(is_bounded(one, dimension) for one in shapes[:inputs])
     stacked: list[Shape] = []
     for output in arrays("C4", results[:outputs], "output"):
         inside = dimension <= output.rank
         require("C4", inside, f"output {output} of {name} cannot be stacked in {dimension}")
         size = shapes[0].dims[dimension]
         dims = (*output.dims[:dimension], size, *output.dims[dimension:])
-        stacked.append(ArrayShape(output.element_type, dims))
+        dynamic = tuple(varies and d == dimension for d in range(len(dims)))
+        stacked.append(bounded(output.element_type, dims, dynamic))
     return TupleShape((*stacked, *carries))
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from hlo.actual_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
+from hlo.ops.constraints import one_or_tuple
 from hlo.passes.rewriting import Names, Rebuilt, integer
 from hlo.types import ArrayShape, Shape, TupleShape, bounded, compatible, is_bounded
 from hlo.walk import call as call_op
@@ -20,9 +21,11 @@ from hlo.walk import called, column, function_name, keywords
 _FIRST = ("add-dependency", "domain", "opt-barrier")
 _INFERRED = (
     *("all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
-    *("all-gather-done", "all-reduce-done", "collective-permute-done", "copy-done"),
-    *("async-done", "get-tuple-element", "recv-done"),
+    *("async-done", "get-tuple-element", "recv-done", "scan"),
 )
+_DONE = ("all-gather-done", "all-reduce-done", "collective-permute-done", "copy-done")
+# Where results are in what a start gives, beside the operands; all-reduce-start gives no others.
+_RESULTS = {"all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0}
 
 
 def explicit_bounds(module: Module) -> Module:
@@ -76,6 +79,8 @@ class _Body:
         self._owner, self._computation = owner, computation
         self.rebuilt = Rebuilt(computation)
         self.shapes: dict[str, Shape] = {}
+        self._declared: dict[str, Shape] = {}  # of results of what a start is replaced by
+        self._finished: set[str] = set()  # such results
 
     def done(self) -> Computation:
         for instruction in self._computation.instructions:
@@ -83,7 +88,9 @@ class _Body:
             rule = _RULES.get(instruction.opcode)
             made = resolved if rule is None else rule(self, resolved)
             self._add(made)
-            name = self.converted(made.name, instruction.shape)
+            declared = self._declared.get(made.name)
+            name = self.converted(made.name, declared or instruction.shape)
+            self._finished |= {name} if declared else set()
             if name != instruction.name:
                 self.rebuilt.forward(instruction.name, name)
         return self.rebuilt.done()
@@ -127,6 +134,41 @@ class _Body:
         given = keywords(self._owner.module, instruction, _entered)
         op = column("hlo.ops")[function_name(instruction.opcode)]
         return instruction._replace(shape=call_op(op, instruction, shapes, given, shapes[0]))
+
+    def started(self, instruction: Instruction) -> Instruction:
+        """As it is, or, where bounds change, what it starts: no copy may stand between a start and
+        what is done then."""
+        opcode, shape = instruction.opcode.removesuffix("-start"), instruction.shape
+        attributes = dict(instruction.attributes)
+        attributes.pop("cross_program_prefetch_index", None)
+        given = self.given(instruction)
+        source = given[0] if "slice_sizes" in attributes else one_or_tuple(given)
+        place = _RESULTS.get(instruction.opcode)
+        declared, taken = shape, source
+        if place is not None:
+            assert isinstance(shape, TupleShape)
+            declared, taken = shape.elements[place], shape.elements[1 - place]
+        plain = instruction._replace(opcode=opcode, shape=declared, attributes=attributes)
+        plain = plain if opcode == "all-gather" else self.inferred(plain)
+        if compatible(plain.shape, declared) and compatible(taken, source):
+            return instruction
+        self._declared[instruction.name] = declared
+        return plain
+
+    def done_then(self, instruction: Instruction) -> Instruction:
+        """What hands the result on, if it is there already."""
+        if instruction.operands[0] not in self._finished:
+            return self.inferred(instruction)
+        (shape,) = self.given(instruction)
+        return instruction._replace(opcode="opt-barrier", shape=shape, attributes={})
+
+    def send(self, instruction: Instruction) -> Instruction:
+        """Of what the text says that is sent."""
+        assert isinstance(instruction.shape, TupleShape)
+        data, token = instruction.operands
+        return instruction._replace(
+            operands=(self.converted(data, instruction.shape.elements[0]), token)
+        )
 
     def call(self, instruction: Instruction) -> Instruction:
         (name,) = called(instruction)
@@ -191,6 +233,9 @@ _RULES: dict[str, _Rule] = {
     "fusion": _Body.call,
     "while": _Body.while_,
     "conditional": _Body.conditional,
+    "send": _Body.send,
     **dict.fromkeys(_FIRST, _Body.first),
     **dict.fromkeys(_INFERRED, _Body.inferred),
+    **dict.fromkeys(("all-reduce-start", *_RESULTS), _Body.started),
+    **dict.fromkeys(_DONE, _Body.done_then),
 }
