@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from hlo.attributes import Attribute, ConvolutionDimensions
-from hlo.types import ArrayShape, Shape, is_bounded, leaves
+from hlo.types import ArrayShape, Shape, bounded, is_bounded, leaves
 from hlo.walk import column, function_name
 
 _Attributes = Mapping[str, Attribute]
@@ -266,8 +266,21 @@ def _reshape(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
 
 def _bitcast(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
     source, result = arrays
-    same = source.element_type.bits == result.element_type.bits
-    return "" if same else f"{source} to {result}: elements of bounded arrays keep their width"
+    if source.element_type.bits != result.element_type.bits:
+        return f"{source} to {result}: elements of bounded arrays keep their width"
+    try:
+        reshape_runs(_in_memory(source), _in_memory(result))
+    except ValueError:
+        return f"{source} to {result}: which of the bounded dimensions takes what is unknown"
+    return ""
+
+
+def _in_memory(shape: ArrayShape) -> ArrayShape:
+    """The dimensions from major to minor."""
+    minor_to_major = shape.layout.minor_to_major if shape.layout else range(shape.rank)[::-1]
+    order = tuple(reversed(minor_to_major))
+    dynamic = tuple(is_bounded(shape, d) for d in order)
+    return bounded(shape.element_type, tuple(shape.dims[d] for d in order), dynamic)
 
 
 def _fft(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:

@@ -201,7 +201,7 @@ CASES = (
         bound=SUM,
     ),
     row("lax.scan/lstm", _lstm, "T[4,2]:unit", "T[5,12]:unit", types=FLOATS, bound=COMPOSITE),
-    row("lax.map", lambda x: lax.map(lambda y: jnp.sort(y), x), "T[4,5]"),
+    row("lax.map/sort", lambda x: lax.map(lambda y: jnp.sort(y), x), "T[4,5]"),
     row(
         "lax.map/batch",
         lambda x: lax.map(lambda y: y.sum(), x, batch_size=2),

@@ -21,7 +21,9 @@ from hlo_tools.verdict import outputs
 _OPTIONS = {"xla_allow_excess_precision": False}
 _FAST = {"xla_backend_optimization_level": 0}
 # What JAX raises for types and shapes that a function does not take.
-REFUSALS = (TypeError, ValueError, NotImplementedError, jax.errors.JaxRuntimeError)
+REFUSALS = (
+    TypeError, ValueError, OverflowError, NotImplementedError, jax.errors.JaxRuntimeError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

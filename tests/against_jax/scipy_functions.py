@@ -224,10 +224,6 @@ def _solver(name: str) -> Callable[..., Any]:
     return lambda a, b: solve(a, b, maxiter=8)[0]
 
 
-def _scaled(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> jax.Array:
-    return jax.nn.scaled_matmul(a, b, x, y)
-
-
 def _tables() -> list[Case]:
     rows = [
         row(name, f, operand, types=types, bound=bound)
@@ -321,16 +317,6 @@ CASES = (
         "T[2,3,64]",
         "T[2,5,64]",
         types=("f32", "bf16"),
-        bound=SUM,
-    ),
-    row(
-        "nn.scaled_matmul",
-        _scaled,
-        "f8e4m3fn[2,3,64]",
-        "f8e4m3fn[2,5,64]",
-        "f8e8m0fnu[2,3,2]:positive",
-        "f8e8m0fnu[2,5,2]:positive",
-        types=("f8e4m3fn",),
         bound=SUM,
     ),
     row(

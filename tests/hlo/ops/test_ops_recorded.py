@@ -72,7 +72,6 @@ STRICTER = {
     ("pad", "size"): "more bytes than 64 bits count",
     ("ragged-all-to-all", "C1"): "rows of different sizes",
     ("ragged-all-to-all", "C2"): "offsets that are no integers",
-    ("ragged-all-to-all", "shape"): "bounded rows have no meaning",
     ("ragged-dot", "C8"): "sizes that are no integers",
     ("reduce-scatter", "C4"): "to_apply must take the elements",
     ("remainder", "C2"): "complex numbers have no remainder",
