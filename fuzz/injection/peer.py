@@ -1,0 +1,137 @@
+"""A compiler with a bug in one instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fuzz.injection.bug import Array, Bug, Call
+from hlo.errors import Error
+from hlo.module import Computation, Instruction, Module
+from hlo.walk import Op
+from interp import random
+from interp.conversion import type_of
+from interp.envelope.budget import Budget
+from interp.envelope.evaluation import enclose
+from interp.envelope.verdict import EQUAL, WITHIN, judged
+from interp.evaluator import Evaluation, evaluate
+from interp.values import Value, as_arrays, conforms, copied
+
+FUEL = 20_000  # instructions that are evaluated; a bug may make a loop endless
+_MOST_SEEN = 8
+
+
+class NoBugError(Exception):
+    """The bug cannot be there: of these types, or with these attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An instruction of a computation."""
+
+    computation: Computation
+    instruction: Instruction
+
+
+@dataclass(slots=True)
+class Injected:
+    """Runs programs that have the site, with the bug there. NoBugError if it cannot be there;
+    ``seen`` are the first evaluations of the site: operands and wrong results."""
+
+    bug: Bug
+    site: Site
+    values: Sequence[Value]
+    seed: int = 0
+    seen: list[tuple[tuple[Value, ...], Value]] = field(default_factory=list)
+    spilled: bool = False  # whether an operand was written to
+
+    def __call__(self, module: Module) -> list[Array]:
+        evaluation = Evaluation(module, FUEL)
+        evaluation.instead = self._instead
+        arguments = tuple(map(copied, self.values))  # bugs may write into their operands
+        with np.errstate(all="ignore"), random.seeded(self.seed):
+            result = evaluation.run(evaluation.plan(module.entry), *arguments)
+        return arrays_of(result)
+
+    def _instead(self, computation: Computation, instruction: Instruction, op: Op) -> Op:
+        here = (computation.name, instruction.name)
+        if here != (self.site.computation.name, self.site.instruction.name):
+            return op
+        return Op(self._wrong(op.function), op.given, op.home)
+
+    def _wrong(self, function: Callable[..., object]) -> Callable[..., Value]:
+        def wrong(*operands: Value, **attributes: Any) -> Value:
+            call = Call(function, operands, attributes, self.site.instruction)
+            if not _is_of(self.bug.kinds, operands):
+                raise NoBugError
+            before = tuple(map(copied, operands)) if len(self.seen) < _MOST_SEEN else None
+            try:
+                value = as_arrays(self.bug.wrong(call))
+                fits = value is not None and conforms(value, self.site.instruction.shape)
+            except (ValueError, IndexError, TypeError) as error:  # NumPy's, of shapes and types
+                raise NoBugError from error
+            if not fits:
+                raise NoBugError
+            if before is not None:
+                self.spilled |= not all(map(_is_kept, arrays_of(before), arrays_of(operands)))
+                self.seen.append((before, copied(value)))
+            return value
+
+        return wrong
+
+
+def _is_kept(before: Array, after: Array) -> bool:
+    return before.tobytes() == after.tobytes()
+
+
+def _is_of(kinds: str, operands: Sequence[Value]) -> bool:
+    if not kinds or not operands:
+        return not kinds
+    return isinstance(operands[0], np.ndarray) and type_of(operands[0]).kind in kinds.split()
+
+
+def arrays_of(value: Value) -> list[Array]:
+    """The arrays of a value, in order; tokens are left out."""
+    if isinstance(value, tuple):
+        return [array for part in value for array in arrays_of(part)]
+    return [] if value is None else [np.asarray(value)]
+
+
+def alone(module: Module, site: Site) -> Module:
+    """The program of one instruction of another one, its operands as parameters."""
+    shapes = {i.name: i.shape for i in site.computation.instructions}
+    names = tuple(f"operand.{n}" for n in range(len(site.instruction.operands)))
+    parameters = (
+        Instruction(name, shapes[operand], "parameter", (), {"parameter_number": n})
+        for n, (name, operand) in enumerate(zip(names, site.instruction.operands))
+    )
+    root = site.instruction._replace(operands=names)
+    entry = Computation("the.instruction", (*parameters, root), root.name)
+    above = module.computations[: module.computations.index(site.computation)]
+    return Module("alone", (*above, entry), entry.name)
+
+
+def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
+    """Whether all that the site gave is legal for what it was given: no bug, in this program."""
+    program = alone(module, injected.site)
+    for operands, wrong in injected.seen:
+        try:
+            legal = enclose(program, *operands, peer=budget, seed=injected.seed).result
+            exact = evaluate(program, *operands, seed=injected.seed, fuel=FUEL)
+        except Error:
+            return False
+        triples = zip(arrays_of(wrong), arrays_of(exact), _leaves(legal), strict=True)
+        for actual, right, bounds in triples:
+            same = actual.shape == right.shape
+            if not same or judged(actual, right, bounds).worst not in (EQUAL, WITHIN):
+                return False
+    return len(injected.seen) < _MOST_SEEN and not injected.spilled
+
+
+def _leaves(value: Any) -> list[Any]:
+    if isinstance(value, tuple):
+        return [x for part in value for x in _leaves(part)]
+    return [] if value is None else [value]

@@ -1,0 +1,205 @@
+"""No legal result is called wrong: drawn programs, run as legal compilers would, and judged.
+
+``python -m fuzz.soundness --count N --seed S --workers W --minutes M --state FILE`` draws programs
+and arguments, runs each as several legal compilers (:mod:`fuzz.perturbed`) and judges what they
+give as ``hlo check --against`` does. Program number n of a seed is always the same; with a state
+file a run goes on where the last one ended. Exit status 1 if anything is outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+import hlo
+from fuzz.modules import modules
+from fuzz.perturbed import MODES, Perturbed
+from fuzz.time_limit import TooLongError, time_limit
+from fuzz.values import arguments
+from hlo.errors import Error
+from hlo.module import Module
+from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
+from interp.envelope.judging import Found, Judge
+from interp.envelope.verdict import KINDS, OUTSIDE
+from interp.evaluator import evaluate
+from interp.values import Value
+
+FUEL = 100_000
+SECONDS = 30  # for one program
+_RUNS = 2  # legal compilers for each program
+_BUDGETS = (XLA_CPU, UNKNOWN, XLA_CPU, EXACT)
+
+
+@dataclass
+class Findings:
+    """What became of the programs so far; ``wrong`` are reports of what is outside."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+    chunks: int = 0
+
+    def add(self, other: Findings) -> None:
+        self.counts += other.counts
+        self.wrong += other.wrong
+        self.chunks += other.chunks
+
+
+def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, ...]]]:
+    """The programs of a chunk with arguments; the same for a seed."""
+    found: list[tuple[Module, tuple[Value, ...]]] = []
+
+    @hypothesis.seed(f"{seed} {chunk}")
+    @hypothesis.settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(st.data())
+    def collect(data: st.DataObject) -> None:
+        module = data.draw(modules(max_instructions=data.draw(st.integers(1, 25))))
+        found.append((module, data.draw(arguments(module))))
+
+    collect()
+    return found[:count]
+
+
+def flat(value: Value) -> list[np.ndarray[Any, Any]]:
+    """The arrays of a value; tokens are left out."""
+    if isinstance(value, tuple):
+        return [array for part in value for array in flat(part)]
+    return [] if value is None else [np.asarray(value)]
+
+
+def judged(module: Module, values: Sequence[Value], seed: int) -> Iterator[tuple[str, Found]]:
+    """The verdict of several legal compilers' results, each with what it was."""
+    exact = flat(evaluate(module, *values, fuel=FUEL))
+    budget = _BUDGETS[seed % len(_BUDGETS)]
+    judge = Judge(module, values, [("", array) for array in exact], peer=budget)
+    for run in range(_RUNS):
+        mode = MODES[(seed + run * 2) % len(MODES)]
+        peer = Perturbed(budget, seed + run, mode)
+        actual = _results(peer, tuple(values), module)
+        found = judge.judged(actual, partial(_results, peer, tuple(values)))
+        yield f"{budget.name}, {mode}", found
+
+
+def _results(
+    peer: Perturbed, values: tuple[Value, ...], module: Module
+) -> list[np.ndarray[Any, Any]]:
+    return flat(peer(module, *values, fuel=FUEL))
+
+
+def _report(module: Module, values: Sequence[Value], how: str, found: Found) -> str:
+    lines = [f"// {how}"]
+    for step in found.wrong:
+        lines.append(f"// %{step.instruction.name}: {step.verdict.counts}")
+    lines += [f"// {output.verdict.counts}" for output in found.outputs]
+    for number, array in enumerate(flat(tuple(values))):
+        lines.append(f"// argument {number}: {array.dtype} {array.tobytes().hex()[:2000]}")
+    return "\n".join([*lines, hlo.format(module)])
+
+
+def examined(seed: int, chunk: int, count: int) -> Findings:
+    """What becomes of the programs of one chunk."""
+    findings = Findings(chunks=1)
+    for number, (module, values) in enumerate(drawn(seed, chunk, count)):
+        findings.counts["programs"] += 1
+        try:
+            with time_limit(SECONDS):
+                wrong = _counted(findings.counts, module, values, number + chunk * count)
+            findings.wrong += [f"// {seed} {chunk} {number}\n{report}" for report in wrong]
+        except TooLongError:
+            findings.counts["took too long"] += 1
+        except Error as error:
+            findings.counts[f"refused: {type(error).__name__}"] += 1
+    return findings
+
+
+def _counted(counts: Counter[str], module: Module, values: Sequence[Value], seed: int) -> list[str]:
+    """Reports of what is outside."""
+    wrong = []
+    for how, found in judged(module, values, seed):
+        counts["runs"] += 1
+        for kind in KINDS:
+            counts[kind] += found.counts.get(kind, 0)
+        if found.counts.get(OUTSIDE) or found.wrong:
+            wrong.append(_report(module, values, how, found))
+    return wrong
+
+
+_Job = tuple[int, int, int]  # the arguments of examined
+
+
+def _work(job: _Job) -> Findings:
+    return examined(*job)
+
+
+def campaign(jobs: Sequence[_Job], workers: int) -> Iterator[Findings]:
+    """The findings of each job, in order; without workers, this process does them."""
+    if not workers:
+        yield from map(_work, jobs)
+        return
+    with multiprocessing.get_context("forkserver").Pool(workers) as pool:
+        yield from pool.imap(_work, jobs)
+
+
+def _restored(path: Path | None, seed: int) -> Findings:
+    if path is None or not path.exists():
+        return Findings()
+    kept = json.loads(path.read_text())
+    if kept["seed"] != seed:
+        raise Error(f"{path} is of seed {kept['seed']}, not {seed}")
+    return Findings(Counter(kept["counts"]), kept["wrong"], kept["chunks"])
+
+
+def _described(findings: Findings, rate: float) -> str:
+    counts = ", ".join(f"{count:,} {name}" for name, count in findings.counts.items())
+    return f"{counts}; {len(findings.wrong)} findings; {rate:.1f} programs/s"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m fuzz.soundness", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="programs in all")
+    parser.add_argument("--chunk", type=int, default=50, help="programs drawn at once: n is of it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--workers", type=int, default=0, help="processes; 0: this one")
+    parser.add_argument("--state", type=Path, help="a file with what is done, to go on with")
+    given = parser.parse_args(words)
+    findings = _restored(given.state, given.seed)
+    start, before = time.monotonic(), findings.counts["programs"]
+    chunks = range(findings.chunks, -(-given.count // given.chunk))
+    jobs = [(given.seed, number, given.chunk) for number in chunks]
+    for found in campaign(jobs, given.workers):
+        findings.add(found)
+        for report in found.wrong:
+            print(report, flush=True)
+        if given.state is not None:
+            kept = {"seed": given.seed, "counts": findings.counts, "wrong": findings.wrong}
+            given.state.write_text(json.dumps({**kept, "chunks": findings.chunks}))
+        elapsed = time.monotonic() - start
+        rate = (findings.counts["programs"] - before) / elapsed
+        print(f"\r{_described(findings, rate)}", end="", file=sys.stderr, flush=True)
+        if elapsed > 60 * given.minutes:
+            break
+    print(file=sys.stderr)
+    return 1 if findings.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
