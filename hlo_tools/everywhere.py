@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +125,10 @@ def batches(paths: Sequence[Path], count: int, seed: int) -> Iterator[Batch]:
         else:
             small.append((name, module, arguments))
     yield from _grouped(small)
+    drawn = islice(programs(seed), count)
     for number in range(-(-count // _TOGETHER)):
-        size = min(_TOGETHER, count - number * _TOGETHER)
-        drawn = programs(size, seed * 1_000_003 + number)
-        named = ((f"drawn {number}.{n}", module, given) for n, (module, given) in enumerate(drawn))
+        some = islice(drawn, _TOGETHER)
+        named = ((f"drawn {number}.{n}", *program) for n, program in enumerate(some))
         yield from _grouped(list(_usable(named)))
 
 
@@ -213,23 +214,23 @@ def _parser() -> argparse.ArgumentParser:
 
 def chosen(only: str) -> tuple[list[Configuration], list[Missing]]:
     """Those whose names have all the words, and what is missing of them."""
-    found = [
-        c
-        for c in configurations(os.environ)
-        if all(word in c.name.lower() for word in only.lower().split())
-    ]
+    found = [c for c in configurations(os.environ) if _is_named(c.name, only)]
     return (
         [c for c in found if isinstance(c, Configuration)],
         [c for c in found if isinstance(c, Missing)],
     )
 
 
+def _is_named(name: str, only: str) -> bool:
+    return all(word in name.lower() for word in only.lower().split())
+
+
 def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     present, missing = chosen(given.only)
     rows = {c.name: Row(c.name) for c in present}
-    text = Row(_SAME_TEXT)
-    started = time.monotonic()
+    texts = [Row(_SAME_TEXT)] if _is_named(_SAME_TEXT, given.only) else []
+    started, done = time.monotonic(), 0
     for batch in batches(given.paths, given.modules, given.seed):
         if given.minutes is not None and time.monotonic() - started > 60 * given.minutes:
             break
@@ -241,12 +242,15 @@ def main(words: Sequence[str] | None = None) -> int:
             for detail in row.details[before:]:
                 print(f"\r{row.name}: {detail.splitlines()[0]}", file=sys.stderr, flush=True)
                 _keep(given.keep, batch, detail)
-        same_text(batch, text)
+        for row in texts:
+            same_text(batch, row)
+        done += len(batch.parts)
         seconds = time.monotonic() - started
-        print(f"\r{text.modules} modules in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+        print(f"\r{done} modules in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    _print([*rows.values(), text], missing, given)
-    return int(any(row.details for row in (*rows.values(), text)))
+    all_rows = [*rows.values(), *texts]
+    _print(all_rows, missing, given)
+    return int(any(row.details for row in all_rows))
 
 
 def _keep(directory: Path | None, batch: Batch, detail: str) -> None:
