@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import sys
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -127,6 +128,10 @@ def examined(seed: int, chunk: int, count: int) -> Findings:
             findings.counts["took too long"] += 1
         except Error as error:
             findings.counts[f"refused: {type(error).__name__}"] += 1
+        except Exception as error:  # to find any other exception is a purpose
+            where = traceback.format_exception(error)[-2:]
+            defect = _report(module, values, "".join(where).replace("\n", " "), Found(()))
+            findings.wrong.append(f"// {seed} {chunk} {number}\n{defect}")
     return findings
 
 

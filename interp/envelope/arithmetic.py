@@ -10,7 +10,7 @@ import numpy as np
 from hlo.types import ElementType
 from interp import elementwise as exact
 from interp.conversion import widened
-from interp.envelope.complex_numbers import function_of_complex
+from interp.envelope.complex_numbers import function_of_complex, joined, parts
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -59,6 +59,15 @@ __all__ = [
     "subtract",
     "xor",
 ]
+
+
+def _by_components(rule: Rule) -> Rule:
+    """Of complex numbers whose components do not meet."""
+
+    def both(*operands: Enclosure) -> Enclosure:
+        return joined(*(rule(*components) for components in zip(*map(parts, operands))))
+
+    return both
 
 
 def _by_kind(
@@ -138,16 +147,23 @@ def _difference_invalid(lhs: Enclosure, rhs: Enclosure) -> Array:
     return (extreme(lhs, 1) & extreme(rhs, 1)) | (extreme(lhs, -1) & extreme(rhs, -1))
 
 
+_add = monotone(exact.add, "add", (1, 1), invalid=_sum_invalid)
+_subtract = monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid)
+_negate = monotone(exact.negate, "negate", (-1,))
 add = _by_kind(
     exact.add,
     "add",
-    float_=monotone(exact.add, "add", (1, 1), invalid=_sum_invalid),
+    float_=_add,
+    complex_=_by_components(_add),
     integer=_wrapping(exact.add, np.add, (1, 1)),
 )
 subtract = _by_kind(
     exact.subtract,
     "subtract",
-    float_=monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid),
+    float_=_subtract,
+    complex_=_by_components(
+        monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid)
+    ),
     integer=_wrapping(exact.subtract, np.subtract, (1, -1)),
 )
 maximum = _by_kind(
@@ -165,7 +181,8 @@ minimum = _by_kind(
 negate = _by_kind(
     exact.negate,
     "negate",
-    float_=monotone(exact.negate, "negate", (-1,)),
+    float_=_negate,
+    complex_=_by_components(_negate),
     integer=_wrapping(exact.negate, np.negative, (-1,)),
 )
 

@@ -9,12 +9,14 @@ import numpy as np
 from interp.conversion import type_of
 from interp.elementwise import complex_
 from interp.envelope import budget
+from interp.envelope.discs import SPREADS
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
     anything,
     between,
     finfo,
+    is_certain,
     is_nan,
     point,
     rounded_down,
@@ -22,7 +24,7 @@ from interp.envelope.enclosure import (
     ulp,
     where,
 )
-from interp.envelope.rules import Function, Rule, finished, only_certain
+from interp.envelope.rules import Function, Rule, only_certain
 
 # Of complex multiplication by components: Brent, Percival, Zimmermann, "Error bounds on complex
 # floating-point multiplication" (2007), and of what libraries do.
@@ -30,50 +32,83 @@ _MULTIPLE = 4.0
 
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
-    """The exact result and what is near it; anything where an operand or the result is not finite
-    (the language leaves that open), where an operand may be flushed, or is uncertain."""
+    """The exact result and what is near it. Of operands that are uncertain, or may be flushed, what
+    the function may make of the discs around them; anything where that is not known, and where an
+    operand or the result is not finite (the language leaves that open)."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         value = function(*(x.low for x in operands))
-        if type_of(value).is_float:
-            result = finished(opcode, value, value, is_nan(value))
-        else:
-            result = _around(value, opcode)
-        return only_certain(_where_finite(result, operands), operands)
+        result = only_certain(_around(value, opcode), operands)
+        if budget.current() is budget.EXACT:
+            return result
+        firm = np.asarray(np.isfinite(value))
+        for operand in operands:
+            firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
+        if firm.all():
+            return result
+        return where(firm, result, _of_discs(function, opcode, operands))
 
     return rule
 
 
-def _around(value: Array, opcode: str) -> Enclosure:
+def _flushes(operand: Enclosure) -> Array:
+    """Where a component may be flushed."""
+    found = np.broadcast_to(np.False_, operand.shape)
+    if not budget.current().flushes:
+        return found
+    for part in parts(operand):
+        tiny = finfo(part.low.dtype).smallest_normal
+        close = (part.low < tiny) & (part.high > -tiny)
+        found = found | (close & ~((part.low == 0) & (part.high == 0)))
+    return found
+
+
+def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
+    """What a peer may give for an exact result, and ``more`` besides in every direction."""
     peer = budget.current()
     if peer is budget.EXACT:
         return Enclosure(value, value, is_nan(value))
-    part = type_of(value.real)
+    is_real = value.dtype.kind != "c"
+    part = type_of(value if is_real else value.real)
     ulps = max(1.0, peer.of(opcode, part)) * _MULTIPLE
     wide = value.astype(np.complex128)
-    error = ulps * ulp(np.abs(wide), part)
-    low, high = np.empty_like(value), np.empty_like(value)
     tiny = float(finfo(part.numpy).smallest_normal)
+    error = ulps * ulp(np.abs(wide), part) + tiny + more
+    if is_real:
+        least = np.maximum(wide.real - error, 0.0)  # an absolute value
+        ends = rounded_down(least, part), rounded_up(wide.real + error, part)
+        return between(*ends, is_nan(value))
+    low, high = np.empty_like(value), np.empty_like(value)
     for name in ("real", "imag"):
         exact = getattr(wide, name)
-        setattr(low, name, rounded_down(exact - error - tiny, part))
-        setattr(high, name, rounded_up(exact + error + tiny, part))
+        setattr(low, name, rounded_down(exact - error, part))
+        setattr(high, name, rounded_up(exact + error, part))
     return between(low, high, is_nan(value))
 
 
-def _where_finite(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
-    if budget.current() is budget.EXACT:
-        return result
-    finite = np.isfinite(result.low) & np.isfinite(result.high)
+def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) -> Enclosure:
+    """The function of the middles, and as much around it as the discs' radii may move it."""
+    spread = SPREADS.get(opcode)
+    middles, discs, finite = [], [], np.asarray(True)
     for operand in operands:
-        finite = finite & np.isfinite(operand.low) & np.isfinite(operand.high)
-        if budget.current().flushes:
-            tiny = finfo(operand.low.real.dtype).smallest_normal
-            for part in (operand.low.real, operand.low.imag):
-                finite = finite & ((part == 0) | (np.abs(part) >= tiny))
-    if finite.all():
-        return result
-    return where(finite, result, anything(result.shape, result.element_type))
+        wide = operand.low.astype(np.complex128), operand.high.astype(np.complex128)
+        middle = (wide[0] / 2 + wide[1] / 2).astype(operand.low.dtype)
+        apart = [np.abs(end - middle) for end in wide]
+        tiny = float(finfo(operand.low.real.dtype).smallest_normal)
+        radius = np.maximum(*apart) * (1 + 2.0**-40) + 2 * tiny * _flushes(operand)
+        middles.append(middle)
+        discs.append((middle.astype(np.complex128), radius))
+        finite = finite & np.isfinite(wide[0]) & np.isfinite(wide[1]) & ~operand.nan
+    value = function(*middles)
+    open_ = anything(value.shape, type_of(value))
+    if spread is None:
+        return open_
+    change = spread(*discs) * (1 + 2.0**-40)
+    part = type_of(value.real)
+    most = float(finfo(part.numpy).max) / 2
+    known = finite & np.isfinite(value) & (np.abs(value.astype(np.complex128)) + change < most)
+    result = _around(np.where(known, value, 0), opcode, np.where(known, change, 0.0))
+    return where(known, result, open_)
 
 
 def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:

@@ -270,7 +270,7 @@ def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[
             return move(array)
         elements = np.zeros((*array.shape, dtype.itemsize), np.uint8)
         elements[..., 0] = array
-        result = np.ascontiguousarray(move(elements.view(dtype)[..., 0]))
+        result = np.array(move(elements.view(dtype)[..., 0]), order="C")  # a scalar stays one
         return np.asarray(result[..., None].view(np.uint8).any(axis=-1))
 
     return either

@@ -145,7 +145,9 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (value, update)]
     magnitudes = scattered(*most).astype(np.float64)
     terms = int(
-        scattered(np.ones_like(value.low), np.ones_like(update.low)).astype(np.float64).max()
+        scattered(np.ones_like(value.low), np.ones_like(update.low))
+        .astype(np.float64)
+        .max(initial=0)
     )
     return sum_of(low, high, magnitudes * (1 + 2.0**-20), terms + 1, element_type)
 

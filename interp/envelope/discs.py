@@ -1,0 +1,114 @@
+"""How far a function of complex numbers may move when its operands move inside discs.
+
+Each bound holds for every point of the discs: by the mean value theorem with the largest derivative
+in them, or directly. Infinite where there is a pole or a cut, or where nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Disc = tuple[Array, Array]  # middle (complex128) and radius
+Spread = Callable[..., Array]
+
+
+def _known(bound: Array, mask: Array) -> Array:
+    return np.where(mask & np.isfinite(bound), bound, np.inf)
+
+
+def _off_cut(z: Array, radius: Array) -> Array:
+    """Where a disc does not meet the negative real axis, nor zero."""
+    off_axis = (z.real > radius) | (np.abs(z.imag) > radius)
+    return np.asarray((np.abs(z) > radius) & off_axis)
+
+
+def _multiply(lhs: Disc, rhs: Disc) -> Array:
+    (a, r), (b, s) = lhs, rhs
+    return np.asarray(np.abs(a) * s + np.abs(b) * r + r * s)
+
+
+def _divide(lhs: Disc, rhs: Disc) -> Array:
+    (a, r), (b, s) = lhs, rhs
+    gap = np.abs(b) - s
+    return _known((r + np.abs(a / b) * s) / gap, gap > 0)
+
+
+def _exponential(disc: Disc) -> Array:
+    z, r = disc
+    return _known(np.exp(z.real) * np.expm1(r), np.asarray(True))
+
+
+def _log(disc: Disc) -> Array:
+    z, r = disc
+    return _known(-np.log1p(-np.minimum(r / np.abs(z), 1.0)), _off_cut(z, r))
+
+
+def _sqrt(disc: Disc) -> Array:
+    """|sqrt(w) - sqrt(z)| = |w - z| / |sqrt(w) + sqrt(z)|, and neither root's real part is below
+    zero."""
+    z, r = disc
+    return _known(r / np.sqrt(np.abs(z)), _off_cut(z, r))
+
+
+def _rsqrt(disc: Disc) -> Array:
+    z, r = disc
+    return _known(r / (np.abs(z) * np.sqrt(np.abs(z) - r)), _off_cut(z, r))
+
+
+def _along(part: str) -> Spread:
+    """sine and cosine, sinh and cosh: |cosh(x + iy)| is at most cosh(x)."""
+
+    def spread(disc: Disc) -> Array:
+        z, r = disc
+        return _known(r * np.cosh(np.abs(getattr(z, part)) + r), np.asarray(True))
+
+    return spread
+
+
+def _over_square(scale: float, part: str) -> Spread:
+    """tanh and tan, of z times ``scale``: the derivative is one over the square of cosh or cos,
+    which themselves move by ``_along``."""
+    along = _along(part)
+
+    def spread(disc: Disc) -> Array:
+        z, r = disc[0] * scale, disc[1] * scale
+        wave = np.abs(np.cosh(z) if part == "real" else np.cos(z))
+        least = wave - along((z, r))
+        return _known(r / least**2, least > 0)
+
+    return spread
+
+
+def _logistic(disc: Disc) -> Array:
+    """(1 + tanh(z / 2)) / 2."""
+    return np.asarray(_over_square(0.5, "real")(disc) / 2)
+
+
+def _sign(disc: Disc) -> Array:
+    z, r = disc
+    return _known(2 * r / np.abs(z), np.abs(z) > r)
+
+
+SPREADS: dict[str, Spread] = {
+    "abs": lambda disc: disc[1],
+    "cosh": _along("real"),
+    "cosine": _along("imag"),
+    "divide": _divide,
+    "exponential": _exponential,
+    "exponential-minus-one": _exponential,
+    "log": _log,
+    "log-plus-one": lambda disc: _log((disc[0] + 1, disc[1])),
+    "logistic": _logistic,
+    "multiply": _multiply,
+    "rsqrt": _rsqrt,
+    "sign": _sign,
+    "sine": _along("imag"),
+    "sinh": _along("real"),
+    "sqrt": _sqrt,
+    "tan": _over_square(1.0, "imag"),
+    "tanh": _over_square(1.0, "real"),
+}
