@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     is_certain,
+    is_nan,
     point,
     where,
 )
+from interp.envelope.orders import on_points, open_where
 from interp.envelope.reduction import sum_of
 from interp.envelope.rules import flushed
 
@@ -49,7 +52,7 @@ def scatter(
     del indices_are_sorted, unique_indices
     count = len(operands) // 2
     values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
-    fold = Callee(to_apply.computation, _on_points(to_apply))
+    fold = on_points(to_apply)
     attributes: dict[str, Any] = {
         "update_window_dims": update_window_dims,
         "inserted_window_dims": inserted_window_dims,
@@ -80,8 +83,11 @@ def scatter(
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
         return joined(*(_summed(value, update, scattered) for value, update in pairs))
-    if known and (to_apply.monoid in _MONOTONE or _keeps_last(to_apply)):
+    if known and to_apply.monoid in _MONOTONE:
         return _by_ends(values[0], updates[0], scattered)
+    if known and _keeps_last(to_apply):
+        several = _several(values[0], indices, updates[0], to_apply, attributes)
+        return open_where(several, _by_ends(values[0], updates[0], scattered))
     found = tuple(anything(x.shape, x.element_type) for x in values)
     return found if count > 1 else found[0]
 
@@ -96,8 +102,8 @@ def select_and_scatter(
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
     """Where the operand is certain, so is what each window selects: the rest is a scatter."""
-    chosen = Callee(select.computation, _on_points(select))
-    fold = Callee(scatter.computation, _on_points(scatter))
+    chosen = on_points(select)
+    fold = on_points(scatter)
 
     def scattered(start: Array, values: Array) -> Array:
         return reduction.select_and_scatter(
@@ -119,6 +125,33 @@ def _keeps_last(to_apply: Callee[Any]) -> bool:
     """Whether an update replaces what is there."""
     parameters = to_apply.computation.parameters
     return len(parameters) == 2 and to_apply.computation.root == parameters[1].name
+
+
+def _several(
+    value: Enclosure,
+    indices: Enclosure,
+    update: Enclosure,
+    to_apply: Callee[Any],
+    attributes: dict[str, Any],
+) -> Array:
+    """Where different updates meet, of which any may come last."""
+    if budget.current() is budget.EXACT:
+        return np.asarray(np.False_)
+
+    def meet(*arguments: Array) -> tuple[Array, ...]:
+        """What is there, whether that is an update, and whether different ones came."""
+        low, high, nan, met, several, *new = arguments
+        same = nan == new[2]
+        for one, other in ((low, new[0]), (high, new[1])):
+            same &= (one == other) | (is_nan(one) & is_nan(other))
+        return (*new[:3], np.broadcast_to(np.True_, met.shape), several | (met & ~same))
+
+    none, all_ = np.zeros(value.shape, np.bool_), np.ones(update.shape, np.bool_)
+    before = (value.low, value.high, np.broadcast_to(value.nan, value.shape), none, none)
+    after = (update.low, update.high, np.broadcast_to(update.nan, update.shape), all_, all_)
+    fold = replace(to_apply, call=meet)
+    found = exact.scatter(*before, indices.low, *after, to_apply=fold, **attributes)
+    return np.asarray(found[4])
 
 
 def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
@@ -159,9 +192,9 @@ def sort(
     is_stable: bool = False,
 ) -> Any:
     """The k-th of uncertain numbers is between the k-th of the low ends and that of the high ends.
-    Rows with several operands are followed where all are certain."""
-    del is_stable
-    comparator = Callee(to_apply.computation, _on_points(to_apply))
+    Rows with several operands are followed where all are certain; what compares equal may come in
+    any order, unless the sort is stable."""
+    comparator = on_points(to_apply)
     if len(operands) == 1 and operands[0].element_type.is_float and not operands[0].nan.any():
         keys = _tied(operands[0])
         ends = [exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in keys.ends()]
@@ -172,8 +205,24 @@ def sort(
     for operand in operands:
         certain = certain & is_certain(_tied(operand))
     certain = np.broadcast_to(certain.all(axis=dimensions, keepdims=True), certain.shape)
+    if not is_stable and budget.current() is not budget.EXACT:
+        certain = certain & ~_interchangeable(rows, dimensions[0], comparator)
     results = tuple(_certainly(row, certain) for row in rows)
     return results if len(operands) > 1 else results[0]
+
+
+def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]) -> Array:
+    """Where sorted rows compare equal to others that differ from them."""
+    lanes = [np.moveaxis(row, axis, -1) for row in rows]
+    pairs = [(lane[..., :-1], lane[..., 1:]) for lane in lanes]
+    equal = ~np.asarray(comparator(*(side for pair in pairs for side in pair)))
+    differ = np.logical_or.reduce([(a != b) & ~(is_nan(a) & is_nan(b)) for a, b in pairs])
+    run = np.zeros(lanes[0].shape, np.int64)
+    run[..., 1:] = np.cumsum(~equal, axis=-1)
+    run += np.arange(run[..., 0].size).reshape(*run.shape[:-1], 1) * run.shape[-1]
+    mixed = np.zeros(run.size, np.bool_)
+    mixed[run[..., 1:][equal & differ]] = True
+    return np.moveaxis(mixed[run], -1, axis)
 
 
 def _tied(keys: Enclosure) -> Enclosure:
@@ -188,19 +237,6 @@ def _tied(keys: Enclosure) -> Enclosure:
     if not (tied & ~zeros).any():
         return keys
     return Enclosure(low, high, keys.nan)
-
-
-def _on_points(callee: Callee[Any]) -> Any:
-    """The computation on arrays, exactly."""
-
-    def compared(*arrays: Array) -> Array:
-        points = (Enclosure(x, x, np.broadcast_to(np.False_, x.shape)) for x in arrays)
-        with budget.using(budget.EXACT):
-            result = callee(*points)
-        answer: Array = result.low
-        return answer
-
-    return compared
 
 
 def _certainly(row: Array, certain: Array) -> Enclosure:

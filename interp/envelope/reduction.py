@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from interp import reduction as exact
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.contraction import rounding_error
-from interp.envelope.control import spread
+from interp.envelope.control import hull_of, spread
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -29,6 +30,7 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
+from interp.envelope.orders import disagree, open_where
 from interp.envelope.rules import flushed
 from interp.windows import places, window_fold
 
@@ -41,9 +43,23 @@ _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 
 
 def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
-    """Sums in any order; of other folds the one order that the language says."""
+    """Any order of the elements; over no dimensions the operand itself, too, as if the init were
+    an identity, which it should be."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
+    result = _folded(inputs, inits, dimensions, to_apply)
+    if dimensions or budget.current() is budget.EXACT:
+        return result
+    return hull_of(result, inputs[0] if arity == 1 else inputs)
+
+
+def _folded(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    arity = len(inputs)
     monoid = to_apply.monoid if arity == 1 else None
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
@@ -57,7 +73,16 @@ def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[V
     result = _in_order(inputs, inits, dimensions, to_apply)
     if monoid == "multiply" and element_type.is_float and rounds:
         return _in_any_order(result, inputs[0], dimensions, inits[0])
-    return result
+    if not rounds or (monoid and not element_type.is_complex):
+        return result
+
+    def fold(callee: Callee[Value], backwards: bool) -> Sequence[Array]:
+        turned = [np.flip(x.low, dimensions) if backwards else x.low for x in inputs]
+        starts = [x.low for x in inits]
+        given = exact.reduce(*turned, *starts, dimensions=dimensions, to_apply=callee)
+        return given if isinstance(given, tuple) else (given,)
+
+    return open_where(disagree(fold, to_apply), result)
 
 
 def sum_of(
@@ -194,6 +219,30 @@ def reduce_window(
     if monoid == "add" and element_type.is_complex:
         sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
+    result = _windows_in_order(inputs, inits, to_apply, window)
+    if budget.current() is budget.EXACT or (monoid and not element_type.is_complex):
+        return result
+
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    steps = list(exact.steps_of(window, inputs[0].shape))
+
+    def fold(callee: Callee[Value], backwards: bool) -> Sequence[Array]:
+        state = [np.broadcast_to(x.low, dims) for x in inits]
+        for step in reversed(steps) if backwards else steps:
+            made = callee(*state, *(x.low[step.elements] for x in inputs))
+            after = made if isinstance(made, tuple) else (made,)
+            state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
+        return state
+
+    return open_where(disagree(fold, to_apply), result)
+
+
+def _windows_in_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    to_apply: Callee[Value],
+    window: Window,
+) -> Value:
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
     state = [spread(x, dims) for x in inits]
     for step in exact.steps_of(window, inputs[0].shape):
@@ -201,7 +250,7 @@ def reduce_window(
         result = to_apply(*state, *(spread(x, dims) for x in elements))
         after = result if isinstance(result, tuple) else (result,)
         state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
-    return state[0] if arity == 1 else tuple(state)
+    return state[0] if len(state) == 1 else tuple(state)
 
 
 def _any_in_windows(mask: Array, window: Window) -> Array:

@@ -1,0 +1,108 @@
+"""Where the language leaves the order of a fold, of updates, of equal keys open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo
+from interp.envelope.budget import EXACT, XLA_CPU
+from interp.envelope.evaluation import enclose
+
+ORDERS = {
+    "a fold that has no order": (
+        """fold { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  ROOT r = u8[] divide(a, b) }
+ENTRY e { x = u8[2,1] parameter(0)
+  i = u8[] constant(1)
+  ROOT r = u8[2] reduce(x, i), dimensions={1}, to_apply=fold }""",
+        np.array([[10], [1]], np.uint8),
+        [True, False],
+    ),
+    "windows of such a fold": (
+        """fold { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  ROOT r = u8[] subtract(a, b) }
+ENTRY e { x = u8[3] parameter(0)
+  i = u8[] constant(0)
+  ROOT r = u8[2] reduce-window(x, i), window={size=2}, to_apply=fold }""",
+        np.array([7, 1, 0], np.uint8),
+        [True, False],
+    ),
+    "a reduction over nothing": (
+        """fold { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  ROOT r = u8[] maximum(a, b) }
+ENTRY e { x = u8[2] parameter(0)
+  i = u8[] constant(5)
+  ROOT r = u8[2] reduce(x, i), dimensions={}, to_apply=fold }""",
+        np.array([1, 7], np.uint8),
+        [True, False],
+    ),
+    "the greatest element's index": (
+        """fold { a = u8[] parameter(0)
+  i = s32[] parameter(1)
+  b = u8[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(a, b), direction=GT
+  same = pred[] compare(a, b), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  first = pred[] and(same, before)
+  is = pred[] or(above, first)
+  v = u8[] select(is, a, b)
+  k = s32[] select(is, i, j)
+  ROOT r = (u8[], s32[]) tuple(v, k) }
+ENTRY e { x = u8[2,3] parameter(0)
+  i = s32[2,3] iota(), iota_dimension=1
+  zero = u8[] constant(0)
+  last = s32[] constant(9)
+  f = (u8[2], s32[2]) reduce(x, i, zero, last), dimensions={1}, to_apply=fold
+  ROOT r = s32[2] get-tuple-element(f), index=1 }""",
+        np.array([[5, 7, 7], [1, 1, 1]], np.uint8),
+        [False, False],
+    ),
+    "updates of one element": (
+        """last { a = u8[] parameter(0)
+  ROOT b = u8[] parameter(1) }
+ENTRY e { x = u8[3] parameter(0)
+  i = s32[4,1] constant({{0}, {1}, {0}, {1}})
+  u = u8[4] constant({5, 6, 7, 6})
+  ROOT r = u8[3] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=last }""",
+        np.zeros(3, np.uint8),
+        [True, False, False],
+    ),
+    "keys that are equal": (
+        """less { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e { x = u8[4] parameter(0)
+  i = s32[4] iota(), iota_dimension=0
+  s = (u8[4], s32[4]) sort(x, i), dimensions={0}, to_apply=less
+  ROOT r = s32[4] get-tuple-element(s), index=1 }""",
+        np.array([3, 1, 3, 2], np.uint8),
+        [False, False, True, True],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_orders_that_are_open(case: str) -> None:
+    """Where the language leaves the order open, and it shows, many results are legal."""
+    text, argument, opens = ORDERS[case]
+    module = hlo.parse("HloModule m\n" + text)
+    legal = enclose(module, argument, peer=XLA_CPU).result
+    assert (legal.low != legal.high).tolist() == opens
+    fixed = enclose(module, argument, peer=EXACT).result
+    assert (fixed.low == fixed.high).all()
+
+
+def test_a_stable_sort_has_one_order() -> None:
+    text, argument, _ = ORDERS["keys that are equal"]
+    stable = text.replace("to_apply=less", "to_apply=less, is_stable=true")
+    module = hlo.parse("HloModule m\n" + stable)
+    legal = enclose(module, argument, peer=XLA_CPU).result
+    assert (legal.low == legal.high).all()
