@@ -61,7 +61,7 @@ class XLA:
     name = "XLA:CPU"
 
     def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
-        preload = ("jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax")
+        preload = (__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax")
         self._pool = Isolated(start, preload=preload, workers=workers, timeout=timeout)
 
     def __enter__(self) -> Self:

@@ -15,6 +15,7 @@ from fuzz.reducer.rewired import (
     elements_of_results,
     fewer_results,
     forwarded,
+    forwarded_together,
     shared_arguments,
     simple_arrays,
 )
@@ -28,6 +29,7 @@ _FUEL = 1 << 24  # instructions of an evaluation that records values
 _STEPS: tuple[tuple[Callable[[Case], Iterator[Case]], str], ...] = (
     (fewer_results, "fewer results"),
     (elements_of_results, "fewer results"),
+    (forwarded_together, "forward operands"),
     (forwarded, "forward operands"),
     (arguments_opened, "open arguments"),
     (each_call, "inline a call"),

@@ -139,12 +139,12 @@ def transformed(
     elements stay, or the last."""
     try:
         module = _Transformation(case.module, mapping, only, at_end).module()
+        shapes = [p.shape for p in module.entry.parameters]
+        arrays = tuple(_fitted(a, s, at_end) for a, s in zip(case.arrays, shapes, strict=True))
     except (Violation, Error, _Impossible):
         return
     if module == case.module:
         return
-    shapes = [p.shape for p in module.entry.parameters]
-    arrays = tuple(_fitted(a, s, at_end) for a, s in zip(case.arrays, shapes, strict=True))
     if all(_is_there(array) for array in flat(arrays)):
         yield pruned(Case(module, arrays), module.entry)
 
@@ -167,6 +167,8 @@ def _fitted(value: Value, shape: Shape, at_end: bool) -> Value:
 
 
 def _resized(array: np.ndarray, shape: ArrayShape, at_end: bool) -> np.ndarray:
+    if shape.elements > array.size:
+        raise _Impossible
     if array.ndim != shape.rank:
         kept = array.reshape(-1)
         kept = kept[len(kept) - shape.elements :] if at_end else kept[: shape.elements]
@@ -232,8 +234,6 @@ class _Transformation:
         if instruction.opcode != "constant" or not isinstance(literal, Literal):
             return instruction
         if not isinstance(shape, ArrayShape) or not isinstance(literal.value, np.ndarray):
-            raise _Impossible
-        if shape.elements > literal.value.size:
             raise _Impossible
         value = _resized(literal.value, shape, self.at_end)
         return instruction._replace(attributes={"literal": Literal(shape, value)})

@@ -63,6 +63,34 @@ def forwarded(case: Case) -> Iterator[Case]:
                     yield _without(case, computation, instruction.name, name)
 
 
+def forwarded_together(case: Case) -> Iterator[Case]:
+    """The same for runs of instructions: half of a computation, quarters, …"""
+    for computation in reversed(case.module.computations):
+        names = [i.name for i in computation.instructions if i.operands]
+        size = len(names) // 2
+        while size > 1:
+            for first in range(0, len(names), size):
+                yield _forwarded(case, computation, frozenset(names[first : first + size]))
+            size //= 2
+
+
+def _forwarded(case: Case, computation: Computation, names: frozenset[str]) -> Case:
+    """Operands in place of all of ``names`` that have one of their shape."""
+    shapes = {i.name: i.shape for i in computation.instructions}
+    now = {name: name for name in shapes}
+    instructions = []
+    for instruction in computation.instructions:
+        operands = tuple(now[name] for name in instruction.operands)
+        same = (o for o in operands if compatible(shapes[o], instruction.shape))
+        other = next(same, None) if instruction.name in names else None
+        if other is None:
+            instructions.append(instruction._replace(operands=operands))
+        else:
+            now[instruction.name] = other
+    root = now[computation.root]
+    return pruned(case, replace(computation, instructions=tuple(instructions), root=root))
+
+
 def simple_arrays(case: Case) -> Iterator[Case]:
     """A constant in place of an instruction without operands, or inside of called computations."""
     for computation in reversed(case.module.computations):
@@ -90,13 +118,13 @@ def _constant(instruction: Instruction, number: int) -> Instruction | None:
 
 
 def shared_arguments(case: Case) -> Iterator[Case]:
-    """One parameter for two of a shape."""
+    """One parameter or constant for two of a shape."""
     entry = case.module.entry
-    for n, parameter in enumerate(entry.parameters):
-        for other in entry.parameters[:n]:
-            if compatible(parameter.shape, other.shape):
-                first, second = sorted((other, parameter), key=entry.instructions.index)
-                yield _without(case, entry, second.name, first.name)
+    given = [i for i in entry.instructions if i.opcode in ("parameter", "constant")]
+    for n, leaf in enumerate(given):
+        for other in given[:n]:
+            if compatible(leaf.shape, other.shape):
+                yield _without(case, entry, leaf.name, other.name)
 
 
 def arguments_opened(case: Case) -> Iterator[Case]:

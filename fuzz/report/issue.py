@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 import hlo
-from fuzz.failure import Failure, opcodes
+from fuzz.failure import CRASH, HANG, Failure
 from fuzz.reducer.search import Value, flat
 from fuzz.report.evidence import elements, listed
 from hlo.module import Module
 from hlo.walk import column, function_name
 from interp.envelope.budget import Budget
 
-_CONTRACT = "The exact result of its operands, rounded once to the type of the result."
+_CONTRACT = (
+    "element by element the exact result, rounded once to the result's type where it does not fit."
+)
+_ENDED = {CRASH: "The process ends:", HANG: "The process does not answer:"}
 _STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 
 
@@ -28,7 +31,11 @@ def issue(
     """Markdown. Of the program's text only what :func:`hlo.format` prints is in it, in a fence that
     the text cannot close."""
     text = hlo.format(module).strip()
-    named = sorted(opcodes(module) - _STRUCTURE)
+    named = [
+        opcode
+        for opcode in dict.fromkeys(i.opcode for i in reversed(module.entry.instructions))
+        if opcode not in _STRUCTURE
+    ]
     lines = [
         f"# {budget.name}: {failure.kind} of {', '.join(map(_code, named)) or 'a program'}",
         "",
@@ -69,7 +76,7 @@ def _arguments(arrays: Sequence[Value]) -> Iterator[str]:
 
 def _facts(failure: Failure) -> Iterator[str]:
     if failure.crash is not None:
-        yield from ("The process ends:", "", *_fenced(failure.crash))
+        yield from (_ENDED[failure.kind], "", *_fenced(failure.crash))
         return
     found = failure.found
     assert found is not None
@@ -91,7 +98,8 @@ def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:
     for opcode in named:
         op = column("interp").get(function_name(opcode))
         said = inspect.getdoc(op.function) if op is not None else None
-        yield f"- {_code(opcode)}: {' '.join((said or _CONTRACT).split())}"
+        text = " ".join((said or _CONTRACT).split()).replace("``", "`")
+        yield f"- {_code(opcode)}: {text}"
 
 
 def _bounds(failure: Failure, budget: Budget) -> Iterator[str]:

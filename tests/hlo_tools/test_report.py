@@ -127,7 +127,7 @@ def test_a_bug_of_xla(opcode: str, tmp_path: Path, capsys: pytest.CaptureFixture
         cwd=tmp_path,
     )
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines()[-1].startswith(("still wrong", "the process ended: -6"))
+    assert done.stdout.splitlines()[-1].startswith(("still wrong", "XLA ends: -6"))
 
 
 FINE = """HloModule fine
