@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import hlo
 from hlo.errors import Error, Unsupported
 from hlo.module import Module
-from hlo_tools.verdict import Value, outputs
+from hlo_tools.verdict import Value, arrays_of, outputs
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed
@@ -91,7 +91,7 @@ def judge(
             return Judgement(crash=_first_line(answer.crash))
         if answer.outputs is None:
             return Judgement(refused=_first_line(answer.error or ""))
-        right = list(_arrays(exact))
+        right = list(arrays_of(exact))
         judging = Judge(module, values, right, peer=peer.budget, seed=seed)
         found = judging.judged(answer.outputs, lambda other: run(hlo.format(other), arrays).outputs)
     opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
@@ -101,11 +101,6 @@ def judge(
 
 def _first_line(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "no reason given")[:200]
-
-
-def _arrays(value: Value) -> Iterator[tuple[str, Array]]:
-    """All but tokens, which a peer does not return."""
-    return ((place, array) for place, array in outputs(value) if array.dtype != object)
 
 
 def _lines(found: Found) -> Iterator[str]:

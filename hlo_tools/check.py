@@ -4,6 +4,9 @@ Each argument is a file of HLO text or a directory of them (*.hlo, *.txt). A dir
 arguments.json, if it has one, is the recipe for the programs in it: their arguments, and the sums
 that their outputs have elsewhere. Otherwise arguments are drawn from the seed. C is one rank: of
 programs for which several make a difference, the interpreter alone is run.
+
+A directory that XLA wrote (--xla_dump_to) holds the stages of compilations instead: each is
+evaluated, and must mean what the one before meant (hlo bisect finds the instruction).
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from hlo_tools import against, arguments, on_ranks
+from hlo.errors import Error
+from hlo_tools import against, arguments, dump, dump_check, on_ranks
 from hlo_tools.against import PEERS
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
@@ -59,7 +63,24 @@ def _threads(text: str) -> int:
 def main(options: argparse.Namespace) -> int:
     if options.against:
         against.require(options.against)
-    files = programs(options.paths)
+    dumps = [path for path in options.paths if path.is_dir() and dump.is_dump(path)]
+    status = _dumps(dumps, options) if dumps else 0
+    others = [path for path in options.paths if path not in dumps]
+    return _worst(status, _files(programs(others), options) if others else 0)
+
+
+def _worst(*statuses: int) -> int:
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
+    for option in ("same", "against"):
+        if getattr(options, option):
+            raise Error(f"--{option} is for programs; {directories[0]} is a dump of stages")
+    return dump_check.report([m for path in directories for m in dump.modules(path)], options)
+
+
+def _files(files: list[Path], options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as directory:
         jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
         return _report(jobs, options)
@@ -102,7 +123,7 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
             statuses.append(comparison.status)
             text = json.dumps(asdict(comparison)) if options.json else str(comparison)
             console.print(escape(text), style=None if comparison.status == 0 else "red")
-    return 1 if 1 in statuses else max(statuses)
+    return _worst(*statuses)
 
 
 def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:

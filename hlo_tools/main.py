@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from hlo.errors import Error
-from hlo_tools import check, emit, opt, reduce, report, run
+from hlo_tools import bisect, check, emit, opt, reduce, report, run
+from hlo_tools.terminal import printable
 
 # Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
 _SUBCOMMANDS: dict[str, ModuleType] = {
     "run": run,
     "check": check,
+    "bisect": bisect,
     "report": report,
     "reduce": reduce,
     "opt": opt,
@@ -47,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader of our output left; nothing is left to say
         return 2
     except (Error, OSError) as error:
-        print(f"hlo: {error}", file=sys.stderr)
+        print(printable(f"hlo: {error}"), file=sys.stderr)
         return 2
 
 

@@ -59,13 +59,22 @@ def ranks_of(module: Module, options: Options) -> Ranks:
 
 
 def interpreted(
-    module: Module, ranks: Ranks, values: tuple[tuple[Value, ...], ...], seed: int
+    module: Module,
+    ranks: Ranks,
+    values: tuple[tuple[Value, ...], ...],
+    seed: int,
+    fuel: int | None = None,
 ) -> tuple[Value, ...]:
     """The interpreter's result on each rank, of the arguments of each."""
     if ranks.size == 1:
-        return (interp.evaluate(module, *values[0], seed=seed),)
+        return (interp.evaluate(module, *values[0], seed=seed, fuel=fuel),)
     found: tuple[Value, ...] = interp.evaluate(
-        module, *values, seed=seed, replicas=ranks.replicas, partitions=ranks.partitions
+        module,
+        *values,
+        seed=seed,
+        fuel=fuel,
+        replicas=ranks.replicas,
+        partitions=ranks.partitions,
     )
     return found
 

@@ -43,6 +43,11 @@ def outputs(value: Value, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
         yield name, np.asarray(value)
 
 
+def arrays_of(value: Value) -> Iterator[tuple[str, np.ndarray]]:
+    """All outputs but tokens, which no compiler returns."""
+    return ((place, array) for place, array in outputs(value) if array.dtype != object)
+
+
 def differences(expected: Value, actual: Value) -> list[Difference]:
     """One for each output that is not equal bit by bit."""
     one, other = list(outputs(expected)), list(outputs(actual))

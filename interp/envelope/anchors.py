@@ -56,16 +56,17 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
             if all_certain(value):
                 return None
             names.update(dict.fromkeys(name for name in instruction.operands if name in loose))
-        elif not is_wide(value, _middle(value), _WIDE).any():
+        elif not is_wide(value, middle(value), _WIDE).any():
             return None
         names[instruction.name] = None
-        return point(_middle(value))
+        return point(middle(value))
 
     enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
     return tuple(names)
 
 
-def _middle(value: Enclosure) -> Array:
+def middle(value: Enclosure) -> Array:
+    """The numbers half way between the ends; of integers the low ends."""
     if value.low.dtype.kind in "biu":
         return np.asarray(value.low)
     wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
@@ -97,13 +98,13 @@ class _Followed:
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
-        found = kinds(actual, _middle(value), value)
+        found = kinds(actual, middle(value), value)
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
         if not verdict.counts[UNDETERMINED]:
             return point(actual)
-        return where(is_wide(value, _middle(value)), value, point(actual))
+        return where(is_wide(value, middle(value)), value, point(actual))
 
 
 def followed(

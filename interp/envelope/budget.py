@@ -87,6 +87,19 @@ XLA_CPU = Budget(
     widest_sums=True,
 )
 
+# What becomes of an instruction when a pass writes it as others that mean the same: a quotient as a
+# product with a reciprocal, a constant folded into the next, a function by its definition. Each of
+# those is correctly rounded here, so this is generous: a few roundings of a few instructions.
+REWRITTEN = Budget(
+    "a rewriting",
+    {"add": 2.0, "subtract": 2.0, "multiply": 4.0, "divide": 4.0, "sqrt": 4.0},
+    elementary=32.0,
+    keeps_wide=True,
+    contracts=True,
+    flushes=True,
+    widest_sums=True,
+)
+
 _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)
 
 

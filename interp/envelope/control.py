@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.errors import Unsupported
 from hlo.types import TupleShape, leaves
 from hlo.walk import Callee
 from interp.envelope import budget
@@ -13,19 +14,22 @@ from interp.envelope.enclosure import Enclosure, anything, hull, moved
 
 __all__ = ["conditional", "scan", "while_"]
 
+_MOST_TURNS = 1 << 22  # hours
+
 Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
     """A loop that may end or go on may give anything."""
     value = init
-    while True:
+    for _ in range(_MOST_TURNS):
         again = condition(value)
         if not again.high:
             return value
         if not again.low:
             return unknown(value)
         value = body(value)
+    raise Unsupported(f"a loop of more than {_MOST_TURNS} turns is not enclosed")
 
 
 def conditional(

@@ -170,6 +170,8 @@ class _Enclosing:
         if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
             return _points(call(op, instruction, operands, given, first))
+        if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
+            op = self._ops["bitcast_convert"]  # of scalars there are no layouts
         data = _MOVES.get(instruction.opcode, 0)
         if data and _keeps_type(instruction, first):
             return self._moved(op, instruction, operands, first, data)

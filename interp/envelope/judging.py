@@ -82,7 +82,7 @@ class Judge:
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
         programs with the same arguments."""
-        legal = tuple(_flat(self.enclosed.result))
+        legal = tuple(enclosures_of(self.enclosed.result))
         mismatch = self._mismatch(actual, len(legal))
         if mismatch is not None:
             return Found((), mismatch=mismatch)
@@ -95,7 +95,7 @@ class Judge:
                 anchored, wrong = anchors.followed(
                     self._inlined, known, *self._values, **self._given
                 )
-                narrower = self._kinds(actual, tuple(_flat(anchored.result)))
+                narrower = self._kinds(actual, tuple(enclosures_of(anchored.result)))
                 found = [*map(resolved, found, narrower)]
         parts = zip(found, self._exact, actual, legal, strict=True)
         return Found(
@@ -120,9 +120,10 @@ class Judge:
         return None
 
 
-def _flat(value: object) -> Iterator[Enclosure]:
+def enclosures_of(value: object) -> Iterator[Enclosure]:
+    """Those of a result in order, tuples opened, tokens left out."""
     if isinstance(value, tuple):
         for part in value:
-            yield from _flat(part)
+            yield from enclosures_of(part)
     elif isinstance(value, Enclosure):
         yield value

@@ -179,3 +179,24 @@ ENTRY main {{
     for seed in range(4):
         actual = Perturbed(XLA_CPU, seed)(module, x)
         assert judged(actual, exact, legal).worst in (EQUAL, WITHIN)
+
+
+def test_bitcasts_of_scalars_that_are_many() -> None:
+    """As in the comparator of a sort."""
+    text = """HloModule m
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  i = s32[] bitcast(a)
+  j = s32[] bitcast(b)
+  ROOT r = pred[] compare(i, j), direction=LT
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  ROOT m = pred[4] map(x, y), dimensions={0}, to_apply=less
+}
+"""
+    x = np.float32([1, 2, 3, 4])
+    legal = enclose(hlo.parse(text), x, x[::-1].copy(), peer=XLA_CPU).result
+    assert legal.low.tolist() == legal.high.tolist() == [True, True, False, False]

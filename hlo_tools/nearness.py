@@ -1,0 +1,45 @@
+"""How near two results are: a guess of what belongs together, never a verdict."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from interp.envelope.enclosure import Array
+
+_NEAR = 2.0**-6  # of the size of the numbers around
+
+
+def apart(one: Array, other: Array) -> float:
+    """How far two results are apart: the mean difference, as a part of the size of the numbers."""
+    if one.shape != other.shape or not one.size:
+        return float(one.shape != other.shape)
+    if one.dtype.kind in "biu" or one.dtype.itemsize < 2:
+        return float((one != other).mean())
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    pair = one.astype(wide), other.astype(wide)
+    finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
+    lost = (~finite & ~((one == other) | (np.isnan(one) & np.isnan(other)))).sum()
+    sizes = np.abs(pair[0][finite]).sum() + np.abs(pair[1][finite]).sum()
+    apart = float(np.abs(pair[0] - pair[1])[finite].sum() / sizes) if sizes else 0.0
+    return apart + float(lost) / one.size
+
+
+def is_far(one: Array, other: Array) -> bool:
+    """Whether roundings alone would be strange."""
+    return apart(one, other) > _NEAR
+
+
+def is_near(one: Array | None, other: Array) -> bool:
+    """Whether two results may be the same but for roundings."""
+    if one is None or one.shape != other.shape:
+        return False
+    if one.dtype.kind in "biu":
+        return bool((one == other).all())
+    wide = np.complex128 if one.dtype.kind == "c" else np.float64
+    pair = one.astype(wide), other.astype(wide)
+    finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        return False
+    with np.errstate(over="ignore"):
+        size = np.sqrt((np.abs(pair[0][finite]) ** 2).mean()) if finite.any() else 0.0
+        return bool((np.abs(pair[0] - pair[1])[finite] <= _NEAR * size).all())
