@@ -6,7 +6,8 @@ values: then uncertain operands give anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -78,6 +79,7 @@ _OPEN = frozenset(
     )
 )
 _BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
+_MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
 
 
@@ -192,13 +194,28 @@ class _Enclosing:
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         def entered(*arguments: Value) -> Value:
-            result = self.run(computation, *arguments)
             if not is_scalar(computation) or not any(x.shape for x in arguments):
-                return result
+                return self.run(computation, *arguments)
             dims = np.broadcast_shapes(*(x.shape for x in arguments))
-            return spread(result, dims)
+            if not self._exact.plan(computation).is_elementwise:
+                return self._each(computation, arguments, dims)
+            return spread(self.run(computation, *arguments), dims)
 
         return entered
+
+    def _each(
+        self, computation: Computation, arguments: tuple[Value, ...], dims: tuple[int, ...]
+    ) -> Value:
+        """A computation of scalars of every element, one after the other."""
+        if not 0 < math.prod(dims) <= _MOST_CALLS:
+            shape = computation.root_instruction.shape
+            return spread(_anything(shape), dims)
+        whole = [spread(argument, dims) for argument in arguments]
+        found = [
+            self.run(computation, *(moved(lambda x, at=index: np.asarray(x[at]), x) for x in whole))
+            for index in np.ndindex(*dims)
+        ]
+        return _stacked(found, dims)
 
     def _moved(
         self,
@@ -253,6 +270,13 @@ class _Enclosing:
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
+
+
+def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
+    """Scalars as arrays of some dimensions."""
+    if isinstance(values[0], tuple):
+        return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
+    return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
 
 
 def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:

@@ -200,3 +200,27 @@ ENTRY e {
     x = np.float32([1, 2, 3, 4])
     legal = enclose(hlo.parse(text), x, x[::-1].copy(), peer=XLA_CPU).result
     assert legal.low.tolist() == legal.high.tolist() == [True, True, False, False]
+
+
+def test_a_computation_that_is_not_elementwise_is_applied_to_each_element() -> None:
+    module = hlo.parse("""HloModule each
+more {
+  n = s32[] parameter(0)
+  ten = s32[] constant(10)
+  ROOT c = pred[] compare(n, ten), direction=LT
+}
+twice {
+  n = s32[] parameter(0)
+  ROOT m = s32[] add(n, n)
+}
+loop {
+  n = s32[] parameter(0)
+  ROOT w = s32[] while(n), condition=more, body=twice
+}
+ENTRY main {
+  x = s32[4] parameter(0)
+  ROOT m = s32[4] map(x), dimensions={0}, to_apply=loop
+}
+""")
+    found = enclose(module, np.array([1, 3, 5, 20], np.int32), peer=XLA_CPU).result
+    assert found.is_point and found.low.tolist() == [16, 12, 10, 20]
