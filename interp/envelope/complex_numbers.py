@@ -107,7 +107,8 @@ def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) ->
     part = type_of(value.real)
     most = float(finfo(part.numpy).max) / 2
     known = finite & np.isfinite(value) & (np.abs(value.astype(np.complex128)) + change < most)
-    result = _around(np.where(known, value, 0), opcode, np.where(known, change, 0.0))
+    usable = np.where(known, value, np.zeros((), value.dtype))
+    result = _around(usable, opcode, np.where(known, change, 0.0))
     return where(known, result, open_)
 
 

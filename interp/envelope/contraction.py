@@ -17,7 +17,6 @@ from hlo.attributes import ConvolutionDimensions, Window
 from hlo.types import F64, ArrayShape, ElementType
 from interp import contraction as exact
 from interp import ragged
-from interp.conversion import type_of
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
@@ -34,6 +33,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.rules import flushed
+from interp.exact_sum import component_type
 from interp.matrix_product import products_by
 
 __all__ = ["convolution", "dot", "ragged_dot"]
@@ -170,15 +170,20 @@ def _contraction(
         left, right = (_ball(flushed(x), bits) for x in operands)
         bounds = enclosed_product([(1, left, right)], product, terms, element_type)
         return _with_specials(bounds, operands, partial(exactly, shape=shape), product)
-    return _with_specials(_complex_product(operands, product, terms, bits), operands, None, product)
+    component = component_type(element_type)
+    bounds = _complex_product(operands, product, terms, bits, component)
+    return _with_specials(bounds, operands, None, product)
 
 
 def _complex_product(
-    operands: Sequence[Enclosure], product: Product, terms: int, bits: int
+    operands: Sequence[Enclosure],
+    product: Product,
+    terms: int,
+    bits: int,
+    component: ElementType,
 ) -> Enclosure:
     """By components, each a sum of twice as many products."""
     (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
-    component = type_of(operands[0].low.real)
     real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
     imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
     return joined(real, imag)

@@ -7,7 +7,7 @@ numbers are enclosed by component. Integers and pred have no NaN; pred False < T
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,9 +169,18 @@ def is_certain(value: Enclosure) -> Array:
     if value.is_point:
         return np.broadcast_to(np.True_, value.shape)
     one = (value.low == value.high) & ~value.nan
-    if value.element_type.is_float:
-        one &= np.signbit(value.low) == np.signbit(value.high)
+    for low, high in _components(value):
+        one &= np.signbit(low) == np.signbit(high)
     return np.asarray(one | (is_nan(value.low) & value.nan))
+
+
+def _components(value: Enclosure) -> Iterator[tuple[Array, Array]]:
+    """Of floats and of complex numbers, whose cuts ask for the signs of zeros, too."""
+    if value.element_type.is_float:
+        yield value.low, value.high
+    if value.element_type.is_complex:
+        yield value.low.real, value.high.real
+        yield value.low.imag, value.high.imag
 
 
 def all_certain(value: Enclosure) -> bool:

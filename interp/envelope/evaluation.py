@@ -72,12 +72,7 @@ _EXCHANGES = frozenset(
     )
 )
 # Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
-_OPEN = frozenset(
-    (
-        *("batch-norm-grad", "batch-norm-inference", "batch-norm-training"),
-        *("custom-call", "scaled-dot"),
-    )
-)
+_OPEN = frozenset(("custom-call", "scaled-dot"))
 _BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))

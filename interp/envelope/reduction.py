@@ -64,9 +64,9 @@ def _folded(
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
     if monoid == "add" and element_type.is_float and rounds:
-        return _sum(inputs[0], dimensions, inits[0])
+        return sum_along(inputs[0], dimensions, inits[0])
     if monoid == "add" and element_type.is_complex and rounds:
-        sums = [_sum(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
+        sums = [sum_along(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
     if monoid in _MONOTONE and not element_type.is_complex:
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
@@ -102,7 +102,8 @@ def sum_of(
     return where(overflows, anything(result.shape, element_type), result)
 
 
-def _sum(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
+def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
+    """Of floats, in any order, along some dimensions."""
     values, start = flushed(operand), flushed(init)
     terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
     finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
