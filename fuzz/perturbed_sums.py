@@ -3,6 +3,7 @@ products first."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,8 @@ class Sums:
         axes = attributes["dimensions"]
         kept = [axis for axis in range(operands[0].ndim) if axis not in axes]
         rows = operands[0].transpose(*axes, *kept)
-        rows = rows.reshape(-1, *(operands[0].shape[axis] for axis in kept))
+        steps = math.prod(operands[0].shape[axis] for axis in axes)
+        rows = rows.reshape(steps, *(operands[0].shape[axis] for axis in kept))
         return self._added(operands[1], rows[self._rng.permutation(len(rows))])
 
     def _added(self, init: Array, rows: Array) -> Array:

@@ -1,0 +1,182 @@
+"""Single rules of the envelope: that they hold, and say something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from fuzz.perturbed import Perturbed
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
+from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
+
+
+def flat(value: Any) -> list[Any]:
+    return [x for part in value for x in flat(part)] if isinstance(value, tuple) else [value]
+
+
+def test_select_and_scatter_of_nothing() -> None:
+    module = hlo.parse("""HloModule nothing
+ge {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=GE
+}
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY main {
+  x = f32[0] parameter(0)
+  zero = f32[] constant(0)
+  ROOT s = f32[0] select-and-scatter(x, x, zero), window={size=1}, select=ge, scatter=add
+}
+""")
+    assert enclose(module, np.zeros(0, np.float32), peer=XLA_CPU).result.shape == (0,)
+
+
+def test_a_bitcast_to_a_scalar_has_a_scalar_mask() -> None:
+    module = hlo.parse("""HloModule scalar
+ENTRY main {
+  x = f32[1] parameter(0)
+  e = f32[1] exponential(x)
+  b = f32[] bitcast(e)
+  i = s32[0] constant({})
+  ROOT g = f32[] gather(b, i), offset_dims={}, collapsed_slice_dims={}, start_index_map={}, index_vector_dim=0, slice_sizes={}
+}
+""")  # noqa: E501 (one instruction)
+    found = enclose(module, np.ones(1, np.float32), peer=XLA_CPU).result
+    assert found.low.shape == found.nan.shape == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "bits"),
+    [
+        ("multiply(e, e)", 12),
+        ("divide(x, e)", 12),
+        ("add(e, x)", 12),
+        ("log(e)", 10),
+        ("sqrt(e)", 12),
+        ("rsqrt(e)", 12),
+        ("tanh(e)", 8),
+        ("logistic(e)", 8),
+        ("sine(e)", 4),
+        ("cosh(e)", 4),
+    ],
+)
+def test_functions_of_uncertain_complex_numbers_are_known(line: str, bits: int) -> None:
+    """e is not certain; what follows has about as many bits."""
+    module = hlo.parse(f"""HloModule z
+ENTRY main {{
+  x = c64[64] parameter(0)
+  e = c64[64] exponential(x)
+  ROOT r = c64[64] {line}
+}}
+""")
+    rng = np.random.default_rng(0)
+    x = (rng.uniform(0.1, 1, 64) + 1j * rng.uniform(0.1, 1, 64)).astype(np.complex64)
+    exact = interp.evaluate(module, x)
+    legal = enclose(module, x, peer=XLA_CPU).result
+    assert judged(exact, exact, legal).worst == EQUAL and bool(contains(legal, exact).all())
+    width = np.abs(legal.high.astype(np.complex128) - legal.low)
+    assert legal.low.dtype == np.complex64
+    assert float((width / np.abs(exact)).max()) < 2.0**-bits
+    for seed in range(4):
+        actual = Perturbed(XLA_CPU, seed)(module, x)
+        assert judged(actual, exact, legal).worst in (EQUAL, WITHIN)
+
+
+def test_a_computation_that_is_not_elementwise_is_applied_to_each_element() -> None:
+    module = hlo.parse("""HloModule each
+more {
+  n = s32[] parameter(0)
+  ten = s32[] constant(10)
+  ROOT c = pred[] compare(n, ten), direction=LT
+}
+twice {
+  n = s32[] parameter(0)
+  ROOT m = s32[] add(n, n)
+}
+loop {
+  n = s32[] parameter(0)
+  ROOT w = s32[] while(n), condition=more, body=twice
+}
+ENTRY main {
+  x = s32[4] parameter(0)
+  ROOT m = s32[4] map(x), dimensions={0}, to_apply=loop
+}
+""")
+    found = enclose(module, np.array([1, 3, 5, 20], np.int32), peer=XLA_CPU).result
+    assert found.is_point and found.low.tolist() == [16, 12, 10, 20]
+
+
+def test_batch_norm_in_another_order_is_within() -> None:
+    module = hlo.parse("""HloModule norm
+ENTRY main {
+  x = f32[16,4] parameter(0)
+  s = f32[4] parameter(1)
+  o = f32[4] parameter(2)
+  t = (f32[16,4], f32[4], f32[4]) batch-norm-training(x, s, o), epsilon=0.001, feature_index=1
+  m = f32[4] get-tuple-element(t), index=1
+  v = f32[4] get-tuple-element(t), index=2
+  i = f32[16,4] batch-norm-inference(x, s, o, m, v), epsilon=0.001, feature_index=1
+  g = (f32[16,4], f32[4], f32[4]) batch-norm-grad(x, s, m, v, i), epsilon=0.001, feature_index=1
+  ROOT r = ((f32[16,4], f32[4], f32[4]), f32[16,4], (f32[16,4], f32[4], f32[4])) tuple(t, i, g)
+}
+""")
+    rng = np.random.default_rng(0)
+    x, s, o = (rng.standard_normal(d, np.float32) for d in ((16, 4), (4,), (4,)))
+    total = np.zeros((4, 4), np.float32)  # of x, x x, and of two products, added up backwards
+    for row in x[::-1]:
+        total[:2] += row, row * row
+    n, eps = np.float32(16), np.float32(0.001)
+    mean = total[0] / n
+    variance = total[1] / n - mean * mean
+    root = 1 / np.sqrt(variance + eps)
+    y = (x - mean) * root * s + o
+    for row, grad in zip(x[::-1], y[::-1]):
+        total[2:] += grad, grad * (row - mean)
+    spread = total[3] * (x - mean) / (variance + eps)
+    gradient = s * root / n * (y * n - total[2] - spread)
+    actual = [y, mean, variance, y, gradient, total[3] * root, total[2]]
+    exact = flat(interp.evaluate(module, x, s, o))
+    legal = flat(enclose(module, x, s, o, peer=XLA_CPU).result)
+    for one, other, bounds in zip(exact, actual, legal, strict=True):
+        assert judged(other, one, bounds).worst in (EQUAL, WITHIN)
+        assert judged(other * np.float32(1.25), one, bounds).worst == OUTSIDE
+
+
+def test_a_dot_of_several_types_is_enclosed_in_the_type_of_its_result() -> None:
+    module = hlo.parse("""HloModule mixed
+ENTRY main {
+  x = f64[3,2] parameter(0)
+  y = c128[2,3] parameter(1)
+  ROOT d = c64[3,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+""")
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((3, 2)), rng.standard_normal((2, 3)) * (1 + 1j)
+    legal = enclose(module, x, y, peer=XLA_CPU).result
+    assert legal.low.dtype == np.complex64
+    assert bool(contains(legal, interp.evaluate(module, x, y)).all())
+
+
+@pytest.mark.parametrize("function", ["acosh", "log", "sqrt"])
+def test_a_zero_of_either_sign_is_on_both_sides_of_a_cut(function: str) -> None:
+    module = hlo.parse(f"""HloModule cut
+ENTRY main {{
+  x = c64[1] parameter(0)
+  y = c64[1] parameter(1)
+  z = c64[1] subtract(x, y)
+  ROOT r = c64[1] {function}(z)
+}}
+""")
+    ends = np.array([-1 + 1j], np.complex64), np.array([1j], np.complex64)
+    legal = enclose(module, *ends, peer=XLA_CPU).result
+    assert bool(contains(legal, np.conj(interp.evaluate(module, *ends))).all())
