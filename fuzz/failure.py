@@ -52,6 +52,7 @@ class Against:
 
     def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
         self._run, self._budget, self._seed = run, budget, seed
+        self.refusal: str | None = None  # of the last program
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
         """What is wrong, if something is. A refusal is nothing wrong. Error if the interpreter has
@@ -64,6 +65,7 @@ class Against:
         except Error as error:
             exact = error
         answer = self._run(hlo.format(module), tuple(flat(tuple(arrays))))
+        self.refusal = answer.error
         if answer.crash is not None:
             return _ended(answer.crash)
         if answer.outputs is None:

@@ -14,6 +14,7 @@ from hlo_tools import against, arguments, reducing
 from hlo_tools.against import PEERS
 from hlo_tools.source import named, read
 
+_FINE = "nothing is wrong"
 _TIMEOUT = 60.0  # seconds that one program may take
 
 
@@ -38,7 +39,9 @@ def main(options: argparse.Namespace) -> int:
         judge = Against(run, peer.budget, seed)
         failure = judge.failure(module, values)
         if failure is None:
-            print(f"{options.file}: nothing is wrong")
+            refusal = _line(judge.refusal or "")
+            said = f"{peer.budget.name} does not take it: {refusal}" if refusal else _FINE
+            print(f"{options.file}: {said}")
             return 0
         kept = judge.keeps(failure, module, values)
         sources = (exact, judge.values)
@@ -50,3 +53,9 @@ def main(options: argparse.Namespace) -> int:
     print(f"{options.file}: {failure.kind}, reduced to {small.instruction_count} instructions")
     print(f"{output}\n{archive}")
     return 1
+
+
+def _line(text: str) -> str:
+    """The first line; it may quote the program, which a terminal must not obey."""
+    first = text.strip().partition("\n")[0]
+    return "".join(c if c.isprintable() else "?" for c in first)

@@ -36,10 +36,9 @@ def elements(found: Found) -> Iterator[Element]:
 def _element(output: Output, index: tuple[int, ...]) -> Element:
     place = f"{output.place} [{','.join(map(str, index))}]" if index else output.place
     legal = output.legal
-    bounds = f"{number(legal.low, index)} to {number(legal.high, index)}"
-    if np.asarray(legal.low[index] == legal.high[index]).all():
-        bounds = f"{number(legal.low, index)} only"
-    nan = " or NaN" if legal.nan[index] else ""
+    low, high = number(legal.low, index), number(legal.high, index)
+    bounds = f"{low} only" if low == high else f"{low} to {high}"
+    nan = " or NaN" if legal.nan[index] and low != "nan" else ""
     return Element(place, shown(output.actual, index), shown(output.exact, index), f"{bounds}{nan}")
 
 

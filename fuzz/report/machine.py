@@ -11,7 +11,7 @@ _PACKAGES = ("jaxlib", "jax", "numpy", "ml_dtypes", "hlo-oracle")
 
 
 def versions() -> dict[str, str]:
-    """Of what takes part; ``not installed`` also for what runs from its sources."""
+    """Of what takes part."""
     return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
 
 
@@ -19,7 +19,7 @@ def _version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return "from its sources" if name == "hlo-oracle" else "not installed"
 
 
 def processor() -> dict[str, str]:
