@@ -56,6 +56,12 @@ class _Kept:
     product: Array | None = None
 
 
+def _narrows(operand: Array, value: Array) -> bool:
+    """Whether a conversion rounds: not to a wider type, nor to the same."""
+    before, after = type_of(operand), type_of(value)
+    return before.is_integer or before.bits > after.bits
+
+
 class Perturbed:
     """A legal compiler; calling it runs a program, each time by other chances."""
 
@@ -100,6 +106,8 @@ class Perturbed:
     def _rounded(
         self, name: str, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
+        if name == "convert" and type_of(operands[0]) is attributes["shape"].element_type:
+            return function(*operands, **attributes)
         operands = tuple(map(self._flushed, operands))
         if name == "convert" and (elided := self._elided(operands[0], attributes)) is not None:
             return elided
@@ -113,7 +121,9 @@ class Perturbed:
             return self._moved_complex(name, value)
         if not type_of(value).is_float:
             return value
-        value = np.asarray(self._flushed(self._moved(name, value)))
+        if name != "convert" or _narrows(operands[0], value):
+            value = np.asarray(self._moved(name, value))
+        value = np.asarray(self._flushed(value))
         self._keep(name, value, operands)
         return value
 

@@ -73,10 +73,10 @@ class Sums:
             for row in rows:
                 total = total + row
             return np.asarray(total)
-        lanes = int(self._rng.integers(1, len(rows) + 1)) if how == 1 else 1
         if how == 1:
+            lanes = int(self._rng.integers(1, len(rows)))
             partial = [self._added(np.zeros((), rows.dtype), rows[n::lanes]) for n in range(lanes)]
-            return self._added(init, np.stack(partial)) if lanes < len(rows) else partial[0] + init
+            return self._added(init, np.stack(partial))
         while len(rows) > 1:
             half = len(rows) // 2
             pairs = rows[: 2 * half : 2] + rows[1 : 2 * half : 2]
@@ -109,7 +109,9 @@ class Sums:
     def product(self, lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
         """Of matrices [b, m, k] and [b, k, n]: terms in any order, each rounded or not."""
         dtype = element_type.numpy
-        if element_type.is_float and not all(np.isfinite(x).all() for x in (lhs, rhs)):
+        if not (element_type.is_float or element_type.is_complex):
+            return None
+        if not all(np.isfinite(x).all() for x in (lhs, rhs)):
             return None  # where padding meets an infinity, or a NaN, it is no factor
         narrow = dtype.itemsize == 2 and element_type.is_float and self._budget.widest_sums
         if narrow and lhs.dtype == rhs.dtype == dtype:

@@ -26,12 +26,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 import hlo
+from fuzz.injection.cases import PROGRAMS, plain
 from fuzz.modules import modules
 from fuzz.perturbed import MODES, Perturbed
 from fuzz.time_limit import TooLongError, time_limit
 from fuzz.values import arguments
 from hlo.errors import Error
 from hlo.module import Module
+from hlo.types import BF16, C64, F16, F32, F64
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
@@ -42,6 +44,20 @@ FUEL = 100_000
 SECONDS = 30  # for one program
 _RUNS = 2  # legal compilers for each program
 _BUDGETS = (XLA_CPU, UNKNOWN, XLA_CPU, EXACT)
+
+# What is drawn, chunk by chunk: everything, or float instructions that round.
+_ROUNDING: tuple[str, ...] = (
+    *("add", "subtract", "multiply", "divide", "sqrt", "exponential", "log", "tanh", "power"),
+    *("reduce", "reduce-window", "dot", "convolution", "scatter", "select-and-scatter", "convert"),
+    *("broadcast", "transpose", "reshape", "concatenate", "select", "compare", "maximum", "while"),
+    *("fft", "batch-norm-training", "sort", "abs", "logistic", "rsqrt", "sine", "reduce-precision"),
+)
+_KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"element_types": (F32, BF16, F16), "opcodes": _ROUNDING},
+    {},
+    {"element_types": (F32, F64, C64), "opcodes": _ROUNDING},
+)
 
 
 @dataclass
@@ -72,11 +88,20 @@ def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, 
     )
     @hypothesis.given(st.data())
     def collect(data: st.DataObject) -> None:
-        module = data.draw(modules(max_instructions=data.draw(st.integers(1, 25))))
+        length = data.draw(st.integers(1, 25))
+        module = data.draw(modules(max_instructions=length, **_KINDS[chunk % len(_KINDS)]))
         found.append((module, data.draw(arguments(module))))
 
     collect()
-    return found[:count]
+    return found[: count - 1] + [model(seed, chunk)] if chunk % 2 else found[:count]
+
+
+def model(seed: int, chunk: int) -> tuple[Module, tuple[Value, ...]]:
+    """A small model with arguments as models have them."""
+    paths = sorted(PROGRAMS.glob("*.hlo"))
+    module = hlo.parse(paths[chunk // 2 % len(paths)].read_text())
+    rng = np.random.default_rng([seed, chunk])
+    return module, tuple(plain(parameter.shape, rng) for parameter in module.entry.parameters)
 
 
 def flat(value: Value) -> list[np.ndarray[Any, Any]]:

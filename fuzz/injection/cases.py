@@ -27,7 +27,7 @@ from interp.evaluator import evaluate
 from interp.values import Value
 
 MOST_INSTRUCTIONS = 50  # of a program, its calls inlined
-_PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parent / "programs"
 SECONDS = 2  # for the enclosure of a program; those that take longer are left out
 _COMPANY = 12  # other opcodes beside the one that a program is drawn for
 # Computations that are run as they are, not on whole arrays of arguments.
@@ -128,8 +128,8 @@ def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
     cases = []
     for number, (module, values) in enumerate(found):
         name = f"{opcode} {seed} {number}"
-        plain = tuple(_plain(p.shape, rng) for p in module.entry.parameters)
-        cases += [case(name, module, values, peer), case(f"{name} plain", module, plain, peer)]
+        simple = tuple(plain(p.shape, rng) for p in module.entry.parameters)
+        cases += [case(name, module, values, peer), case(f"{name} plain", module, simple, peer)]
     return [one for one in cases if one is not None]
 
 
@@ -137,17 +137,18 @@ def programs(peer: Budget, seed: int = 0) -> list[Case]:
     """The models that are in ``programs/``, with plain arguments."""
     rng = np.random.default_rng(seed)
     found = []
-    for path in sorted(_PROGRAMS.glob("*.hlo")):
+    for path in sorted(PROGRAMS.glob("*.hlo")):
         module = hlo.parse(path.read_text())
-        values = tuple(_plain(p.shape, rng) for p in module.entry.parameters)
+        values = tuple(plain(p.shape, rng) for p in module.entry.parameters)
         found.append(case(path.stem, module, values, peer))
+        assert found[-1] is not None, f"{path} cannot be judged"
     return [one for one in found if one is not None]
 
 
-def _plain(shape: Shape, rng: np.random.Generator) -> Value:
+def plain(shape: Shape, rng: np.random.Generator) -> Value:
     """Numbers as models have them: normal floats, small integers."""
     if isinstance(shape, TupleShape):
-        return tuple(_plain(part, rng) for part in shape.elements)
+        return tuple(plain(part, rng) for part in shape.elements)
     element_type = shape.element_type
     dims = _actual(shape, rng)
     make = _KINDS[element_type.kind]

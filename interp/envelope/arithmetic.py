@@ -187,6 +187,17 @@ negate = _by_kind(
 )
 
 
+def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
+    """Of a product or a quotient. Where all corners are NaN (infinities of both signs times zero),
+    what is between gives zero."""
+    low, high = least_of(*corners), greatest_of(*corners)
+    inner = is_nan(low) & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
+    if not inner.any():
+        return low, high
+    zero = np.zeros((), low.dtype)
+    return np.where(inner, zero, low), np.where(inner, zero, high)
+
+
 def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     lhs, rhs = flushed(lhs), flushed(rhs)
     corners = _corners(exact.multiply, (lhs, rhs))
@@ -197,7 +208,7 @@ def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         )
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_infinity(rhs)) | (has_infinity(lhs) & has_zero(rhs))
-    return finished("multiply", least_of(*corners), greatest_of(*corners), nan, kept)
+    return finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
 
 
 multiply = _by_kind(
@@ -218,7 +229,7 @@ def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         )
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
-    result = finished("divide", least_of(*corners), greatest_of(*corners), nan, kept)
+    result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
     one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
     either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
     if not either_side.any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -214,12 +215,15 @@ def sort(
 def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]) -> Array:
     """Where sorted rows compare equal to others that differ from them."""
     lanes = [np.moveaxis(row, axis, -1) for row in rows]
+    if not lanes[0].size:
+        return np.zeros(rows[0].shape, np.bool_)
     pairs = [(lane[..., :-1], lane[..., 1:]) for lane in lanes]
     equal = ~np.asarray(comparator(*(side for pair in pairs for side in pair)))
     differ = np.logical_or.reduce([(a != b) & ~(is_nan(a) & is_nan(b)) for a, b in pairs])
     run = np.zeros(lanes[0].shape, np.int64)
     run[..., 1:] = np.cumsum(~equal, axis=-1)
-    run += np.arange(run[..., 0].size).reshape(*run.shape[:-1], 1) * run.shape[-1]
+    count = math.prod(run.shape[:-1])
+    run += np.arange(count).reshape(*run.shape[:-1], 1) * run.shape[-1]
     mixed = np.zeros(run.size, np.bool_)
     mixed[run[..., 1:][equal & differ]] = True
     return np.moveaxis(mixed[run], -1, axis)

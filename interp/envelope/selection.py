@@ -128,7 +128,7 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     source, target = operand.element_type, shape.element_type
     if source.is_complex or target.is_complex:
         return lifted(lambda x: exact.convert(x, shape=shape))(operand)
-    ends = flushed(operand) if source.is_float and not target.is_float else operand
+    ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
     if target.kind == "pred":

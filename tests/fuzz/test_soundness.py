@@ -8,7 +8,7 @@ import pytest
 import hlo
 from fuzz.perturbed import MODES, Perturbed
 from fuzz.perturbed_sums import fused
-from fuzz.soundness import drawn, examined, main
+from fuzz.soundness import drawn, examined, judged, main, model
 from interp.envelope.budget import XLA_CPU
 
 
@@ -16,6 +16,13 @@ def test_nothing_legal_is_outside() -> None:
     findings = examined(1, 0, 25)
     assert findings.counts["programs"] == 25
     assert not findings.wrong, findings.wrong[0]
+
+
+@pytest.mark.parametrize("chunk", range(1, 60, 6))
+def test_no_legal_result_of_a_model_is_outside(chunk: int) -> None:
+    module, values = model(2, chunk)
+    for how, found in judged(module, values, chunk):
+        assert not found.counts["outside"] and not found.wrong, how
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

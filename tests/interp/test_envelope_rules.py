@@ -180,3 +180,47 @@ ENTRY main {{
     ends = np.array([-1 + 1j], np.complex64), np.array([1j], np.complex64)
     legal = enclose(module, *ends, peer=XLA_CPU).result
     assert bool(contains(legal, np.conj(interp.evaluate(module, *ends))).all())
+
+
+@pytest.mark.parametrize(
+    "line", ["multiply(open, zero)", "divide(zero, open)", "divide(open, inf)"]
+)
+def test_what_may_be_anything_times_zero_may_be_zero(line: str) -> None:
+    module = hlo.parse(f"""HloModule zero
+ENTRY main {{
+  x = f32[1] parameter(0)
+  zero = f32[1] constant({{0}})
+  y = f32[1] sine(x)
+  d = f32[1] subtract(y, y)
+  open = f32[1] divide(x, d)
+  ROOT r = f32[1] {line}
+}}
+""")
+    legal = enclose(module, np.ones(1, np.float32), peer=XLA_CPU).result
+    assert bool(contains(legal, np.zeros(1, np.float32)).all() and legal.nan.all())
+
+
+def test_subnormals_may_be_flushed_before_conversions() -> None:
+    module = hlo.parse("""HloModule flushed
+ENTRY main {
+  x = f32[1] parameter(0)
+  ROOT r = f64[1] convert(x)
+}
+""")
+    legal = enclose(module, np.full(1, 1e-40, np.float32), peer=XLA_CPU).result
+    assert bool(contains(legal, np.zeros(1)).all())
+
+
+def test_a_sort_of_nothing() -> None:
+    module = hlo.parse("""HloModule nothing
+less {
+  x = pred[] parameter(0)
+  y = pred[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=LT
+}
+ENTRY main {
+  x = pred[0] parameter(0)
+  ROOT s = pred[0] sort(x), dimensions={0}, to_apply=less
+}
+""")
+    assert enclose(module, np.zeros(0, np.bool_), peer=XLA_CPU).result.shape == (0,)
