@@ -12,9 +12,10 @@ import numpy as np
 import hlo
 import interp
 from fuzz.peers.xla import Answer
+from fuzz.reducer.cut import can_be_shown
 from fuzz.reducer.search import Value, flat
 from hlo.errors import Error, OutOfFuel
-from hlo.module import Module
+from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.types import Shape, TupleShape
 from interp.envelope import anchors
@@ -87,7 +88,7 @@ class Against:
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
         """The opcode of the first step that is wrong on the compiler's own values, if one is."""
         whole = inline(module)
-        names = tuple(i.name for i in whole.entry.instructions if _is_step(i.shape, i.opcode))
+        names = tuple(i.name for i in whole.entry.instructions if _is_step(i))
         outputs = self._outputs(anchors.exposed(whole, names), arrays)
         if outputs is None:
             return None
@@ -134,9 +135,9 @@ def place(number: int) -> str:
     return f"output {number}"
 
 
-def _is_step(shape: Shape, opcode: str) -> bool:
-    is_array = not isinstance(shape, TupleShape) and shape.element_type.is_array
-    return is_array and opcode not in ("parameter", "constant")
+def _is_step(instruction: Instruction) -> bool:
+    is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
+    return is_array and instruction.opcode not in ("parameter", "constant")
 
 
 def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:

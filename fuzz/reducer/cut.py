@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fuzz.reducer.search import Case, Search, Value
+from hlo.chains import LINKS
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape, leaves
 from interp.envelope.anchors import exposed
@@ -80,7 +81,7 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
     """The value of each instruction of the entry that can be an argument; None if they cannot be
     had."""
     entry = case.module.entry
-    names = tuple(i.name for i in entry.instructions if i.opcode != "parameter" and _has_data(i))
+    names = tuple(i.name for i in entry.instructions if i.opcode != "parameter" and can_be_shown(i))
     found = evaluate(exposed(case.module, names), case.arrays)
     if found is None:
         return None
@@ -97,6 +98,12 @@ def all_zeros(module: Module, arrays: tuple[Value, ...]) -> Value:
 
 def _is_computed(instruction: Instruction) -> bool:
     return bool(instruction.operands) or instruction.opcode in ("rng", "after-all", "infeed")
+
+
+def can_be_shown(instruction: Instruction) -> bool:
+    """Whether the value can be a result: not what is started and not done."""
+    is_open = instruction.opcode in LINKS and not instruction.opcode.endswith("-done")
+    return not is_open and _has_data(instruction)
 
 
 def _has_data(instruction: Instruction) -> bool:
@@ -156,7 +163,7 @@ def _results(entry: Computation, inside: frozenset[str]) -> list[Instruction]:
     return [
         i
         for i in entry.instructions
-        if i.name in inside and _has_data(i) and (i.name == entry.root or not all_true(users, i))
+        if i.name in inside and can_be_shown(i) and (i.name == entry.root or not all_true(users, i))
     ]
 
 

@@ -18,6 +18,7 @@ from fuzz.reducer.rewired import (
     forwarded_together,
     shared_arguments,
     simple_arrays,
+    without_effects,
 )
 from fuzz.reducer.search import Case, IsInteresting, OutOfTime, Progress, Search, Value
 from hlo.errors import ArgumentError, Error
@@ -29,6 +30,7 @@ _FUEL = 1 << 24  # instructions of an evaluation that records values
 _STEPS: tuple[tuple[Callable[[Case], Iterator[Case]], str], ...] = (
     (fewer_results, "fewer results"),
     (elements_of_results, "fewer results"),
+    (without_effects, "dead code"),
     (forwarded_together, "forward operands"),
     (forwarded, "forward operands"),
     (arguments_opened, "open arguments"),
@@ -87,6 +89,7 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
     """Fewer instructions, by their values."""
     search.exhaust(bare, "plain text")
     search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
+    search.exhaust(without_effects, "dead code")
     for evaluate in values:
         cut(search, evaluate)
         while opened(search, evaluate):

@@ -14,6 +14,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.dead_code import dead_code
 from hlo.passes.rewriting import integer
 from hlo.types import ArrayShape, TupleShape, compatible, leaves
+from hlo.walk import live
 
 _MOST_ELEMENTS = 64  # of a constant that takes the place of an argument
 
@@ -34,6 +35,17 @@ def fewer_results(case: Case) -> Iterator[Case]:
         smaller = root._replace(operands=names, shape=shape)
         instructions = tuple(smaller if i is root else i for i in entry.instructions)
         yield pruned(case, replace(entry, instructions=instructions))
+
+
+def without_effects(case: Case) -> Iterator[Case]:
+    """Nothing but what the result needs."""
+    for computation in case.module.computations:
+        needed = live(computation, lambda instruction: False)
+        kept = tuple(
+            i for i in computation.instructions if i.name in needed or i.opcode == "parameter"
+        )
+        if len(kept) < len(computation.instructions):
+            yield pruned(case, replace(computation, instructions=kept))
 
 
 def elements_of_results(case: Case) -> Iterator[Case]:

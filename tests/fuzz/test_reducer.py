@@ -102,6 +102,26 @@ def test_sizes_types_and_numbers_become_small() -> None:
     assert "f64" not in text and "f32[1]" in text
 
 
+STARTED = """HloModule started
+ENTRY main {
+  x = f32[4] parameter(0)
+  start = (f32[4], f32[4]) collective-permute-start(x), source_target_pairs={{0,0}}
+  done = f32[4] collective-permute-done(start)
+  y = f32[4] sine(done)
+  low = f32[] constant(0)
+  high = f32[] constant(1)
+  unused = f32[2] rng(low, high), distribution=rng_uniform
+  copy = (f32[4], f32[4], u32[]) copy-start(y)
+  ROOT r = f32[4] copy-done(copy)
+}
+"""
+
+
+def test_what_is_started_and_what_has_effects_is_no_obstacle() -> None:
+    small = reduced(STARTED, "sine", np.ones(4, np.float32))
+    assert [i.opcode for i in small.entry.instructions] == ["parameter", "sine"]
+
+
 def test_every_item_of_a_minimal_part_is_needed() -> None:
     items = [str(n) for n in range(100)]
     found = minimal(items, lambda part: {"3", "4", "77"} <= set(part))
