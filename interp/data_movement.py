@@ -227,6 +227,8 @@ def _regrouped(operand: Array, shape: ArrayShape) -> Array:
     if source.bits < 8:
         bits = np.unpackbits(contiguous.reshape(-1, 1), axis=1, bitorder="little")
         contiguous = np.packbits(bits[:, : source.bits], bitorder="little")
+    if target.kind == "pred":  # any byte but 0 is true, and true is 1
+        return np.asarray(contiguous != 0)
     if target.bits >= 8:
         return contiguous.view(target.numpy)
     count = operand.size * source.bits // target.bits

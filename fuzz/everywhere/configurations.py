@@ -130,27 +130,23 @@ def _embedded(name: str, compiler: Compiler) -> Iterator[Configuration]:
 
 
 def _sanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
-    address, memory = (*_UNDEFINED, *_ADDRESS), (*_UNDEFINED, "-fsanitize=memory")
-    thread = (*_UNDEFINED, "-fsanitize=thread", "-fopenmp")
     if name == "tcc":
         return
-    for target in ("openmp", "embedded"):
-        built = replace(
-            compiler, flags=(*address, f"-std={'gnu11' if target == 'openmp' else 'c99'}")
-        )
-        yield _checked(f"{name} ASan + UBSan, {target}", built, target)
+    yield _checked(f"{name} ASan + UBSan, openmp", compiler, _ADDRESS)
     if name == "clang":
-        yield _checked(f"{name} MSan", replace(compiler, flags=(*memory, "-std=gnu11")))
-    else:
-        built = replace(compiler, flags=(*thread, "-std=gnu11"))
-        races = _checked(f"{name} TSan", built)
-        yield replace(races, threads=(2, 8), sources=("threads.c",), links=("-lpthread",))
+        yield _checked(f"{name} MSan", compiler, ("-fsanitize=memory",))
+        return
+    yield _checked(f"{name} ASan + UBSan, embedded", compiler, _ADDRESS, "embedded")
+    races = _checked(f"{name} TSan", compiler, ("-fsanitize=thread", "-fopenmp"))
+    yield replace(races, threads=(2, 8), sources=("threads.c",), links=("-lpthread",))
 
 
-def _checked(name: str, compiler: Compiler, target: str = "openmp") -> Configuration:
-    return Configuration(
-        name, compiler, target, grain=1, apart=target == "openmp", is_sanitizer=True
-    )
+def _checked(
+    name: str, compiler: Compiler, flags: tuple[str, ...], target: str = "openmp"
+) -> Configuration:
+    standard = "-std=gnu11" if target == "openmp" else "-std=c99"
+    built = replace(compiler, flags=(standard, *_UNDEFINED, *flags))
+    return Configuration(name, built, target, grain=1, apart=target == "openmp", is_sanitizer=True)
 
 
 def environment() -> dict[str, str]:

@@ -14,7 +14,7 @@ from fuzz.generators.sort import wider
 from fuzz.shapes import Accepts
 from hlo.attributes import Attribute, ConvolutionDimensions, Window, WindowDimension
 from hlo.literal import Literal
-from hlo.types import F32, F64, S32, ArrayShape, Shape, TupleShape, bounded
+from hlo.types import F32, F64, S32, ArrayShape, Shape, TupleShape, bounded, without_layout
 
 # Their value is their operand.
 MARKERS = (
@@ -62,7 +62,7 @@ def _places(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str
     arrays = [one for one in shapes if isinstance(one, ArrayShape) and not one.is_dynamic]
     kind = builder.draw(st.integers(0, 3))
     if kind == 0 and len(arrays) == len(shapes):
-        laid = [f"{one}{_layout(one.rank)}" for one in arrays]
+        laid = [f"{without_layout(one)}{_layout(one.rank)}" for one in arrays]
         return {"operand_layout_constraints": f"{{{', '.join(laid)}}}"}
     if kind == 1 and shape == shapes[0]:
         return {"output_to_operand_aliasing": "{{}: (0, {})}"}
