@@ -44,7 +44,10 @@ def main(options: argparse.Namespace) -> int:
 def _dumped(paths: list[Path]) -> list[Dumped]:
     """The modules to look at; Error if there is nothing to compare."""
     files = [path for path in paths if not path.is_dir()]
-    found = [module for path in paths if path.is_dir() for module in dump.modules(path)]
+    directories = [path for path in paths if path.is_dir()]
+    if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages
+        directories = [path for path in directories if dump.is_dump(path)]
+    found = [module for path in directories for module in dump.modules(path)]
     stages = dump.grouped(files) or ([dump.in_order(files)] if files else [])
     found += stages
     if all(len(module.stages) < 2 for module in found):

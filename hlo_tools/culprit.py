@@ -21,7 +21,14 @@ from hlo.errors import OutOfFuel
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.inline import inline
 from hlo.walk import called
-from hlo_tools.excerpts import operands_of_result, source_of, value_of, with_entry, with_given
+from hlo_tools.excerpts import (
+    affordable,
+    operands_of_result,
+    source_of,
+    value_of,
+    with_entry,
+    with_given,
+)
 from hlo_tools.matching import Cones, Matches, matched
 from hlo_tools.nearness import apart, is_near
 from hlo_tools.place import Place, place_of, written_name
@@ -37,8 +44,8 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED, is_wide, kinds, summa
 # Instructions of a stage: with more, most likely it does not end.
 FUEL = 4_000_000
 
-_MOST_ROUNDS = 8
-_MOST_SUSPECTS = 24
+_MOST_ROUNDS = 4
+_MOST_SUSPECTS = 8
 _EXPLAINS = 0.25  # of the difference is left
 _MOST_ITERATIONS = 32  # of a loop that are run side by side
 _MOST_INSIDE = 8  # loops in loops
@@ -145,9 +152,10 @@ class SideBySide:
     @cached_property
     def _both(self) -> _Both:
         pairs, guessed = self._matches.pairs, self._matches.guessed
-        shared = self._matches.shared
-        result, values = self._exact(1, frozenset(pairs))
-        _, ours = self._exact(0, shared | frozenset(pairs[name] for name in guessed))
+        shared = affordable(self._before.entry, self._matches.shared)
+        wanted = affordable(self._after.entry, frozenset(pairs))
+        result, values = self._exact(1, wanted)
+        _, ours = self._exact(0, shared | frozenset(pairs[n] for n in guessed & wanted))
         known: dict[str, Array] = {}
         guesses: dict[str, Array] = {}
         for name, array in values.items():

@@ -274,3 +274,36 @@ def test_a_dump_of_jaxlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     found = bisected(tmp_path, capsys)
     assert (found["pass"], found["after"]) == ("algsimp", str(path))
     assert found["instruction"]["after"][-1]["text"] in line.replace(" exponential(", " tanh(")
+
+
+def test_what_is_started_and_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values of a chain are put into the earlier stage without breaking it. (A window of a scalar
+    that became its operand is what algsimp makes of it.)"""
+    text = """HloModule m
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[] parameter(0)
+  i = f32[] parameter(1)
+  w = f32[] reduce-window(x, i), to_apply=sum
+  start = (f32[], f32[], u32[]) copy-start(w)
+  done = f32[] copy-done(start)
+  ROOT r = (f32[], f32[]) tuple(done, i)
+}
+"""
+    (tmp_path / "0.hlo").write_text(text)
+    (tmp_path / "1.hlo").write_text(text.replace("copy-start(w)", "copy-start(x)"))
+    assert main(["bisect", *map(str, sorted(tmp_path.iterdir()))]) == 1
+    said = capsys.readouterr().out
+    assert "first different value: %done" in said and "w = f32[] reduce-window" in said
+
+
+def test_directories_among_the_files_of_a_dump(
+    stages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (stages / "module_0000.jit_scores").mkdir()
+    assert main(["bisect", *map(str, sorted(stages.iterdir()))]) == 0
+    assert "7 stages" in capsys.readouterr().out
