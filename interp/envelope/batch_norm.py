@@ -1,89 +1,53 @@
-"""Batch normalisation: the envelope of the instructions that XLA's ``BatchNormExpander`` makes of
-it (:mod:`interp.batch_norm`)."""
+"""Batch normalisation: the instructions that it stands for, each with its error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 import numpy as np
 
-from interp import batch_norm as exact
-from interp.envelope import budget
-from interp.envelope.arithmetic import add, divide, multiply, subtract
-from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, moved, point
-from interp.envelope.functions import rsqrt
+from interp import exact_sum
+from interp.batch_norm import BatchNorm, Instructions
+from interp.envelope import arithmetic, budget, functions
+from interp.envelope.enclosure import Enclosure, anything, moved, point
 from interp.envelope.reduction import sum_along
 from interp.rounding import rounded
 
 __all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
 
-_Rule = Callable[..., Any]
+
+def _constant(value: float, operand: Enclosure) -> Enclosure:
+    return point(rounded(np.asarray(value, np.float64), operand.element_type))
 
 
-def _where_rounded(rule: _Rule) -> _Rule:
-    """Of an exact peer, what the interpreter gives."""
-
-    @wraps(rule)
-    def chosen(*operands: Enclosure, **attributes: Any) -> Any:
-        if budget.current() is not budget.EXACT:
-            return rule(*operands, **attributes)
-        value = getattr(exact, rule.__name__)(*(x.low for x in operands), **attributes)
-        whole = value if isinstance(value, tuple) else (value,)
-        certain = all(map(all_certain, operands))
-        made = tuple(point(x) if certain else anything(x.shape, operands[0].element_type)
-                     for x in whole)  # fmt: skip
-        return made if isinstance(value, tuple) else made[0]
-
-    return chosen
+def _total(operand: Enclosure, dimensions: tuple[int, ...]) -> Enclosure:
+    zero = _constant(0.0, operand)
+    if zero.low != 0:  # a type without a zero
+        kept = (n for d, n in enumerate(operand.shape) if d not in dimensions)
+        return anything(tuple(kept), operand.element_type)
+    if budget.current() is budget.EXACT and operand.is_point:
+        return point(exact_sum.sum_along(operand.low, dimensions, zero.low, operand.element_type))
+    return sum_along(operand, dimensions, zero)
 
 
-class _Features:
-    """As those of the interpreter, over enclosures."""
-
-    def __init__(self, operand: Enclosure, feature_index: int) -> None:
-        self._index, self._like = feature_index, operand
-        self._others = tuple(d for d in range(len(operand.shape)) if d != feature_index)
-        elements = np.prod([operand.shape[d] for d in self._others], dtype=np.float64)
-        self.count = self.constant(float(elements))
-
-    def constant(self, value: float) -> Enclosure:
-        return point(rounded(np.asarray(value, np.float64), self._like.element_type))
-
-    def shifted(self, variance: Enclosure, epsilon: float) -> Enclosure:
-        return add(variance, self.constant(float(np.float32(epsilon))))
-
-    def total(self, values: Enclosure) -> Enclosure:
-        return sum_along(values, self._others, self.constant(0.0))
-
-    def along(self, vector: Enclosure) -> Enclosure:
-        """A value for each feature, for each element."""
-        dims = [1] * len(self._like.shape)
-        dims[self._index] = self._like.shape[self._index]
-
-        def spread(array: Array) -> Array:
-            return np.broadcast_to(array.reshape(dims), self._like.shape)
-
-        return moved(spread, vector)
+_ENCLOSED = Instructions(
+    arithmetic.add,
+    arithmetic.subtract,
+    arithmetic.multiply,
+    arithmetic.divide,
+    functions.rsqrt,
+    _constant,
+    _total,
+    lambda operand, dims: moved(lambda array: array.reshape(dims), operand),
+)
 
 
-@_where_rounded
 def batch_norm_training(
     operand: Enclosure, scale: Enclosure, offset: Enclosure, *, epsilon: float, feature_index: int
-) -> tuple[Enclosure, Enclosure, Enclosure]:
+) -> tuple[Enclosure, ...]:
     """(normalised, mean, variance)."""
-    features = _Features(operand, feature_index)
-    mean = divide(features.total(operand), features.count)
-    square_mean = divide(features.total(multiply(operand, operand)), features.count)
-    variance = subtract(square_mean, multiply(mean, mean))
-    root = rsqrt(features.shifted(variance, epsilon))
-    centered = subtract(operand, features.along(mean))
-    scaled = multiply(multiply(centered, features.along(root)), features.along(scale))
-    return add(scaled, features.along(offset)), mean, variance
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.training(operand, scale, offset)
 
 
-@_where_rounded
 def batch_norm_inference(
     operand: Enclosure,
     scale: Enclosure,
@@ -94,14 +58,11 @@ def batch_norm_inference(
     epsilon: float,
     feature_index: int,
 ) -> Enclosure:
-    """By one factor and one offset for each feature."""
-    features = _Features(operand, feature_index)
-    factor = multiply(rsqrt(features.shifted(variance, epsilon)), scale)
-    rest = subtract(offset, multiply(mean, factor))
-    return add(multiply(operand, features.along(factor)), features.along(rest))
+    """The normalised operand."""
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.inference(operand, scale, offset, mean, variance)
 
 
-@_where_rounded
 def batch_norm_grad(
     operand: Enclosure,
     scale: Enclosure,
@@ -111,16 +72,7 @@ def batch_norm_grad(
     *,
     epsilon: float,
     feature_index: int,
-) -> tuple[Enclosure, Enclosure, Enclosure]:
+) -> tuple[Enclosure, ...]:
     """Gradients of operand, scale and offset."""
-    features = _Features(operand, feature_index)
-    shifted = features.shifted(variance, epsilon)
-    root = rsqrt(shifted)
-    centered = subtract(operand, features.along(mean))
-    grad_offset = features.total(grad_output)
-    product = features.total(multiply(grad_output, centered))
-    factor = divide(multiply(scale, root), features.count)
-    whole = subtract(multiply(grad_output, features.count), features.along(grad_offset))
-    spread = divide(multiply(features.along(product), centered), features.along(shifted))
-    grad_operand = multiply(features.along(factor), subtract(whole, spread))
-    return grad_operand, multiply(product, root), grad_offset
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.grad(operand, scale, mean, variance, grad_output)
