@@ -24,7 +24,8 @@ class Budget:
     """``ulps[opcode]``: the largest error in units in the last place of f32 and f64; 0 is correctly
     rounded. ``elementary``: that of functions that are not in ``ulps``. ``keeps_wide``: narrower
     types are computed in f32 and may stay there. ``contracts``: a product may go into a sum
-    unrounded. ``flushes``: subnormal operands and results may be zeros."""
+    unrounded. ``flushes``: subnormal operands and results may be zeros. ``reassociates``: constants
+    that are added one after the other may be added up first."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Budget:
     contracts: bool = False
     flushes: bool = False
     widest_sums: bool = False  # sums of narrow types are accumulated in f32
+    reassociates: bool = False
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Of the type in which sums of ``element_type`` are accumulated."""
@@ -67,7 +69,7 @@ UNROUNDED = 2.0**-10  # not zero: the exact result, but for an error in a wider 
 EXACT = Budget("exact", elementary=0.0)
 
 # An IEEE machine with a good library, contraction, and narrow types kept in f32.
-UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True)
+UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, reassociates=True)
 
 # Measured against mpmath, worst of all f32 inputs or of 10^7: exponential 4.07, tanh 4.63,
 # erf 5.35. A division by a constant is a product with its reciprocal.
@@ -85,6 +87,7 @@ XLA_CPU = Budget(
     contracts=True,
     flushes=True,
     widest_sums=True,
+    reassociates=True,
 )
 
 # What becomes of an instruction when a pass writes it as others that mean the same: a quotient as a

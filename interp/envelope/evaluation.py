@@ -35,6 +35,7 @@ from interp.envelope.enclosure import (
     moved,
     point,
 )
+from interp.envelope.reassociation import met_by_another, unrounded
 from interp.evaluator import Evaluation, is_scalar
 from interp.values import mapped
 
@@ -118,6 +119,7 @@ class _Enclosing:
         self._seen = seen
         self.openings: list[Opening] = []
         self._module = module
+        self._added_up = {c.name: met_by_another(c) for c in module.computations}
         self._exact = Evaluation(module, None)
         self._rules = column("interp.envelope")
         self._ops = column("interp")
@@ -145,6 +147,8 @@ class _Enclosing:
             bounded.require_certain_sizes(instruction, operands)
             operands = bounded.agreed(sizes, operands)
         result = self._result(instruction, operands, given[0] if given else None)
+        if instruction.name in self._added_up[computation.name]:
+            result = unrounded(result)
         if sizes is not None:
             result = bounded.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)

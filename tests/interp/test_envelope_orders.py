@@ -106,3 +106,21 @@ def test_a_stable_sort_has_one_order() -> None:
     module = hlo.parse("HloModule m\n" + stable)
     legal = enclose(module, argument, peer=XLA_CPU).result
     assert (legal.low == legal.high).all()
+
+
+def test_constants_that_are_added_up_first() -> None:
+    """(x + c) - c is x to a compiler: no absorption, and no overflow."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  c = f32[] constant(3e38)
+  b = f32[2] broadcast(c), dimensions={}
+  y = f32[2] add(x, b)
+  z = f32[2] subtract(y, b)
+  ROOT r = (f32[2], f32[2]) tuple(y, z)
+}""")
+    x = np.array([1, 1e38], np.float32)
+    sums, differences = enclose(module, x, peer=XLA_CPU).result
+    assert ((differences.low <= x) & (x <= differences.high)).all()
+    sums, differences = enclose(module, x, peer=EXACT).result
+    assert differences.low.tolist() == differences.high.tolist() == [0, np.inf]

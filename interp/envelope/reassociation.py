@@ -1,0 +1,38 @@
+"""Sums with constants, which compilers put together: (x + c) + d is x + (c + d) to them."""
+
+from __future__ import annotations
+
+from hlo.module import Computation, Instruction
+from interp.envelope import budget
+from interp.envelope.enclosure import Enclosure, outward
+
+_SUMS = ("add", "subtract")
+_HANDS_ON = ("bitcast", "broadcast", "copy", "reshape")
+
+
+def _constants(computation: Computation) -> frozenset[str]:
+    found: set[str] = set()
+    for instruction in computation.instructions:
+        handed_on = instruction.opcode in _HANDS_ON and instruction.operands[0] in found
+        if instruction.opcode == "constant" or handed_on:
+            found.add(instruction.name)
+    return frozenset(found)
+
+
+def met_by_another(computation: Computation) -> frozenset[str]:
+    """The sums with a constant that go into another one."""
+    constants = _constants(computation)
+    sums = [i for i in computation.instructions if _is_with_constant(i, constants)]
+    names = {i.name for i in sums}
+    return frozenset(name for i in sums for name in i.operands if name in names)
+
+
+def _is_with_constant(instruction: Instruction, constants: frozenset[str]) -> bool:
+    return instruction.opcode in _SUMS and not constants.isdisjoint(instruction.operands)
+
+
+def unrounded(result: Enclosure) -> Enclosure:
+    """The result, and what it is without its rounding and overflow, where it may stay so."""
+    if not result.element_type.is_float or not budget.current().reassociates:
+        return result
+    return Enclosure(*outward(result.low, result.high, 1), result.nan)
