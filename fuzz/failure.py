@@ -12,7 +12,7 @@ import numpy as np
 import hlo
 import interp
 from fuzz.peers.xla import Answer
-from fuzz.reducer.cut import can_be_shown
+from fuzz.reducer.cut import affordable, can_be_shown
 from fuzz.reducer.search import Value, flat
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
@@ -86,9 +86,15 @@ class Against:
         return None if outputs is None else _shaped(shape, iter(outputs))
 
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
-        """The opcode of the first step that is wrong on the compiler's own values, if one is."""
-        whole = inline(module)
-        names = tuple(i.name for i in whole.entry.instructions if _is_step(i))
+        """The opcode of the first step that is wrong on the compiler's own values, if one is and
+        the steps can be looked at."""
+        try:
+            return self._culprit(inline(module), arrays)
+        except Error:
+            return None
+
+    def _culprit(self, whole: Module, arrays: tuple[Value, ...]) -> str | None:
+        names = affordable(filter(_is_step, whole.entry.instructions))
         outputs = self._outputs(anchors.exposed(whole, names), arrays)
         if outputs is None:
             return None

@@ -6,8 +6,9 @@ over the instructions of the entry computation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 from fuzz.reducer.search import Case, Search, Value
 from hlo.chains import LINKS
@@ -18,6 +19,7 @@ from interp.values import zeros
 
 Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]
 
+_MOST_BYTES = 2 << 30  # of values that are recorded: the others are always computed
 _ROOT = "outputs"
 # Each of these is nothing without what it names as its first operand.
 _LINKED = ("-done", "-update")
@@ -78,10 +80,10 @@ def _without(items: Sequence[str], chunk: Sequence[str]) -> Sequence[str]:
 
 
 def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
-    """The value of each instruction of the entry that can be an argument; None if they cannot be
-    had."""
+    """The value of each instruction of the entry that can be an argument, of as many as memory
+    should hold; None if they cannot be had."""
     entry = case.module.entry
-    names = tuple(i.name for i in entry.instructions if i.opcode != "parameter" and can_be_shown(i))
+    names = affordable(i for i in entry.instructions if i.opcode != "parameter")
     found = evaluate(exposed(case.module, names), case.arrays)
     if found is None:
         return None
@@ -89,6 +91,24 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
     for parameter, value in zip(entry.parameters, case.arrays, strict=True):
         values[parameter.name] = value
     return values
+
+
+def affordable(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """The smallest values that take no more than the limit together, in their order."""
+    sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
+    taken, total = set[str](), 0
+    for name, size in sorted(sizes.items(), key=itemgetter(1)):
+        total += size
+        if total > _MOST_BYTES:
+            break
+        taken.add(name)
+    return tuple(name for name in sizes if name in taken)
+
+
+def _bytes(instruction: Instruction) -> int:
+    return sum(
+        leaf.elements * leaf.element_type.numpy.itemsize for leaf in leaves(instruction.shape)
+    )
 
 
 def all_zeros(module: Module, arrays: tuple[Value, ...]) -> Value:

@@ -8,6 +8,7 @@ from planted import Wrong, large, shows
 
 import fuzz
 import hlo
+from fuzz.reducer import cut
 from fuzz.reducer.cut import minimal
 from fuzz.reducer.numbers import complexity
 from hlo.errors import ArgumentError
@@ -120,6 +121,13 @@ ENTRY main {
 def test_what_is_started_and_what_has_effects_is_no_obstacle() -> None:
     small = reduced(STARTED, "sine", np.ones(4, np.float32))
     assert [i.opcode for i in small.entry.instructions] == ["parameter", "sine"]
+
+
+def test_what_is_too_large_to_be_kept_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cut, "_MOST_BYTES", 300)
+    text = large(100, 1, "multiply({x}, {y})")
+    small = reduced(text, "multiply", X, Y, Z)
+    assert [i.opcode for i in small.entry.instructions] == ["parameter", "multiply"]
 
 
 def test_every_item_of_a_minimal_part_is_needed() -> None:
