@@ -16,8 +16,18 @@ import numpy as np
 
 from hlo.module import Instruction, Module
 from hlo.types import TupleShape
+from interp.conversion import type_of
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import Array, Enclosure, all_certain, point, where
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    between,
+    is_nan,
+    outward,
+    point,
+    where,
+)
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.verdict import (
     OUTSIDE,
@@ -30,6 +40,13 @@ from interp.envelope.verdict import (
 
 _WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
 _RESULT = "with.anchors"
+# Products, and what only moves them.
+_PRODUCTS = frozenset(
+    (
+        *("multiply", "negate", "select", "bitcast", "broadcast", "concatenate", "copy", "pad"),
+        *("dynamic-slice", "gather", "reshape", "reverse", "slice", "transpose"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +108,7 @@ class _Followed:
     """What is found on the way."""
 
     values: Mapping[str, Array]
+    peer: Budget
     outside: list[Step] = field(default_factory=list)
 
     def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
@@ -102,9 +120,20 @@ class _Followed:
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
+        known = self._known(instruction, actual)
         if not verdict.counts[UNDETERMINED]:
+            return known
+        return where(is_wide(value, middle(value)), value, known)
+
+    def _known(self, instruction: Instruction, actual: Array) -> Enclosure:
+        """What the peer goes on with: it may have more bits than it shows, where a narrow value
+        stays in f32, or a product goes into a sum."""
+        element_type = type_of(actual)
+        narrow = self.peer.keeps_wide and element_type.bits < 32
+        product = self.peer.contracts and instruction.opcode in _PRODUCTS
+        if not element_type.is_float or not (narrow or product):
             return point(actual)
-        return where(is_wide(value, middle(value)), value, point(actual))
+        return between(*outward(actual, actual, 1), is_nan(actual))
 
 
 def followed(
@@ -112,5 +141,5 @@ def followed(
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """The enclosure for a peer's own values at the anchors, and the steps to them that no legal
     evaluation takes."""
-    way = _Followed(values)
+    way = _Followed(values, peer)
     return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)

@@ -161,8 +161,10 @@ def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     high = low if points else scattered(value.high, update.high)
     if not (value.nan.any() or update.nan.any()):
         return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
-    one, other = (x.nan.astype(low.dtype) for x in (value, update))
-    reached = scattered(one, other) != 0
+    flags = [x.nan.astype(low.dtype) for x in (value, update)]
+    free = [(~x.nan).astype(low.dtype) for x in (value, update)]
+    one = np.ones((), low.dtype)
+    reached = (scattered(*flags) != 0) | (scattered(*free) != one)  # the least, or the greatest
     return Enclosure(low, high, reached)
 
 

@@ -10,6 +10,7 @@ import pytest
 import hlo
 import interp
 from fuzz.perturbed import Perturbed
+from interp.envelope.anchors import followed
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
@@ -225,3 +226,40 @@ ENTRY main {
 }
 """)
     assert enclose(module, np.zeros(0, np.bool_), peer=XLA_CPU).result.shape == (0,)
+
+
+def test_an_anchor_in_bf16_may_hide_more_bits() -> None:
+    """A peer that keeps f32 shows 1, and goes on with 1 + 2**-9."""
+    module = hlo.parse("""HloModule hidden
+ENTRY main {
+  x = bf16[1] parameter(0)
+  y = bf16[1] sqrt(x)
+  ROOT z = bf16[1] subtract(y, x)
+}
+""")
+    x = np.ones(1, hlo.types.BF16.numpy)
+    legal, wrong = followed(module, {"y": x}, x, peer=XLA_CPU)
+    assert not wrong and bool(contains(legal.result, x * x.dtype.type(2**-9)).all())
+
+
+def test_a_nan_reaches_the_least_of_updates() -> None:
+    module = hlo.parse("""HloModule least
+ge {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=GE
+}
+min {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT m = f32[] minimum(x, y)
+}
+ENTRY main {
+  x = f32[2] parameter(0)
+  s = f32[1] parameter(1)
+  one = f32[] constant(1)
+  ROOT r = f32[2] select-and-scatter(x, s, one), window={size=2}, select=ge, scatter=min
+}
+""")
+    arrays = np.zeros(2, np.float32), np.full(1, np.nan, np.float32)
+    assert enclose(module, *arrays, peer=XLA_CPU).result.nan.tolist() == [True, False]
