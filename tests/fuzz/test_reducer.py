@@ -101,6 +101,8 @@ def test_sizes_types_and_numbers_become_small() -> None:
     text = hlo.format(small)
     assert "reduce(" in text and len(small.entry.instructions) == 3
     assert "f64" not in text and "f32[1]" in text
+    again = reduced(SUMMED, "reduce", x, np.int32(3), wrong=lambda y: y + 1)
+    assert hlo.format(again) == text
 
 
 STARTED = """HloModule started

@@ -69,3 +69,22 @@ def test_nothing_is_wrong(oracle: str, program: Path, capsys: pytest.CaptureFixt
         pytest.skip("no C compiler")
     assert main(["reduce", str(program), "--oracle", oracle]) == 2
     assert "nothing" in capsys.readouterr().err
+
+
+def test_what_xla_gets_wrong(tmp_path: Path) -> None:
+    pytest.importorskip("jaxlib")
+    program, small = tmp_path / "p.hlo", tmp_path / "small.hlo"
+    program.write_text(
+        """HloModule m
+ENTRY main {
+  x = s4[3] parameter(0)
+  n = s4[3] negate(x)
+  p = s4[3] popcnt(n)
+  ROOT r = s4[3] add(p, x)
+}
+"""
+    )
+    command = ["reduce", str(program), "--seed", "1", "--oracle", "xla", "-o", str(small)]
+    assert main(command) == 0
+    opcodes = [i.opcode for i in hlo.parse(small.read_text()).entry.instructions]
+    assert opcodes == ["parameter", "popcnt"]
