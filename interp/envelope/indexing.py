@@ -172,10 +172,21 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     value, update = flushed(value), flushed(update)
     if budget.current() is budget.EXACT:
         return _by_ends(value, update, scattered)
-    finite = all(np.isfinite(x.low).all() and np.isfinite(x.high).all() for x in (value, update))
+    special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (value, update)]
+    if not any(x.any() for x in special):
+        return _of_finite(value, update, scattered)
+    none = np.zeros((), value.low.dtype)
+    zeroed = [
+        Enclosure(np.where(mask, none, x.low), np.where(mask, none, x.high), x.nan & ~mask)
+        for x, mask in zip((value, update), special)
+    ]
+    result = _of_finite(*zeroed, scattered)
+    met = scattered(*(x.astype(value.low.dtype) for x in special)) != 0
+    return where(met, anything(result.shape, result.element_type), result)
+
+
+def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     element_type = value.element_type
-    if not finite or value.nan.any() or update.nan.any():
-        return anything(scattered(value.low, update.low).shape, element_type)
     ends = [scattered(*pair) for pair in ((value.low, update.low), (value.high, update.high))]
     low, high = (end.astype(np.float64) for end in ends)
     most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (value, update)]

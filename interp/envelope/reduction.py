@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,21 +113,38 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
     ]
     low, high = (a.sum(axis=dimensions) + b for a, b in zip(*ends, strict=True))
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
-    result = sum_of(low, high, most[0].sum(axis=dimensions) + most[1], terms, operand.element_type)
+    magnitudes = most[0].sum(axis=dimensions) + most[1]
+    result = sum_of(low, high, magnitudes, terms, operand.element_type)
     if all(mask.all() for mask in finite):
         return result
     special = ~finite[0].all(axis=dimensions) | ~finite[1]
-    if all_certain(operand) and all_certain(init):
-        with np.errstate(all="ignore"):
-            value = _special_sum(operand.low, init.low, dimensions)
-        return where(special, Enclosure(value, value, is_nan(value)), result)
-    return where(special, anything(result.shape, result.element_type), result)
+    result = where(special, anything(result.shape, result.element_type), result)
+
+    def total(values: Array) -> Array:
+        return np.asarray(values.sum(axis=dimensions))
+
+    return _with_specials(result, special & _is_small(magnitudes, operand), operand, init, total)
 
 
-def _special_sum(values: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
-    """Of infinities and NaNs: any order gives the same."""
-    only = [np.where(np.isfinite(x), 0, x).astype(np.float64) for x in (values, init)]
-    return np.asarray(only[0].sum(axis=dimensions) + only[1]).astype(values.dtype)
+def _is_small(magnitudes: Array, operand: Enclosure) -> Array:
+    """Where no order of the finite addends overflows."""
+    return np.asarray(magnitudes < float(finfo(operand.low.dtype).max) / 2)
+
+
+def _with_specials(
+    result: Enclosure,
+    known: Array,
+    operand: Enclosure,
+    init: Enclosure,
+    total: Callable[[Array], Array],
+) -> Enclosure:
+    """Of infinities and NaNs any order gives the same, where they are certain."""
+    if not (all_certain(operand) and all_certain(init)):
+        return result
+    with np.errstate(all="ignore"):
+        only = [np.where(np.isfinite(x), 0, x).astype(np.float64) for x in (operand.low, init.low)]
+        value = (total(only[0]) + only[1]).astype(operand.low.dtype)
+    return where(known, Enclosure(value, value, is_nan(value)), result)
 
 
 def _folded_ends(
@@ -272,8 +289,10 @@ def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosu
     low, high = (total(a) + b for a, b in zip(*ends, strict=True))
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
     terms = total(np.ones_like(ends[0][0])) + 1
-    result = sum_of(low, high, total(most[0]) + most[1], terms, operand.element_type)
+    magnitudes = total(most[0]) + most[1]
+    result = sum_of(low, high, magnitudes, terms, operand.element_type)
     special = _any_in_windows(~finite[0], window) | ~finite[1]
     if not special.any():
         return result
-    return where(special, anything(result.shape, result.element_type), result)
+    result = where(special, anything(result.shape, result.element_type), result)
+    return _with_specials(result, special & _is_small(magnitudes, operand), operand, init, total)

@@ -263,3 +263,30 @@ ENTRY main {
 """)
     arrays = np.zeros(2, np.float32), np.full(1, np.nan, np.float32)
     assert enclose(module, *arrays, peer=XLA_CPU).result.nan.tolist() == [True, False]
+
+
+def test_infinities_in_windows_and_updates_open_no_more_than_they_reach() -> None:
+    module = hlo.parse("""HloModule windows
+add {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY main {
+  x = f32[6] parameter(0)
+  i = s32[6,1] iota(), iota_dimension=0
+  zero = f32[] constant(0)
+  w = f32[5] reduce-window(x, zero), window={size=2}, to_apply=add
+  z = f32[6] broadcast(zero), dimensions={}
+  s = f32[6] scatter(z, i, x), to_apply=add, index_vector_dim=1,
+    update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}
+  ROOT r = (f32[5], f32[6]) tuple(w, s)
+}
+""")
+    x = np.array([1, 2, np.inf, 3, -np.inf, np.nan], np.float32)
+    exact = interp.evaluate(module, x)
+    windows, updates = enclose(module, x, peer=XLA_CPU).result
+    assert judged(exact[0] + np.float32(1), exact[0], windows).counts["outside"] == 1
+    assert judged(exact[1] + np.float32(1), exact[1], updates).counts["outside"] == 3
+    for one, legal in zip(exact, (windows, updates)):
+        assert judged(one, one, legal).worst == EQUAL and bool(contains(legal, one).all())
