@@ -29,6 +29,7 @@ from hlo_tools.against import PEERS
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
 from hlo_tools.source import program_name, programs
+from hlo_tools.terminal import one_line, printable
 from interp.envelope.verdict import KINDS, UNDETERMINED
 
 _HEADS = ("parse", "interp", "compile", "C", "memory")
@@ -122,7 +123,7 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
         for comparison in compared(jobs, rows):
             statuses.append(comparison.status)
             text = json.dumps(asdict(comparison)) if options.json else str(comparison)
-            console.print(escape(text), style=None if comparison.status == 0 else "red")
+            console.print(escape(printable(text)), style=None if comparison.status == 0 else "red")
     return _worst(*statuses)
 
 
@@ -156,7 +157,7 @@ def _print_row(row: Row, width: int, console: Console, options: argparse.Namespa
     numbers += f"{_time(row.peer):>9}" if options.against else ""
     console.print(f"{escape(_short(row.file)):{width}}{numbers}  [{style}]{escape(verdict)}[/]")
     for line in details:
-        console.print(escape(f"    {line}"))
+        console.print(escape(printable(f"    {line}")))
 
 
 def _verdict(row: Row) -> tuple[str, str, list[str]]:
@@ -191,7 +192,7 @@ def _style(row: Row) -> str:
 
 
 def _short(file: str) -> str:
-    return Path(file).name
+    return one_line(Path(file).name)
 
 
 def _number(value: int | None) -> str:

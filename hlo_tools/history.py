@@ -59,7 +59,7 @@ class History:
         self.faults: dict[Stage, str] = {}  # stages that could not be checked, and why
         self.breaks: dict[Stage, tuple[str, str]] = {}  # stages that take other arrays, from, to
         self.suspect: Change | None = None  # the first that nothing is proven of
-        self.undetermined = 0  # of them
+        self.undetermined = 0  # neighbours, as far as they were compared one by one
 
     def rows(self, watch: Watch) -> Iterator[Row]:
         """Each stage beside the last one before it that could be evaluated."""

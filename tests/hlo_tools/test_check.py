@@ -155,3 +155,11 @@ def test_arguments_are_matched_to_parameters_by_shape(tmp_path: Path) -> None:
     assert recipe is not None
     (array,) = from_recipe(hlo.parse(HALF), recipe)
     assert array.dtype == np.float32 and array.tolist() == [3] * 4
+
+
+def test_nothing_that_a_terminal_obeys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "\x1b[2J.hlo").write_text("HloModule bad\nENTRY \x1b[31m {\n")
+    assert main(["check", "--no-c", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert all(char.isprintable() or char == "\n" for char in said.out + said.err)
+    assert "\\x1b[2J.hlo" in said.out and "\\x1b[31m" in said.out
