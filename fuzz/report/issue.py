@@ -50,7 +50,8 @@ def issue(
         "",
         "## How to see it",
         "`python reproduce.py` in this folder runs `reduced.hlo` with jaxlib alone; its exit status"
-        " is 1 as long as the failure is there.",
+        " is 1 as long as the failure is there. With hlo-oracle: `hlo check reduced.hlo --args"
+        " arguments.npz --against xla`.",
         "",
         f"Seen with {', '.join(f'{name} {version}' for name, version in versions.items())};"
         " the processor and the flags are in facts.json.",
