@@ -180,7 +180,7 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
         Enclosure(np.where(mask, none, x.low), np.where(mask, none, x.high), x.nan & ~mask)
         for x, mask in zip((value, update), special)
     ]
-    result = _of_finite(*zeroed, scattered)
+    result = _of_finite(zeroed[0], zeroed[1], scattered)
     met = scattered(*(x.astype(value.low.dtype) for x in special)) != 0
     return where(met, anything(result.shape, result.element_type), result)
 
