@@ -13,6 +13,7 @@ from pathlib import Path
 from hlo_tools import against, arguments, reducing
 from hlo_tools.against import PEERS
 from hlo_tools.source import named, read
+from hlo_tools.terminal import one_line
 
 _FINE = "nothing is wrong"
 _TIMEOUT = 60.0  # seconds that one program may take
@@ -39,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
         judge = Against(run, peer.budget, seed)
         failure = judge.failure(module, values)
         if failure is None:
-            refusal = _line(judge.refusal or "")
+            refusal = one_line((judge.refusal or "").strip().partition("\n")[0])
             said = f"{peer.budget.name} does not take it: {refusal}" if refusal else _FINE
             print(f"{options.file}: {said}")
             return 0
@@ -53,9 +54,3 @@ def main(options: argparse.Namespace) -> int:
     print(f"{options.file}: {failure.kind}, reduced to {small.instruction_count} instructions")
     print(f"{output}\n{archive}")
     return 1
-
-
-def _line(text: str) -> str:
-    """The first line; it may quote the program, which a terminal must not obey."""
-    first = text.strip().partition("\n")[0]
-    return "".join(c if c.isprintable() else "?" for c in first)
