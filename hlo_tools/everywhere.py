@@ -228,15 +228,24 @@ def _is_named(name: str, only: str) -> bool:
 def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     present, missing = chosen(given.only)
-    rows = {c.name: Row(c.name) for c in present}
+    rows = [Row(configuration.name) for configuration in present]
     texts = [Row(_SAME_TEXT)] if _is_named(_SAME_TEXT, given.only) else []
+    try:  # of a run that is ended, too, there is a table
+        _run(given, list(zip(present, rows, strict=True)), texts)
+    finally:
+        _print([*rows, *texts], missing, given)
+    return int(any(row.details for row in (*rows, *texts)))
+
+
+def _run(
+    given: argparse.Namespace, pairs: Sequence[tuple[Configuration, Row]], texts: Sequence[Row]
+) -> None:
     started, done = time.monotonic(), 0
     for batch in batches(given.paths, given.modules, given.seed):
         if given.minutes is not None and time.monotonic() - started > 60 * given.minutes:
             break
         trial = batch.trial()
-        for configuration in present:
-            row = rows[configuration.name]
+        for configuration, row in pairs:
             before = len(row.details)
             tried(batch, trial, configuration, row)
             for detail in row.details[before:]:
@@ -248,9 +257,6 @@ def main(words: Sequence[str] | None = None) -> int:
         seconds = time.monotonic() - started
         print(f"\r{done} modules in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    all_rows = [*rows.values(), *texts]
-    _print(all_rows, missing, given)
-    return int(any(row.details for row in all_rows))
 
 
 def _keep(directory: Path | None, batch: Batch, detail: str) -> None:

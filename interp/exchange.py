@@ -84,8 +84,9 @@ def _pieces(
 
 
 def _at(array: Array, start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The window, moved inside; where it is longer than a bounded dimension, all there is."""
     clamped = [
-        min(max(first, 0), extent - size)
+        min(max(first, 0), max(extent - size, 0))
         for first, extent, size in zip(start, array.shape, sizes, strict=True)
     ]
     return tuple(slice(first, first + size) for first, size in zip(clamped, sizes, strict=True))
@@ -107,7 +108,8 @@ def _with_slices(arrays: Value, starts: Value, received: tuple[Array, ...] | Non
     whole, numbers, places = _pieces(arrays, starts, len(received))
     whole = [np.array(array) for array in whole]
     for number, place, piece in zip(numbers, places, received, strict=True):
-        whole[number][_at(whole[number], place, piece.shape)] = piece
+        inside = piece[tuple(map(slice, whole[number].shape))]
+        whole[number][_at(whole[number], place, inside.shape)] = inside
     return tuple(whole) if isinstance(arrays, tuple) else whole[0]
 
 
