@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from fuzz.injection.bug import LEGAL
 from fuzz.injection.campaign import (
     ALLOWED,
     CONTRADICTION,
@@ -45,10 +46,10 @@ def table(found: dict[str, Counter[str]]) -> Iterator[str]:
     for family in families:
         names = [bug.name for bug in BUGS if bug.family == family and found[bug.name].total()]
         counts: Counter[str] = sum((found[name] for name in names), Counter())
-        if family != "legal":
+        if family != LEGAL:
             total += counts
         yield _row(family, len(names), counts)
-    number = sum(found[bug.name].total() > 0 and not bug.legal for bug in BUGS)
+    number = sum(found[bug.name].total() > 0 and not bug.is_legal for bug in BUGS)
     yield _row("all bugs", number, total)
 
 

@@ -38,20 +38,24 @@ class Call:
 
 
 Wrong = Callable[[Call], Value]
+LEGAL = "legal"  # the family of what a compiler may do
 
 
 @dataclass(frozen=True, slots=True)
 class Bug:
     """``wrong(call)`` is what the compiled instruction gives, None where the bug cannot be. Only
     for first operands of ``kinds`` of element types, if any are named (without operands: all). What
-    is ``legal`` is none: another rounding, say; the verdict must not take it for one."""
+    is of the family LEGAL is none: another rounding, say; the verdict must not take it for one."""
 
     family: str
     name: str
     opcodes: tuple[str, ...]
     wrong: Wrong
     kinds: str = ""
-    legal: bool = False
+
+    @property
+    def is_legal(self) -> bool:
+        return self.family == LEGAL
 
     def concerns(self, instruction: Instruction) -> bool:
         return instruction.opcode in self.opcodes
@@ -63,18 +67,14 @@ class Family:
 
     name: str
 
-    def __call__(
-        self, opcodes: str, name: str, wrong: Wrong, kinds: str = "", *, legal: bool = False
-    ) -> Bug:
+    def __call__(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> Bug:
         """A bug of one or several opcodes, with blanks between them."""
-        return Bug(self.name, name, tuple(opcodes.split()), wrong, kinds, legal)
+        return Bug(self.name, name, tuple(opcodes.split()), wrong, kinds)
 
-    def each(
-        self, opcodes: str, name: str, wrong: Wrong, kinds: str = "", *, legal: bool = False
-    ) -> tuple[Bug, ...]:
+    def each(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> tuple[Bug, ...]:
         """A bug for every one of several opcodes."""
         return tuple(
-            Bug(self.name, f"{opcode}: {name}", (opcode,), wrong, kinds, legal)
+            Bug(self.name, f"{opcode}: {name}", (opcode,), wrong, kinds)
             for opcode in opcodes.split()
         )
 

@@ -11,6 +11,7 @@ from fuzz.injection.bug import (
     F16,
     F32,
     F64,
+    LEGAL,
     Array,
     Bug,
     Call,
@@ -37,7 +38,7 @@ _comparisons = Family("comparisons")
 _special = Family("special values")
 _approximate = Family("approximations")
 _precision = Family("precision")
-_legal = Family("legal")
+_legal = Family(LEGAL)
 
 _ELEMENTARY = (
     "exponential exponential-minus-one log log-plus-one tanh logistic erf sine cosine tan rsqrt"
@@ -269,7 +270,7 @@ def _flushed(array: Array) -> Array | None:
 
 
 # What a compiler may do; none is a bug.
-LEGAL = (
+ALLOWED = (
     *_legal.each("exponential tanh log logistic sine power erf", "one unit off", result(_nudged)),
     *_legal.each("multiply add divide", "a subnormal result flushed", result(_flushed)),
     *_legal.each("multiply subtract divide", "a subnormal operand flushed", operand(0, _flushed)),
@@ -282,5 +283,5 @@ LEGAL = (
 )  # fmt: skip
 
 BUGS = (
-    *OPERANDS, *FUNCTIONS, *COMPARISONS, *SPECIAL, *APPROXIMATIONS, *PRECISION, *LEGAL,
+    *OPERANDS, *FUNCTIONS, *COMPARISONS, *SPECIAL, *APPROXIMATIONS, *PRECISION, *ALLOWED,
 )  # fmt: skip

@@ -18,6 +18,7 @@ from interp.envelope.enclosure import (
     anything,
     between,
     greatest_of,
+    is_certain,
     is_nan,
     largest,
     least,
@@ -251,7 +252,9 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     kept = settled(lhs, rhs)
     result = finished("power", least_of(*corners), greatest_of(*corners), nan, kept)
     certain = (lhs.low == lhs.high) & (rhs.low == rhs.high)
-    plain = certain | (lhs.low > 0)
+    # 1 to NaN is 1, and so is NaN to 0; beside them it is NaN.
+    numbers = ~(lhs.nan | rhs.nan) | (is_certain(lhs) & is_certain(rhs))
+    plain = (certain | (lhs.low > 0)) & numbers
     return where(plain, result, anything(result.shape, result.element_type))
 
 

@@ -290,3 +290,17 @@ ENTRY main {
     assert judged(exact[1] + np.float32(1), exact[1], updates).counts["outside"] == 3
     for one, legal in zip(exact, (windows, updates)):
         assert judged(one, one, legal).worst == EQUAL and bool(contains(legal, one).all())
+
+
+def test_about_one_to_nan_may_be_one() -> None:
+    module = hlo.parse("""HloModule one
+ENTRY main {
+  x = f32[1] parameter(0)
+  y = f32[1] parameter(1)
+  e = f32[1] exponential(x)
+  ROOT p = f32[1] power(e, y)
+}
+""")
+    arrays = np.zeros(1, np.float32), np.full(1, np.nan, np.float32)
+    legal = enclose(module, *arrays, peer=XLA_CPU).result
+    assert bool(contains(legal, np.ones(1, np.float32)).all() and legal.nan.all())
