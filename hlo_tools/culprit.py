@@ -34,12 +34,12 @@ from hlo_tools.nearness import apart, is_near
 from hlo_tools.place import Place, place_of, written_name
 from hlo_tools.verdict import Value, arrays_of
 from interp.envelope import anchors
-from interp.envelope.anchors import Step, middle
+from interp.envelope.anchors import middle
 from interp.envelope.budget import REWRITTEN
 from interp.envelope.enclosure import Array, Enclosure, contains, point, where
 from interp.envelope.evaluation import enclose
 from interp.envelope.judging import enclosures_of
-from interp.envelope.verdict import OUTSIDE, UNDETERMINED, is_wide, kinds, summary
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, is_wide, kinds, summary
 
 # Instructions of a stage: with more, most likely it does not end.
 FUEL = 4_000_000
@@ -95,7 +95,7 @@ class SideBySide:
 
     def _followed(
         self, known: Mapping[str, Array], is_proof: bool = False
-    ) -> tuple[list[Enclosure], tuple[Step, ...]]:
+    ) -> tuple[list[Enclosure], tuple[_Step, ...]]:
         """What the earlier stage may give after known values, and those that it may not have.
         ``is_proof``: a value is taken over only where it is sure that it is legal."""
         way = _Way(known, self._both.shared, is_proof)
@@ -107,13 +107,13 @@ class SideBySide:
         the instruction could have been given another meaning, and the others with it."""
         return self._first() is not None
 
-    def _first(self) -> Step | None:
+    def _first(self) -> _Step | None:
         """The first wrong step that makes the results what they are: with the later stage's value
         there, the earlier stage gives the later one's results."""
         known = self._both.known
         _, steps = self._followed(known)
         most = self._distance({})
-        groups: dict[str, list[Step]] = defaultdict(list)  # those of one tuple are one
+        groups: dict[str, list[_Step]] = defaultdict(list)  # those of one tuple are one
         for step in steps if most else ():
             groups[source_of(self._before.entry, step.instruction).name].append(step)
         for group in islice(groups.values(), _MOST_SUSPECTS):
@@ -122,7 +122,7 @@ class SideBySide:
                 return self._nearer(group[0], _EXPLAINS * most)
         return None
 
-    def _nearer(self, step: Step, least: float) -> Step:
+    def _nearer(self, step: _Step, least: float) -> _Step:
         """A guess before the step that makes the results what they are, too; else the step."""
         guesses = self._both.guesses
         before = _new(self._before.entry, step.instruction, set())
@@ -186,7 +186,7 @@ class SideBySide:
             if found is not None:
                 return found
         places = self._region(one, other, sources)
-        return Culprit(written_name(self._texts[1], sources[1]), *places, _evidence(step))
+        return Culprit(written_name(self._texts[1], sources[1]), *places, step.evidence)
 
     def _region(
         self, one: Instruction, other: Instruction, sources: tuple[Instruction, Instruction]
@@ -253,6 +253,15 @@ class _Both:
     results: Sequence[Array]
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An instruction of the earlier stage at which the later one's value is not legal. Hundreds of
+    them are kept, so not their values."""
+
+    instruction: Instruction
+    evidence: str
+
+
 @dataclass(slots=True)
 class _Way:
     """Values that are taken over on the way, and the steps to them that are not legal."""
@@ -260,7 +269,7 @@ class _Way:
     known: Mapping[str, Array]
     shared: Mapping[str, Array]
     is_proof: bool
-    wrong: list[Step] = field(default_factory=list)
+    wrong: list[_Step] = field(default_factory=list)
 
     def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
         actual = self.known.get(instruction.name)
@@ -269,7 +278,7 @@ class _Way:
             return None if shared is None else point(shared)
         verdict = summary(kinds(actual, middle(value), value))
         if verdict.counts[OUTSIDE]:
-            self.wrong.append(Step(instruction, verdict, actual, value))
+            self.wrong.append(_Step(instruction, _evidence(verdict, actual, value)))
         if not self.is_proof or not verdict.counts[UNDETERMINED]:
             return point(actual)
         return where(is_wide(value, middle(value)), value, point(actual))
@@ -309,15 +318,14 @@ def _changed_callees(
     return sides
 
 
-def _evidence(step: Step) -> str:
-    index = step.verdict.first_outside
+def _evidence(verdict: Verdict, actual: Array, legal: Enclosure) -> str:
+    index = verdict.first_outside
     assert index is not None
-    legal, count = step.legal, step.verdict.counts[OUTSIDE]
     nan = " or NaN" if legal.nan[index] else ""
     return (
-        f"{count} of {step.actual.size} elements, first at [{','.join(map(str, index))}]:"
-        f" {step.actual[index]!s}, where {legal.low[index]!s} to {legal.high[index]!s}{nan}"
-        " follow from the values before"
+        f"{verdict.counts[OUTSIDE]} of {actual.size} elements, first at"
+        f" [{','.join(map(str, index))}]: {actual[index]!s}, where {legal.low[index]!s} to"
+        f" {legal.high[index]!s}{nan} follow from the values before"
     )
 
 
