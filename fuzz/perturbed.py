@@ -43,6 +43,10 @@ _NAMES = {function_name(opcode): opcode for opcode in ROUNDED}
 _MOVES = frozenset(
     ("broadcast", "concatenate", "copy", "reshape", "reverse", "slice_", "transpose", "negate")
 )
+# No library goes below these.
+_LEAST = {"exponential_minus_one": -1.0} | dict.fromkeys(
+    ("acos", "acosh", "exponential", "logistic", "sqrt"), 0.0
+)
 _finfo: Any = ml_dtypes.finfo
 
 
@@ -192,6 +196,8 @@ class Perturbed:
         if not error:
             return value
         down, up = outward(value, value, int(error) or 1)
+        if name in _LEAST:
+            down = np.maximum(down, np.asarray(_LEAST[name]).astype(value.dtype))
         chosen = self._direction(self._rng, value.shape)
         # No library errs where the result is zero.
         errs = np.isfinite(value) & (value != 0)
