@@ -53,7 +53,7 @@ _SHAPES = (
 _BINARY = (
     (EXACT, "add subtract multiply divide true_divide maximum minimum fmax fmin equal not_equal"
      " less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and"
-     " bitwise_or bitwise_xor left_shift right_shift copysign gcd lcm nextafter heaviside ldexp"),
+     " bitwise_or bitwise_xor left_shift right_shift copysign nextafter heaviside ldexp"),
     (ELEMENTARY, "arctan2 hypot power float_power"),
     (COMPOSITE, "logaddexp logaddexp2"),
     (EXACT, "floor_divide remainder mod fmod divmod"),
@@ -95,6 +95,10 @@ def _tables() -> list[Case]:
             for name, f in _named(jnp, "numpy", names)
         ]
     rows += [row(name, f, _SQUARE, types=_MOST) for name, f in _named(jnp, "numpy", _SHAPES)]
+    rows += [  # of the least integer, whose magnitude is no number, they never end
+        row(name, f, "T[6,7]:positive", "T[6,7]:positive", types=("s8", "s32", "s64", "u8", "u32"))
+        for name, f in _named(jnp, "numpy", "gcd lcm")
+    ]
     for bound, names in _BINARY:
         rows += [
             row(
