@@ -32,7 +32,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.orders import disagree, open_where
 from interp.envelope.rules import flushed
-from interp.windows import places, window_fold
+from interp.windows import is_trivial, places, window_fold
 
 __all__ = ["reduce", "reduce_window"]
 
@@ -43,14 +43,21 @@ _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 
 
 def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
-    """Any order of the elements; over no dimensions the operand itself, too, as if the init were
-    an identity, which it should be."""
+    """Any order of the elements; of one element that element itself, too, as if the init were an
+    identity, which it should be."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     result = _folded(inputs, inits, dimensions, to_apply)
-    if dimensions or budget.current() is budget.EXACT:
+    if math.prod(inputs[0].shape[axis] for axis in dimensions) != 1:
         return result
-    return hull_of(result, inputs[0] if arity == 1 else inputs)
+    kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
+    return _or_elements(result, [moved(lambda array: array.reshape(kept), x) for x in inputs])
+
+
+def _or_elements(result: Value, elements: Sequence[Enclosure]) -> Value:
+    if budget.current() is budget.EXACT:
+        return result
+    return hull_of(result, tuple(elements) if isinstance(result, tuple) else elements[0])
 
 
 def _folded(
@@ -216,9 +223,23 @@ def reduce_window(
     to_apply: Callee[Value],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Value:
-    """Float sums in any order, and folds that grow with every element by their ends."""
+    """As :func:`reduce`."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
+    result = _windows_folded(inputs, inits, to_apply, window)
+    if all(map(is_trivial, window.dimensions)):
+        return _or_elements(result, inputs)
+    return result
+
+
+def _windows_folded(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    to_apply: Callee[Value],
+    window: Window,
+) -> Value:
+    """Float sums in any order, and folds that grow with every element by their ends."""
+    arity = len(inputs)
     element_type = inputs[0].element_type
     monoid = to_apply.monoid if arity == 1 else None
 

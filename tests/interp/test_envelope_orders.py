@@ -40,6 +40,18 @@ ENTRY e { x = u8[2] parameter(0)
         np.array([1, 7], np.uint8),
         [True, False],
     ),
+    "a window of one element": (
+        """fold { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  ROOT r = u8[] maximum(a, b) }
+ENTRY e { x = u8[2] parameter(0)
+  i = u8[] constant(5)
+  y = u8[2] reduce-window(x, i), window={size=1}, to_apply=fold
+  z = u8[2,1] reshape(y)
+  ROOT r = u8[2] reduce(z, i), dimensions={1}, to_apply=fold }""",
+        np.array([1, 7], np.uint8),
+        [True, False],
+    ),
     "the greatest element's index": (
         """fold { a = u8[] parameter(0)
   i = s32[] parameter(1)
