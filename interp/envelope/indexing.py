@@ -209,10 +209,12 @@ def sort(
     Rows with several operands are followed where all are certain; what compares equal may come in
     any order, unless the sort is stable."""
     comparator = on_points(to_apply)
-    if len(operands) == 1 and operands[0].element_type.is_float and not operands[0].nan.any():
+    numbers = operands[0].element_type.is_float and not operands[0].nan.any()
+    if len(operands) == 1 and numbers and _only_compares(to_apply):
         keys = _tied(operands[0])
         ends = [exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in keys.ends()]
-        return Enclosure(ends[0], ends[-1], operands[0].nan)
+        if all(_has_direction(end, dimensions[0]) for end in ends):
+            return Enclosure(ends[0], ends[-1], operands[0].nan)
     lows = exact.sort(*(x.low for x in operands), dimensions=dimensions, to_apply=comparator)
     rows = lows if isinstance(lows, tuple) else (lows,)
     certain: Array = np.broadcast_to(np.True_, operands[0].shape)
@@ -223,6 +225,21 @@ def sort(
         certain = certain & ~_interchangeable(rows, dimensions[0], comparator)
     results = tuple(_certainly(row, certain) for row in rows)
     return results if len(operands) > 1 else results[0]
+
+
+_COMPARES = frozenset(("parameter", "constant", "compare", "select", "and", "or", "not"))
+
+
+def _only_compares(comparator: Callee[Any]) -> bool:
+    """Whether it looks at the numbers as they are: rounded or negated ones have another order."""
+    return all(i.opcode in _COMPARES for i in comparator.computation.instructions)
+
+
+def _has_direction(sorted_: Array, axis: int) -> bool:
+    """Whether all rows grow, or all fall."""
+    rows = np.moveaxis(sorted_, axis, -1)
+    one, next_ = rows[..., :-1], rows[..., 1:]
+    return bool((one <= next_).all() or (one >= next_).all())
 
 
 def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]) -> Array:

@@ -136,3 +136,23 @@ ENTRY e {
     assert ((differences.low <= x) & (x <= differences.high)).all()
     sums, differences = enclose(module, x, peer=EXACT).result
     assert differences.low.tolist() == differences.high.tolist() == [0, np.inf]
+
+
+def test_a_sort_by_something_else_than_the_numbers() -> None:
+    """The ends of uncertain numbers have another order than their floors: nothing is known."""
+    module = hlo.parse("""HloModule m
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] floor(a)
+  d = f32[] floor(b)
+  ROOT r = pred[] compare(c, d), direction=LT
+}
+ENTRY e {
+  x = f32[3] parameter(0)
+  y = f32[3] exponential(x)
+  ROOT r = f32[3] sort(y), dimensions={0}, to_apply=less
+}""")
+    legal = enclose(module, np.array([0.5, 0.1, 0.3], np.float32), peer=XLA_CPU).result
+    assert (legal.low <= legal.high).all()
+    assert (legal.low == -np.inf).all()
