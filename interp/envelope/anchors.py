@@ -61,7 +61,8 @@ class Step:
 
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
     """The instructions of the entry computation to anchor, found by anchoring at middles: numbers
-    that are wide, and those that leave a decision open."""
+    that are wide or leave a decision open, and what they come from: a sum of many operands that are
+    each nearly known is wide, and says nothing of the step to it."""
     loose: set[str] = set()
     names: dict[str, None] = {}
 
@@ -72,9 +73,9 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
         if value.low.dtype.kind in "biu":
             if all_certain(value):
                 return None
-            names.update(dict.fromkeys(name for name in instruction.operands if name in loose))
         elif not is_wide(value, middle(value), _WIDE).any():
             return None
+        names.update(dict.fromkeys(name for name in instruction.operands if name in loose))
         names[instruction.name] = None
         return point(middle(value))
 
