@@ -253,7 +253,7 @@ def _total_order(
 
 def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     if result is PRED:
-        return f"!{texts[0]}", ATOM
+        return f"!{texts[0]}", OTHER  # !a & f(b): gcc asks for parentheses
     return f"hlo_not_{types[0]}({texts[0]})", ATOM
 
 
