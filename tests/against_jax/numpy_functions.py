@@ -58,7 +58,7 @@ _BINARY = (
     (COMPOSITE, "logaddexp logaddexp2"),
     (EXACT, "floor_divide remainder mod fmod divmod"),
 )  # fmt: skip
-_PRODUCTS = "convolve correlate cross dot inner kron matmul outer tensordot vdot vecdot"
+_PRODUCTS = "convolve correlate cross dot inner kron matmul outer vdot vecdot"
 _SPECIAL = (
     "digamma entr erf erfc erfinv expi expit exp1 gammaln i0 i0e i1 i1e log_ndtr log_softmax"
     " logit ndtr ndtri softmax spence xlogy1"
@@ -116,6 +116,8 @@ def _tables() -> list[Case]:
         row(name, f, "T[3]", "T[3]", types=USUAL, bound=SUM)
         for name, f in _named(jnp, "numpy", _PRODUCTS)
     ]
+    rows.append(row("numpy.tensordot", lambda a, b: jnp.tensordot(a, b, 1), "T[3,4]", "T[4,2]",
+                    types=USUAL, bound=SUM))  # fmt: skip
     rows += [
         row(name, f, "T[9]:fraction", types=FLOATS, bound=UNSTABLE)
         for name, f in _named(jax.scipy.special, "scipy.special", _SPECIAL)
