@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -210,11 +211,10 @@ def sort(
     any order, unless the sort is stable."""
     comparator = on_points(to_apply)
     numbers = operands[0].element_type.is_float and not operands[0].nan.any()
-    if len(operands) == 1 and numbers and _only_compares(to_apply):
-        keys = _tied(operands[0])
+    keys = _tied(operands[0])
+    if len(operands) == 1 and numbers and _orders_numbers(to_apply, comparator, keys.ends()):
         ends = [exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in keys.ends()]
-        if all(_has_direction(end, dimensions[0]) for end in ends):
-            return Enclosure(ends[0], ends[-1], operands[0].nan)
+        return Enclosure(ends[0], ends[-1], operands[0].nan)
     lows = exact.sort(*(x.low for x in operands), dimensions=dimensions, to_apply=comparator)
     rows = lows if isinstance(lows, tuple) else (lows,)
     certain: Array = np.broadcast_to(np.True_, operands[0].shape)
@@ -227,19 +227,24 @@ def sort(
     return results if len(operands) > 1 else results[0]
 
 
-_COMPARES = frozenset(("parameter", "constant", "compare", "select", "and", "or", "not"))
+# With bits, which JAX and XLA compare as integers, but without arithmetic.
+_COMPARES = frozenset(
+    (
+        *("parameter", "constant", "compare", "select", "and", "or", "not", "xor"),
+        *("bitcast", "bitcast-convert", "broadcast", "copy", "reshape"),
+    )
+)
 
 
-def _only_compares(comparator: Callee[Any]) -> bool:
-    """Whether it looks at the numbers as they are: rounded or negated ones have another order."""
-    return all(i.opcode in _COMPARES for i in comparator.computation.instructions)
-
-
-def _has_direction(sorted_: Array, axis: int) -> bool:
-    """Whether all rows grow, or all fall."""
-    rows = np.moveaxis(sorted_, axis, -1)
-    one, next_ = rows[..., :-1], rows[..., 1:]
-    return bool((one <= next_).all() or (one >= next_).all())
+def _orders_numbers(to_apply: Callee[Any], comparator: Callee[Any], ends: Sequence[Array]) -> bool:
+    """Whether numbers are compared as they are, the ends among them: their floors, say, would have
+    another order."""
+    if not all(i.opcode in _COMPARES for i in to_apply.computation.instructions):
+        return False
+    numbers = np.unique(np.concatenate([end.astype(np.float64).reshape(-1) for end in ends]))
+    numbers = numbers.astype(ends[0].dtype)
+    up, down = comparator(numbers[:-1], numbers[1:]), comparator(numbers[1:], numbers[:-1])
+    return bool((up & ~down).all() or (down & ~up).all())
 
 
 def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]) -> Array:
