@@ -106,7 +106,7 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
     return padded, *(np.asarray(size, np.int32) for size in operand.shape)
 
 
-_MARKERS = [
+MARKERS = [
     "Sharding",
     "SPMDFullToShardShape",
     "SPMDShardToFullShape",
@@ -124,7 +124,7 @@ _MARKERS = [
 ]
 
 TARGETS: dict[str, Target] = {
-    **dict.fromkeys(_MARKERS, _identity),
+    **dict.fromkeys(MARKERS, _identity),
     "TopK": _topk,
     "SliceToDynamic": _slice_to_dynamic,
     "PadToStatic": _pad_to_static,

@@ -22,6 +22,7 @@ from hlo.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
 from interp.actual_sizes import results_of, sizes_of
+from interp.custom_call import MARKERS
 from interp.envelope import bounded, budget
 from interp.envelope.budget import Budget
 from interp.envelope.control import spread, unknown
@@ -74,6 +75,7 @@ _EXCHANGES = frozenset(
 )
 # Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
 _OPEN = frozenset(("custom-call", "scaled-dot"))
+_MOVING_TARGETS = frozenset(("PadToStatic", "SliceToDynamic", "TopK"))  # of custom calls
 _BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
@@ -168,7 +170,7 @@ class _Enclosing:
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
-        if instruction.opcode in _STRUCTURE:
+        if instruction.opcode in _STRUCTURE or _target(instruction) in MARKERS:
             given = keywords(self._module, instruction, self._enter)
             return _points(call(op, instruction, operands, given, first))
         if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
@@ -249,6 +251,7 @@ class _Enclosing:
         """An op that is known by its values: exact for certain operands, else anything."""
         given = keywords(self._module, instruction, self._exact.enter)
         open_ = instruction.opcode in _OPEN and _has_floats(instruction.shape)
+        open_ &= _target(instruction) not in _MOVING_TARGETS
         open_ |= instruction.opcode == "rng"  # no compiler's is defined
         open_ |= instruction.opcode in _BITS and any(x.nan.any() for x in operands)
         opens = not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT)
@@ -276,6 +279,10 @@ def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
     if isinstance(values[0], tuple):
         return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
     return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
+
+
+def _target(instruction: Instruction) -> object:
+    return instruction.attributes.get("custom_call_target")
 
 
 def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:

@@ -304,3 +304,21 @@ ENTRY main {
     arrays = np.zeros(1, np.float32), np.full(1, np.nan, np.float32)
     legal = enclose(module, *arrays, peer=XLA_CPU).result
     assert bool(contains(legal, np.ones(1, np.float32)).all() and legal.nan.all())
+
+
+def test_custom_calls_that_move_values() -> None:
+    """Markers are what they get; a TopK of certain numbers is certain."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] exponential(x)
+  m = f32[4] custom-call(y), custom_call_target="Sharding"
+  t = (f32[2], s32[2]) custom-call(x), custom_call_target="TopK"
+  k = f32[2] get-tuple-element(t), index=0
+  ROOT r = (f32[4], f32[4], f32[2]) tuple(y, m, k)
+}
+""")
+    x = np.array([1, 4, 2, 3], np.float32)
+    before, marked, largest = enclose(module, x, peer=XLA_CPU).result
+    assert (marked.low == before.low).all() and (marked.high == before.high).all()
+    assert largest.low.tolist() == largest.high.tolist() == [4, 3]
