@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from hlo.types import ArrayShape
+from hlo.types import F32, F64, ArrayShape
 from interp import elementwise as exact
 from interp.conversion import total_order, widened
 from interp.envelope import budget
 from interp.envelope.arithmetic import maximum, minimum
+from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -127,7 +129,7 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     """Monotone, but for integers that wrap; NaN becomes the integer zero, and true."""
     source, target = operand.element_type, shape.element_type
     if source.is_complex or target.is_complex:
-        return lifted(lambda x: exact.convert(x, shape=shape))(operand)
+        return _by_components(operand, shape)
     ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
@@ -141,6 +143,17 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
             return finished("convert", low, high, nan, _infinite_or_nan(ends))
         return Enclosure(low, high, nan)
     return _to_integer(ends, low, high)
+
+
+def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:
+    """A real number is what the real component of a complex one becomes."""
+    real, imag = map(flushed, parts(operand))
+    if not shape.element_type.is_complex:
+        return convert(real, shape=shape)
+    part = replace(shape, element_type=F32 if shape.element_type.bits == 64 else F64)
+    zero = point(np.zeros(operand.shape, part.element_type.numpy))
+    is_complex = operand.element_type.is_complex
+    return joined(convert(real, shape=part), convert(imag, shape=part) if is_complex else zero)
 
 
 def _infinite_or_nan(value: Enclosure) -> Array:

@@ -11,7 +11,7 @@ import hlo
 import interp
 from fuzz.perturbed import Perturbed
 from interp.envelope.anchors import followed
-from interp.envelope.budget import XLA_CPU
+from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
@@ -322,3 +322,20 @@ ENTRY e {
     before, marked, largest = enclose(module, x, peer=XLA_CPU).result
     assert (marked.low == before.low).all() and (marked.high == before.high).all()
     assert largest.low.tolist() == largest.high.tolist() == [4, 3]
+
+
+def test_conversions_of_complex_numbers_may_flush() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = c64[2] parameter(0)
+  a = f32[2] convert(x)
+  b = c128[2] convert(x)
+  ROOT r = (f32[2], c128[2]) tuple(a, b)
+}
+""")
+    x = np.array([1e-40 + 2j, 3 + 1e-40j], np.complex64)
+    real, wider = enclose(module, x, peer=XLA_CPU).result
+    assert real.low.tolist() == [0, 3] and real.high.tolist() == x.real.tolist()
+    assert wider.low.tolist() == [2j, 3] and wider.high.tolist() == x.tolist()
+    real, wider = enclose(module, x, peer=EXACT).result
+    assert real.low.tolist() == x.real.tolist() and wider.low.tolist() == x.tolist()
