@@ -24,12 +24,15 @@ Target = Callable[[tuple[Array, ...], Shape, str], Any]
 Wrapper = Callable[..., tuple[Any, ...]]
 
 
+TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+
+
 def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:
     """(factor, info): the triangle not named by ``uplo`` keeps the operand's values; info is the
     order of the first leading minor that is not positive, else 0, and then the factor is NaN."""
     del shape
     (operand,) = operands
-    lower = _letter(config, "uplo") == "L"
+    lower = letter(config, "uplo") == "L"
     keep = np.tri(operand.shape[-1], dtype=np.bool_)
     factor = np.where(keep if lower else keep.T, cholesky(operand, lower=lower), operand)
     info = np.zeros(operand.shape[:-2], np.int32)
@@ -42,13 +45,12 @@ def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array
 def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
     """The solution of op(a) x = b, or of x op(a) = b."""
     del shape
-    forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
     return triangular_solve(
         *operands,
-        left_side=_letter(config, "side") == "L",
-        lower=_letter(config, "uplo") == "L",
-        unit_diagonal=_letter(config, "diag") == "U",
-        transpose_a=forms[_letter(config, "trans_x")],
+        left_side=letter(config, "side") == "L",
+        lower=letter(config, "uplo") == "L",
+        unit_diagonal=letter(config, "diag") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x")],
     )
 
 
@@ -64,7 +66,7 @@ def _first_failure(matrix: Array, lower: bool) -> int:
     return low
 
 
-def _letter(config: str, name: str) -> str:
+def letter(config: str, name: str) -> str:
     """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
     return chr(_number(config, name))
 
@@ -100,8 +102,8 @@ def _orgqr(routine: Callable[..., Any], config: str, a: Array, tau: Array) -> tu
 
 
 def _syevd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    vectors = int(_letter(config, "mode") == "V")
-    values, result, info = routine(a, compute_v=vectors, lower=int(_letter(config, "uplo") == "L"))
+    vectors = int(letter(config, "mode") == "V")
+    values, result, info = routine(a, compute_v=vectors, lower=int(letter(config, "uplo") == "L"))
     return result, values, info
 
 
@@ -121,7 +123,7 @@ def _ormqr(
 
 
 def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    wanted = [int(_letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
+    wanted = [int(letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
     *values, left, right, info = routine(a, compute_vl=wanted[0], compute_vr=wanted[1])
     both = []
     for is_wanted, vectors in zip(wanted, (left, right), strict=True):
@@ -142,9 +144,9 @@ def _paired(vectors: Array, imag: Array) -> Array:
 
 
 def _gees(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    if _letter(config, "sort") != "N":
+    if letter(config, "sort") != "N":
         raise Unsupported("gees that sorts eigenvalues")
-    is_wanted = int(_letter(config, "mode") == "V")
+    is_wanted = int(letter(config, "mode") == "V")
     t, count, *values, vectors, _, info = routine(lambda *value: 0, a, compute_v=is_wanted)
     return t, vectors if is_wanted else np.zeros(a.shape), *values, count, info
 
@@ -155,7 +157,7 @@ def _gehrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
 
 
 def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    return tuple(routine(a, lower=int(_letter(config, "uplo") == "L")))
+    return tuple(routine(a, lower=int(letter(config, "uplo") == "L")))
 
 
 def _gtsv(
@@ -168,7 +170,7 @@ def _gtsv(
 
 
 def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
-    mode = _letter(config, "mode")
+    mode = letter(config, "mode")
     u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
     if mode == "N":
         u = vt = None

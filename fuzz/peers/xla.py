@@ -31,9 +31,10 @@ def start() -> Callable[..., Answer]:
     """The function of one process: its client is made once."""
     import jax
     import jax.extend.backend
-    from jaxlib import _hlo, _jax, xla_client  # type: ignore[attr-defined]
+    from jaxlib import _hlo, _jax, lapack, xla_client  # type: ignore[attr-defined]
 
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
+    lapack._lapack.initialize()  # type: ignore[attr-defined]  # or LAPACK's custom calls crash
     client = jax.extend.backend.get_backend("cpu")
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 

@@ -23,7 +23,7 @@ from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
 from interp.actual_sizes import results_of, sizes_of
 from interp.custom_call import MARKERS
-from interp.envelope import bounded, budget
+from interp.envelope import bounded, budget, lapack
 from interp.envelope.budget import Budget
 from interp.envelope.control import spread, unknown
 from interp.envelope.enclosure import (
@@ -170,6 +170,9 @@ class _Enclosing:
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
+        target = lapack.TARGETS.get(_target(instruction))
+        if target is not None and budget.current() is not budget.EXACT:
+            return target(tuple(operands), instruction.annotations.get("backend_config", ""))
         if instruction.opcode in _STRUCTURE or _target(instruction) in MARKERS:
             given = keywords(self._module, instruction, self._enter)
             return _points(call(op, instruction, operands, given, first))

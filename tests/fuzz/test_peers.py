@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
+import hlo
 from fuzz.peers.isolated import Isolated, Outcome
 from fuzz.peers.xla import XLA
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
 
 
 def _obey(order: str) -> str:
@@ -74,3 +78,25 @@ def test_xla_answers() -> None:
         assert np.array_equal(answer.outputs[1], [1.0, 1 / 3, np.nan], equal_nan=True)
         refused = xla(NEGATE.replace("tuple", "pair"), [])
         assert refused.error is not None and "pair" in refused.error
+
+
+CHOLESKY = """HloModule factor
+ENTRY main {
+  x = f32[2,2]{0,1} parameter(0)
+  ROOT f = (f32[2,2]{0,1}, s32[]) custom-call(x), custom_call_target="lapack_spotrf_ffi", operand_layout_constraints={f32[2,2]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={uplo = 76 : ui8}
+}
+"""  # noqa: E501 (one instruction)
+
+
+def test_xla_has_lapack() -> None:
+    """And the envelope knows what it may give: a factor nearby, and that there is one."""
+    pytest.importorskip("jaxlib")
+    matrix = np.array([[4, 2], [2, 3]], np.float32)
+    with XLA() as xla:
+        answer = xla(CHOLESKY, [matrix])
+    assert answer.outputs is not None, answer.error or answer.crash
+    factor, info = enclose(hlo.parse(CHOLESKY), matrix, peer=XLA_CPU).result
+    assert contains(factor, answer.outputs[0]).all() and (factor.high - factor.low < 1e-4).all()
+    assert answer.outputs[1] == info.low == info.high == 0
+    factor, info = enclose(hlo.parse(CHOLESKY), matrix - 4, peer=XLA_CPU).result
+    assert factor.nan.any() and info.low < info.high

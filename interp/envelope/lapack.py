@@ -1,0 +1,47 @@
+"""Routines of LAPACK and BLAS that are ops of the language, too: what another library may give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hlo.types import S32
+from interp.envelope.enclosure import Enclosure, anything, point, where
+from interp.envelope.linear_algebra import cholesky, triangular_solve
+from interp.lapack import TRANSPOSES, letter
+
+__all__: list[str] = []
+
+Value = Any
+Target = Callable[[tuple[Enclosure, ...], str], Value]
+
+
+def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """(factor, info): info is open where a matrix may not be positive."""
+    (operand,) = operands
+    lower = letter(config, "uplo") == "L"
+    triangle = np.tri(operand.shape[-1], dtype=np.bool_)
+    factor = cholesky(operand, lower=lower)
+    finite = np.isfinite(factor.low) & np.isfinite(factor.high) & ~factor.nan
+    known = np.asarray(finite.all(axis=(-2, -1)))
+    fine, open_ = point(np.zeros(known.shape, np.int32)), anything(known.shape, S32)
+    info = where(known, fine, open_)
+    return where(triangle if lower else triangle.T, factor, operand), info
+
+
+def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
+    return triangular_solve(
+        *operands,
+        left_side=letter(config, "side") == "L",
+        lower=letter(config, "uplo") == "L",
+        unit_diagonal=letter(config, "diag") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x")],
+    )
+
+
+TARGETS: Mapping[object, Target] = {
+    **{f"lapack_{kind}potrf_ffi": _potrf for kind in "sdcz"},
+    **{f"lapack_{kind}trsm_ffi": _trsm for kind in "sdcz"},
+}
