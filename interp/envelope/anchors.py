@@ -23,6 +23,7 @@ from interp.envelope.enclosure import (
     Enclosure,
     all_certain,
     between,
+    finfo,
     is_nan,
     outward,
     point,
@@ -121,7 +122,7 @@ class _Followed:
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
-        known = self._known(instruction, actual)
+        known = self._or_flushed(self._known(instruction, actual), value)
         if not verdict.counts[UNDETERMINED]:
             return known
         return where(is_wide(value, middle(value)), value, known)
@@ -135,6 +136,21 @@ class _Followed:
         if not element_type.is_float or not (narrow or product):
             return point(actual)
         return between(*outward(actual, actual, 1), is_nan(actual))
+
+    def _or_flushed(self, known: Enclosure, value: Enclosure) -> Enclosure:
+        """A zero that the peer shows may be a subnormal where it goes on, and the other way round:
+        the program with more results may be another one in that."""
+        if not self.peer.flushes or not known.element_type.is_float:
+            return known
+        tiny = float(finfo(known.low.dtype).smallest_normal)
+        small = (known.low < tiny) & (known.high > -tiny)
+        if not small.any():
+            return known
+        ends = [x.astype(np.float64) for x in (known.low, known.high, value.low, value.high)]
+        low = np.minimum(ends[0], np.clip(ends[2], -tiny, 0))
+        high = np.maximum(ends[1], np.clip(ends[3], 0, tiny))
+        dtype = known.low.dtype
+        return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
 
 
 def followed(

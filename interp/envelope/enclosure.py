@@ -232,19 +232,21 @@ def rounded_up(values: Array, element_type: ElementType) -> Array:
 
 
 def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
-    """Real ends moved apart by so many units in the last place of themselves. An end that is
-    infinite on the other side moves to where an overflow may not have happened."""
-    return _moved_out(low, ulps, upwards=False), _moved_out(high, ulps, upwards=True)
+    """Real ends moved apart by so many units in the last place of themselves, or of a number
+    between them. An end that is infinite on the other side moves to where an overflow may not have
+    happened."""
+    spans = low is not high
+    return _moved_out(low, ulps, False, spans), _moved_out(high, ulps, True, spans)
 
 
 _WORDS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
-def _moved_out(ends: Array, ulps: int, upwards: bool) -> Array:
+def _moved_out(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
     """As integers in the order of the numbers, where neighbours are one apart."""
     word = _WORDS.get(ends.dtype.itemsize)
     if word is None:
-        return _moved_wide(ends, ulps, upwards)
+        return _moved_wide(ends, ulps, upwards, spans)
     info = finfo(ends.dtype)
     bits = (ends if ends.flags.c_contiguous else ends.copy()).view(word)
     keys = _ordered(bits)
@@ -256,6 +258,11 @@ def _moved_out(ends: Array, ulps: int, upwards: bool) -> Array:
     near &= np.abs(keys) > word(1 << (int(info.nmant) + 1))
     if near.any():
         more = np.where(near, steps - over_power, 0).astype(word)
+        moved = moved + more if upwards else moved - more
+    if spans:  # and double beyond the next power, which may be between the ends
+        to_power = word(1 << int(info.nmant)) - over_power
+        near = (to_power < steps) & ((keys < 0) if upwards else (keys > 0))
+        more = np.where(near, steps - to_power, 0).astype(word)
         moved = moved + more if upwards else moved - more
     through_zero = (keys < 0) != (moved < 0)  # the two zeros are one number
     if through_zero.any():
@@ -272,11 +279,13 @@ def _ordered(bits: Array) -> Array:
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
 
 
-def _moved_wide(ends: Array, ulps: int, upwards: bool) -> Array:
+def _moved_wide(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
     """The same in float64, for types of at most 8 bits."""
     element_type = type_of(ends)
     wide = ends.astype(np.float64)
     most, unit = float(finfo(ends.dtype).max), ulp(wide, element_type)
+    if spans:
+        unit = np.where((wide < 0) == upwards, 2 * unit, unit)
     moved = np.clip(wide, -most, most) + (ulps if upwards else -ulps) * unit
     limits = float(least(element_type)), float(largest(element_type))
     kept = np.isposinf(wide) if upwards else np.isneginf(wide)

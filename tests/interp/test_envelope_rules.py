@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ import interp
 from fuzz.perturbed import Perturbed
 from interp.envelope.anchors import followed
 from interp.envelope.budget import EXACT, XLA_CPU
-from interp.envelope.enclosure import contains
+from interp.envelope.enclosure import contains, outward
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 
@@ -339,3 +340,13 @@ ENTRY e {
     assert wider.low.tolist() == [2j, 3] and wider.high.tolist() == x.tolist()
     real, wider = enclose(module, x, peer=EXACT).result
     assert real.low.tolist() == x.real.tolist() and wider.low.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, ml_dtypes.bfloat16])
+def test_units_are_those_of_numbers_between_the_ends(dtype: type) -> None:
+    """2 is between the ends; a unit of it is two of those below."""
+    below = np.nextafter(np.asarray(2, dtype), np.asarray(0, dtype))
+    ends = np.asarray([below, -2], dtype), np.asarray([2, -below], dtype)
+    low, high = outward(*ends, 8)
+    unit = float(ml_dtypes.finfo(dtype).eps) * 2
+    assert float(low[0]) <= 2 - 8 * unit and float(high[1]) >= -(2 - 8 * unit)
