@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo.actual_sizes import has_bounds
 from hlo.module import Instruction, Module
 from hlo.types import TupleShape
 from interp.conversion import type_of
@@ -68,8 +69,8 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
     names: dict[str, None] = {}
 
     def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
-        if instruction.opcode == "parameter" or value.is_point:
-            return None
+        if instruction.opcode == "parameter" or value.is_point or has_bounds(instruction.shape):
+            return None  # of bounded arrays a compiler gives the room, not the sizes
         loose.add(instruction.name)
         if value.low.dtype.kind in "biu":
             if all_certain(value):

@@ -13,6 +13,7 @@ from typing import Any
 
 from hlo.module import Module
 from hlo.passes.inline import inline
+from hlo.types import leaves
 from interp.envelope import anchors
 from interp.envelope.anchors import Step
 from interp.envelope.budget import Budget
@@ -83,6 +84,7 @@ class Judge:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
         programs with the same arguments."""
         legal = tuple(enclosures_of(self.enclosed.result))
+        actual = self._within_sizes(actual)
         mismatch = self._mismatch(actual, len(legal))
         if mismatch is not None:
             return Found((), mismatch=mismatch)
@@ -105,6 +107,18 @@ class Judge:
             ),
             wrong,
         )
+
+    def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
+        """A compiler may return the room of bounded arrays: what lies within the actual sizes."""
+        shape = self._module.entry.root_instruction.shape
+        declared = [x for x in leaves(shape) if x.element_type.is_array]
+        if not len(actual) == len(self._exact) == len(declared):
+            return actual
+        found = []
+        for array, (_, exact), one in zip(actual, self._exact, declared, strict=True):
+            room = one.is_dynamic and array.shape == one.dims
+            found.append(array[tuple(map(slice, exact.shape))] if room else array)
+        return found
 
     def _kinds(self, actual: Sequence[Array], legal: Sequence[Enclosure]) -> list[Array]:
         triples = zip(actual, self._exact, legal, strict=True)

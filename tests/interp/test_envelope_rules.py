@@ -15,6 +15,7 @@ from interp.envelope.anchors import followed
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import contains, outward
 from interp.envelope.evaluation import enclose
+from interp.envelope.judging import Judge
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 
 
@@ -350,3 +351,22 @@ def test_units_are_those_of_numbers_between_the_ends(dtype: type) -> None:
     low, high = outward(*ends, 8)
     unit = float(ml_dtypes.finfo(dtype).eps) * 2
     assert float(low[0]) <= 2 - 8 * unit and float(high[1]) >= -(2 - 8 * unit)
+
+
+def test_the_room_of_a_bounded_result() -> None:
+    """XLA returns it whole; what counts is within the actual size."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = s32[] constant(2)
+  ROOT r = f32[<=4] set-dimension-size(x, n), dimensions={0}
+}
+""")
+    x = np.arange(4, dtype=np.float32)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    assert (
+        judge.judged([x + np.array([0, 0, 9, 9], np.float32)], lambda other: None).counts[EQUAL]
+        == 2
+    )
+    assert judge.judged([x + 1], lambda other: None).counts[OUTSIDE] == 2
+    assert judge.judged([x[:3]], lambda other: None).mismatch is not None
