@@ -22,9 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-import hypothesis
-
 import hlo
+from fuzz.examples import examples
 from fuzz.modules import modules
 from hlo.opcodes import OPCODES
 from hlo.types import ELEMENT_TYPES
@@ -137,22 +136,7 @@ def mutated(rng: random.Random, text: str, other: str) -> str:
 
 def drawn(count: int, seed: int) -> list[str]:
     """Texts of modules from :func:`fuzz.modules.modules`; the same for a seed."""
-    texts: list[str] = []
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(modules())
-    def collect(module: hlo.Module) -> None:
-        texts.append(hlo.format(module))
-
-    collect()
-    return texts
+    return examples(lambda data: hlo.format(data.draw(modules())), count, seed)
 
 
 def pieces(text: str) -> list[str]:

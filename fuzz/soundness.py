@@ -21,11 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
 import hlo
+from fuzz.examples import examples
 from fuzz.injection.cases import PROGRAMS, plain
 from fuzz.modules import modules
 from fuzz.perturbed import MODES, Perturbed
@@ -76,23 +76,13 @@ class Findings:
 
 def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, ...]]]:
     """The programs of a chunk with arguments; the same for a seed."""
-    found: list[tuple[Module, tuple[Value, ...]]] = []
 
-    @hypothesis.seed(f"{seed} {chunk}")
-    @hypothesis.settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(st.data())
-    def collect(data: st.DataObject) -> None:
+    def program(data: st.DataObject) -> tuple[Module, tuple[Value, ...]]:
         length = data.draw(st.integers(1, 25))
         module = data.draw(modules(max_instructions=length, **_KINDS[chunk % len(_KINDS)]))
-        found.append((module, data.draw(arguments(module))))
+        return module, data.draw(arguments(module))
 
-    collect()
+    found = examples(program, count, f"{seed} {chunk}")
     return found[: count - 1] + [model(seed, chunk)] if chunk % 2 else found[:count]
 
 

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import hypothesis
 from hypothesis import strategies as st
 
+from fuzz.examples import examples
 from fuzz.loosening import loosened
 from fuzz.modules import GENERATORS, modules, single_op
 from fuzz.values import arguments
@@ -32,20 +32,10 @@ def programs(seed: int) -> Iterator[Drawn]:
 
 
 def _some(opcode: str, seed: int) -> list[Drawn]:
-    found: list[Drawn] = []
     either = st.one_of(single_op(opcode), modules())
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=_AT_ONCE,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(st.data(), st.one_of(either, either.flatmap(loosened)))
-    def collect(data: st.DataObject, module: Module) -> None:
-        found.append((module, data.draw(arguments(module))))
+    def program(data: st.DataObject) -> Drawn:
+        module = data.draw(st.one_of(either, either.flatmap(loosened)))
+        return module, data.draw(arguments(module))
 
-    collect()
-    return found[1:]
+    return examples(program, _AT_ONCE, seed)[1:]

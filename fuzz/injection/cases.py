@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 
 import hlo
+from fuzz.examples import examples
 from fuzz.injection.peer import FUEL, Site, arrays_of
 from fuzz.modules import GENERATORS, modules
 from fuzz.time_limit import TooLongError, time_limit
@@ -106,27 +106,16 @@ def _sites(module: Module) -> Iterator[Site]:
 def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
     """Cases of programs that may contain an opcode; the same for a seed. Each has arguments with
     the numbers that find bugs, and plain ones."""
-    found: list[tuple[Module, Any]] = []
     rng = np.random.default_rng([seed, sum(map(ord, opcode))])
     others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
     chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(st.data())
-    def collect(data: st.DataObject) -> None:
+    def program(data: st.DataObject) -> tuple[Module, Any]:
         module = data.draw(modules(max_instructions=30, opcodes=chosen))
-        found.append((module, data.draw(arguments(module))))
+        return module, data.draw(arguments(module))
 
-    collect()
     cases = []
-    for number, (module, values) in enumerate(found):
+    for number, (module, values) in enumerate(examples(program, count, seed)):
         name = f"{opcode} {seed} {number}"
         simple = tuple(plain(p.shape, rng) for p in module.entry.parameters)
         cases += [case(name, module, values, peer), case(f"{name} plain", module, simple, peer)]

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import hypothesis
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
@@ -30,6 +29,7 @@ import interp
 from against_jax.case import ALL, SUM, Bound
 from against_jax.judge import complaints
 from against_jax.merged import merged
+from fuzz.examples import examples
 from fuzz.peers.xla import XLA, Answer
 from hlo.attributes import Window
 from hlo.module import Computation, Instruction, Module
@@ -138,23 +138,15 @@ def arrays_of(shape: Shape) -> list[ArrayShape]:
 
 def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
     """What is of use of so many examples that Hypothesis makes in one go."""
-    drawn: list[tuple[Module, Arrays]] = []
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=count, database=None, deadline=None, phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
-    @hypothesis.given(st.data())
-    def draw(data: st.DataObject) -> None:
+    def program(data: st.DataObject) -> tuple[Module, Arrays]:
         strategy = fuzz.single_op(opcode, element_types=_TYPES, max_elements=_MOST_ELEMENTS)
         module = data.draw(strategy)
         if values == "any":
-            drawn.append((module, data.draw(fuzz.arguments(module))))
-        else:
-            drawn.append((module, _small(module, data.draw(st.integers(0, 2**32 - 1)))))
+            return module, data.draw(fuzz.arguments(module))
+        return module, _small(module, data.draw(st.integers(0, 2**32 - 1)))
 
-    draw()
+    drawn = examples(program, count, seed)
     judged = (_judged(module, arrays) for module, arrays in drawn if _survives(module))
     return [program for program in judged if program is not None]
 
