@@ -5,7 +5,7 @@ lowers each to HLO; the texts before and after XLA's optimisation are read and e
 results are XLA's, within the bound that the row states. The C backend gives the interpreter's bits.
 
 One variant of each function of lax is tried, with one element type, and a part of the others;
-``AGAINST_JAX=all pytest tests/test_against_jax.py`` tries all (about an hour of one core).
+``AGAINST_JAX=all pytest tests/test_against_jax.py`` tries all (more than two hours of one core).
 """
 
 from __future__ import annotations

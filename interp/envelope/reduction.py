@@ -82,6 +82,8 @@ def _folded(
         return _in_any_order(result, inputs[0], dimensions, inits[0])
     if not rounds or (monoid and not element_type.is_complex):
         return result
+    if math.prod(inputs[0].shape[axis] for axis in dimensions) > _MOST_STEPS:
+        return result  # all of it is open
 
     def fold(callee: Callee[Value], backwards: bool) -> Sequence[Array]:
         turned = [np.flip(x.low, dimensions) if backwards else x.low for x in inputs]

@@ -370,3 +370,23 @@ ENTRY e {
     )
     assert judge.judged([x + 1], lambda other: None).counts[OUTSIDE] == 2
     assert judge.judged([x[:3]], lambda other: None).mismatch is not None
+
+
+def test_a_zero_that_is_shown_may_be_a_subnormal_beside() -> None:
+    """A compiler that flushes may do so only where the value is a result."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  e = f32[2] exponential(x)
+  c = f32[] constant(1e30)
+  b = f32[2] broadcast(c), dimensions={}
+  ROOT r = f32[2] multiply(e, b)
+}
+""")
+    x = np.array([-89.8, 0], np.float32)
+    product = interp.evaluate(module, x)
+    assert 0 < product[0] < 1e-8
+    shown = {"e": np.array([0, 1], np.float32), "r": product}
+    assert followed(module, shown, x, peer=XLA_CPU)[1] == ()
+    wrong = {**shown, "r": 2 * product}
+    assert [step.instruction.name for step in followed(module, wrong, x, peer=XLA_CPU)[1]] == ["r"]
