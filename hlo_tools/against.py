@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import hlo
 from hlo.errors import Error, Unsupported
 from hlo.module import Module
-from hlo_tools.verdict import Value, arrays_of, outputs
+from hlo.results import Value, arrays_of, outputs
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed

@@ -18,14 +18,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from bisecting import dump
+from bisecting.dump import Dumped
+from bisecting.history import Change, History
+from bisecting.places import Place, origin
+from bisecting.side_by_side import Culprit
 from hlo.errors import Error
-from hlo_tools import arguments, dump
-from hlo_tools.culprit import Culprit
-from hlo_tools.dump import Dumped
+from hlo_tools import arguments
 from hlo_tools.dump_check import drawn, progress
-from hlo_tools.history import Change, History
-from hlo_tools.origin import origin
-from hlo_tools.place import Place
 from hlo_tools.terminal import one_line, printable
 
 

@@ -23,8 +23,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from bisecting import dump
 from hlo.errors import Error
-from hlo_tools import against, arguments, dump, dump_check, on_ranks
+from hlo_tools import against, arguments, dump_check, on_ranks
 from hlo_tools.against import PEERS
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared

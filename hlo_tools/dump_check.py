@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from bisecting.dump import Dumped, Stage
+from bisecting.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
+from bisecting.meanings import Arguments
 from hlo.module import Module
+from hlo.results import Value
 from hlo_tools import arguments
 from hlo_tools.against import described
-from hlo_tools.dump import Dumped, Stage
-from hlo_tools.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
-from hlo_tools.stages import Arguments
 from hlo_tools.terminal import one_line, printable
-from hlo_tools.verdict import Value
 from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, WITHIN
 
 _STYLES = {

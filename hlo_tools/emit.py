@@ -12,8 +12,8 @@ from pathlib import Path
 
 import backend_c
 import interp
+from hlo.reading import named, read
 from hlo_tools import arguments
-from hlo_tools.source import named, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

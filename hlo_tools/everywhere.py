@@ -32,8 +32,8 @@ from fuzz.everywhere.digests import digest, elsewhere
 from fuzz.everywhere.drawn import programs
 from fuzz.everywhere.trial import Outcome, Trial, outcome
 from fuzz.together import merged
+from hlo.results import differences, outputs
 from hlo_tools.arguments import from_seed
-from hlo_tools.verdict import differences, outputs
 
 _TOGETHER = 40  # programs in one translation unit
 _SMALL = 1 << 16  # elements of a program's values: those with more are compiled alone

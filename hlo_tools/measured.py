@@ -24,10 +24,10 @@ import backend_c
 import hlo
 from hlo.errors import Error
 from hlo.module import Module
+from hlo.reading import read
+from hlo.results import Value
 from hlo_tools import against, archive, arguments, on_ranks
 from hlo_tools.sensitivity import nudged
-from hlo_tools.source import read
-from hlo_tools.verdict import Value
 
 T = TypeVar("T")
 

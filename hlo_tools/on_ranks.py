@@ -14,7 +14,7 @@ from backend_c.executable import Executable
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
-from hlo_tools.verdict import Difference, Value, differences, outputs
+from hlo.results import Difference, Value, differences, outputs
 
 _MOST = 1024  # as interp.evaluate has it
 

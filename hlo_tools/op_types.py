@@ -24,9 +24,9 @@ from fuzz.together import compiled, merged
 from hlo.module import Module
 from hlo.opcodes import OPCODES
 from hlo.ops.element_types import TAKES
+from hlo.results import differences
 from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, ElementType, TupleShape
 from hlo_tools.arguments import from_seed
-from hlo_tools.verdict import differences
 
 MEASURED = Path(__file__).with_name("op_types.txt")
 _PROGRAMS = Path(__file__).with_name("op_programs.txt")

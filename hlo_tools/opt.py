@@ -11,7 +11,7 @@ from pathlib import Path
 import hlo
 from hlo import passes
 from hlo.module import Module
-from hlo_tools.source import named, read
+from hlo.reading import named, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,10 +19,10 @@ import hlo
 import interp
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
+from hlo.reading import named, read
+from hlo.results import Value, differences, outputs
 from hlo_tools import against, archive, arguments, reducing
 from hlo_tools.against import PEERS
-from hlo_tools.source import named, read
-from hlo_tools.verdict import Value, differences, outputs
 
 if TYPE_CHECKING:
     from fuzz.reducer.search import IsInteresting

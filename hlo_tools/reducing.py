@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hlo.module import Module
-from hlo_tools.verdict import Value
+from hlo.results import Value
 
 if TYPE_CHECKING:
     from fuzz.reducer.cut import Evaluate

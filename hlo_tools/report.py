@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from hlo.reading import named, read
 from hlo_tools import against, arguments, reducing
 from hlo_tools.against import PEERS
-from hlo_tools.source import named, read
 from hlo_tools.terminal import one_line
 
 _FINE = "nothing is wrong"

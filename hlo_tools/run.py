@@ -15,10 +15,10 @@ import numpy as np
 
 import backend_c
 from hlo.module import Module
+from hlo.reading import named, read
+from hlo.results import Value
 from hlo_tools import archive, arguments, on_ranks
 from hlo_tools.on_ranks import Ranks
-from hlo_tools.source import named, read
-from hlo_tools.verdict import Value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

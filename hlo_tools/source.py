@@ -1,34 +1,10 @@
-"""Read a program from a file: every error names the file."""
+"""The files of programs that a command is given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import hlo
 from hlo.errors import Error
-from hlo.module import Module
-
-
-def read(path: Path) -> Module:
-    """The verified module in a file of HLO text."""
-    text = path.read_bytes().decode("utf-8", errors="replace")
-    with named(path):
-        module = hlo.parse(text)
-        hlo.verify(module)
-    return module
-
-
-@contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Errors from inside begin with the file: ``FILE:LINE: …`` or ``FILE: …``."""
-    try:
-        yield
-    except Error as error:
-        text = str(error)
-        place = ":" if text.partition(":")[0].isdecimal() else ": "
-        raise Error(f"{path}{place}{text}") from error
 
 
 def program_name(path: Path) -> str:

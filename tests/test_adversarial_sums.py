@@ -22,8 +22,8 @@ import backend_c
 import hlo
 import interp
 from fuzz.together import compiled, merged
+from hlo.results import differences
 from hlo.types import ELEMENT_TYPES
-from hlo_tools.verdict import differences
 
 Array = np.ndarray[Any, Any]
 

@@ -24,7 +24,7 @@ import backend_c
 import hlo
 import interp
 from hlo.errors import Unsupported
-from hlo_tools.verdict import differences
+from hlo.results import differences
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)

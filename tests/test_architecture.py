@@ -15,20 +15,22 @@ from hlo.walk import Op, column, function_name
 from hlo_tools import ops_table
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hlo", "interp", "backend_c", "fuzz", "hlo_tools")
+PACKAGES = ("hlo", "interp", "backend_c", "bisecting", "fuzz", "hlo_tools")
 # Who may import whom, besides itself.
 ARROWS = {
     "hlo": set(),
     "interp": {"hlo"},
     "backend_c": {"hlo"},
+    "bisecting": {"hlo", "interp"},
     "fuzz": {"hlo", "interp", "backend_c"},
-    "hlo_tools": {"hlo", "interp", "backend_c", "fuzz"},
+    "hlo_tools": {"hlo", "interp", "backend_c", "bisecting", "fuzz"},
 }
 # What may be imported from outside, besides Python's own library.
 OUTSIDE = {
     "hlo": {"numpy", "ml_dtypes"},
     "interp": {"numpy", "ml_dtypes", "scipy"},
     "backend_c": {"numpy", "ml_dtypes", "cffi"},
+    "bisecting": {"numpy", "ml_dtypes"},
     "fuzz": {"numpy", "ml_dtypes", "hypothesis"},
     "hlo_tools": {"numpy", "ml_dtypes", "rich"},
 }

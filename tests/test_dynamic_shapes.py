@@ -29,8 +29,8 @@ from fuzz.loosening import loosened
 from hlo.errors import ArgumentError, Unsupported, VerifyError
 from hlo.module import Instruction, Module
 from hlo.passes.dead_code import dead_code
+from hlo.results import differences
 from hlo.types import ArrayShape, Shape, TupleShape, element_type_of
-from hlo_tools.verdict import differences
 
 needs_c = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 

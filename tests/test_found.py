@@ -12,7 +12,7 @@ import pytest
 import hlo
 import interp
 from fuzz.report import folder
-from hlo_tools.verdict import differences
+from hlo.results import differences
 
 FOUND = Path(__file__).parents[1] / "docs" / "found"
 REPORTS = sorted(path.parent for path in FOUND.glob("*/issue.md"))

@@ -13,8 +13,8 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from hlo.results import differences, outputs
 from hlo_tools.arguments import from_seed
-from hlo_tools.verdict import differences, outputs
 
 FILES = sorted((Path(__file__).parent / "regressions").glob("*.hlo"))
 

@@ -33,8 +33,8 @@ from fuzz.examples import examples
 from fuzz.peers.xla import XLA, Answer
 from hlo.attributes import Window
 from hlo.module import Computation, Instruction, Module
+from hlo.results import outputs
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
-from hlo_tools.verdict import outputs
 
 Arrays = tuple[np.ndarray, ...]
 _MOST_ELEMENTS = 512

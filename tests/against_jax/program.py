@@ -15,7 +15,7 @@ import interp
 from against_jax.case import COMPLEX, Bound, Case
 from against_jax.judge import complaints
 from against_jax.operands import array
-from hlo_tools.verdict import outputs
+from hlo.results import outputs
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judging import Judge
 from interp.envelope.verdict import OUTSIDE

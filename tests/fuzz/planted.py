@@ -10,8 +10,8 @@ import numpy as np
 
 import interp
 from hlo.module import Module
+from hlo.results import Value, differences
 from hlo.walk import Op
-from hlo_tools.verdict import Value, differences
 from interp import random as generator
 from interp.evaluator import Evaluation
 

@@ -16,8 +16,8 @@ from fuzz.everywhere.configurations import Configuration, configurations
 from fuzz.everywhere.digests import digest, elsewhere
 from fuzz.everywhere.drawn import programs
 from fuzz.everywhere.trial import Outcome, Trial, ran, written
+from hlo.results import differences
 from hlo_tools.everywhere import Batch, Row, judged, main, tried
-from hlo_tools.verdict import differences
 
 REGRESSIONS = sorted((Path(__file__).parents[1] / "regressions").glob("*.hlo"))
 BRIEFLY = (

@@ -8,8 +8,8 @@ import hlo
 import interp
 from fuzz.modules import GENERATORS
 from hlo.opcodes import OPCODES
+from hlo.results import outputs
 from hlo.walk import function_name
-from hlo_tools.verdict import outputs
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,7 +7,7 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
-from hlo_tools.verdict import differences
+from hlo.results import differences
 
 ADD = """sum {
   a = f32[2] parameter(0)

@@ -24,7 +24,7 @@ import pytest
 import hlo
 import interp
 from hlo.ranks import replica_groups
-from hlo_tools.verdict import outputs
+from hlo.results import outputs
 
 pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
 

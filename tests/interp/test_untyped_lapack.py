@@ -13,7 +13,7 @@ import pytest
 import hlo
 import interp
 from hlo.errors import Unsupported
-from hlo_tools.verdict import outputs
+from hlo.results import outputs
 
 pytest.importorskip("scipy")
 ROWS = json.loads(Path(__file__).with_name("untyped_lapack.json").read_text())

@@ -15,7 +15,7 @@ import hlo
 import interp
 from fuzz.together import compiled, merged
 from hlo.module import Module
-from hlo_tools.verdict import Difference, differences
+from hlo.results import Difference, differences
 
 Case = tuple[Module, tuple[Any, ...]]
 

@@ -14,9 +14,9 @@ import hlo
 import interp
 from hlo.literal import Literal
 from hlo.module import Module
+from hlo.results import differences
 from hlo.types import F32, F64, ArrayShape, ElementType, leaves
 from hlo.walk import monoid
-from hlo_tools.verdict import differences
 
 Array = np.ndarray[Any, Any]
 Given = Mapping[str, Any]

@@ -16,8 +16,8 @@ import hlo
 import interp
 from fuzz import together
 from hlo.module import Module
+from hlo.results import differences
 from hlo.types import ELEMENT_TYPES
-from hlo_tools.verdict import differences
 
 # fmt: off
 RECORDED = (

@@ -23,7 +23,7 @@ from fuzz.generators import (
     reduction,
     window,
 )
-from hlo_tools.verdict import outputs
+from hlo.results import outputs
 
 ROWS = json.loads(Path(__file__).with_name("known_answers.json").read_text())
 _BOUNDS: dict[str, Bound] = {

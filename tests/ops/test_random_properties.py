@@ -11,7 +11,7 @@ import fuzz
 import interp
 from fuzz import together
 from fuzz.generators import random
-from hlo_tools.verdict import differences
+from hlo.results import differences
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 

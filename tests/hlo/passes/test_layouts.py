@@ -7,8 +7,8 @@ import hlo
 import interp
 from hlo.module import Module
 from hlo.passes.layouts import layouts
+from hlo.results import differences
 from hlo.types import leaves
-from hlo_tools.verdict import differences
 
 
 def one(operand: str, result: str) -> Module:

@@ -13,7 +13,7 @@ import interp
 from fuzz.loosening import loosened
 from hlo.module import Module
 from hlo.passes import PASSES, PIPELINES, run
-from hlo_tools.verdict import differences
+from hlo.results import differences
 
 CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
 PROGRAMS = sorted(CORPUS.glob("*/*.txt"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bisecting import dump
 from hlo.errors import Error
-from hlo_tools import dump
 from hlo_tools.main import main
 from hlo_tools.terminal import one_line, printable
 

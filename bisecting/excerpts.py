@@ -8,9 +8,9 @@ from dataclasses import replace
 import interp
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import integer
+from hlo.results import Value
 from hlo.types import leaves
 from hlo.walk import called, live
-from hlo_tools.verdict import Value
 from interp.envelope.enclosure import Array
 
 _MOST_BYTES = 1 << 29  # of values of one program that are kept at once

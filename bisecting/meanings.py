@@ -10,23 +10,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import hlo
+import interp
+from bisecting.nearness import is_far
+from bisecting.side_by_side import FUEL, SideBySide
+from bisecting.stages import Read
 from hlo.errors import OutOfFuel, Unsupported
 from hlo.module import Module
-from hlo.types import ArrayShape, Shape, TupleShape, leaves, without_layout
-from hlo_tools import on_ranks
-from hlo_tools.culprit import FUEL, SideBySide
-from hlo_tools.dump import Stage
-from hlo_tools.nearness import is_far
-from hlo_tools.on_ranks import Ranks
-from hlo_tools.source import read
-from hlo_tools.verdict import Value, arrays_of, differences
+from hlo.ranks import declared
+from hlo.results import Value, arrays_of, differences
+from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.budget import REWRITTEN
 from interp.envelope.enclosure import Array, Enclosure, greatest_of, is_nan, least_of
 from interp.envelope.evaluation import enclose
@@ -41,24 +38,6 @@ Arguments = Callable[[Module, Path, int], tuple[tuple[Value, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A stage that could be read. ``digest`` is equal for stages that are the same program."""
-
-    stage: Stage
-    module: Module
-    digest: bytes
-
-    @property
-    def takes(self) -> tuple[Shape, ...]:
-        """The arrays that go into it, tuples opened."""
-        return tuple(leaf for p in self.module.entry.parameters for leaf in _plain(p.shape))
-
-    @property
-    def gives(self) -> tuple[Shape, ...]:
-        return tuple(_plain(self.module.entry.root_instruction.shape))
-
-
-@dataclass(frozen=True, slots=True)
 class Judgement:
     """A stage beside the one before: ``kind`` is the worst of its elements, whose numbers by kind
     are ``counts``; ``lines`` say what changed, one for each output. ``is_suspect``: nothing is
@@ -70,44 +49,13 @@ class Judgement:
     is_suspect: bool = False
 
 
-def _plain(shape: Shape) -> Iterator[Shape]:
-    return (without_layout(leaf) for leaf in leaves(shape))
-
-
-def read_stage(stage: Stage) -> Read:
-    """Error, which names the file, if it is not a program."""
-    module = read(stage.path)
-    try:
-        text = hlo.format(module, "canonical").partition("\n")[2]
-    except Unsupported:  # bodies in bodies: too long
-        text = hlo.format(module)
-    digest = blake2b(text.encode("utf-8", "surrogatepass"))
-    for computation in module.computations:  # the canonical text leaves out what they mean
-        for instruction in computation.instructions:
-            if instruction.opcode == "custom-call":
-                digest.update(instruction.annotations.get("backend_config", "").encode())
-    return Read(stage, module, digest.digest())
-
-
-def same_interface(one: Read, other: Read) -> bool:
-    """Whether two stages take and give the same arrays, however tuples hold them."""
-    return (one.takes, one.gives) == (other.takes, other.gives)
-
-
-def interface(stage: Read) -> str:
-    """What a stage takes and gives, as text."""
-    takes, gives = (", ".join(map(str, shapes)) for shapes in (stage.takes, stage.gives))
-    return f"({takes}) -> ({gives})"
-
-
 class Meanings:
     """Results and envelopes of stages that take the same arguments as ``first``; the last few are
     kept."""
 
     def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
         self.first, self.seed = first, seed
-        ranks = on_ranks.ranks_of(first.module, _BY_HEADER)
-        given = arguments(first.module, first.stage.path, ranks.size)
+        given = arguments(first.module, first.stage.path, first.ranks)
         self._leaves = [list(_leaves_of(mine)) for mine in given]
         self._exact: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
         self._legal: OrderedDict[bytes, list[Enclosure] | None] = OrderedDict()
@@ -118,16 +66,12 @@ class Meanings:
         left = iter(of_all)
         return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
 
-    def ranks(self, stage: Read) -> Ranks:
-        return on_ranks.ranks_of(stage.module, _BY_HEADER)
-
     def exact(self, stage: Read) -> list[list[tuple[str, Array]]]:
         """The arrays that each rank gives, with their places."""
         key = stage.digest
         if key not in self._exact:
-            ranks = self.ranks(stage)
-            values = tuple(self.arguments(stage, rank) for rank in range(ranks.size))
-            results = on_ranks.interpreted(stage.module, ranks, values, self.seed, FUEL)
+            values = tuple(self.arguments(stage, rank) for rank in range(stage.ranks))
+            results = _on_ranks(stage.module, values, self.seed)
             self._exact[key] = [list(arrays_of(result)) for result in results]
             self._forget(self._exact)
         self._exact.move_to_end(key)
@@ -143,7 +87,7 @@ class Meanings:
         return self._legal[key]
 
     def _enclosed(self, stage: Read) -> list[Enclosure] | None:
-        if self.ranks(stage).size > 1:
+        if stage.ranks > 1:
             return None  # envelopes are of one rank
         try:
             found = enclose(stage.module, *self.arguments(stage), peer=REWRITTEN, seed=self.seed)
@@ -187,7 +131,7 @@ class Meanings:
             again = _beside(self.legal(self.first), reference, actual)
             marks = [*map(resolved, marks, again)]
         is_suspect = False
-        if self.ranks(after).size > 1:
+        if after.ranks > 1:
             is_suspect = any(map(is_far, expected, actual))
         elif _any(marks, _UNSURE):
             marks, is_suspect = self._followed(before, after, marks, expected, actual)
@@ -229,12 +173,17 @@ class Meanings:
         ]
 
 
-class _ByHeader:
-    replicas: int | None = None
-    partitions: int | None = None
-
-
-_BY_HEADER = _ByHeader()
+def _on_ranks(
+    module: Module, values: tuple[tuple[Value, ...], ...], seed: int
+) -> tuple[Value, ...]:
+    """The results of each rank, of the arguments of each."""
+    if len(values) == 1:
+        return (interp.evaluate(module, *values[0], seed=seed, fuel=FUEL),)
+    replicas, partitions = declared(module)
+    found: tuple[Value, ...] = interp.evaluate(
+        module, *values, seed=seed, fuel=FUEL, replicas=replicas, partitions=partitions
+    )
+    return found
 
 
 def _leaves_of(value: Value) -> Iterator[Array]:

@@ -6,17 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bisecting.dump import Dumped, Stage
+from bisecting.meanings import Arguments, Judgement, Meanings
+from bisecting.stages import Read, interface, read_stage, same_interface
 from hlo.errors import Error
-from hlo_tools.dump import Dumped, Stage
-from hlo_tools.stages import (
-    Arguments,
-    Judgement,
-    Meanings,
-    Read,
-    interface,
-    read_stage,
-    same_interface,
-)
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 # What may become of a stage, besides the four verdicts.

@@ -17,11 +17,7 @@ from typing import Any
 import numpy as np
 
 import interp
-from hlo.errors import OutOfFuel
-from hlo.module import Computation, Instruction, Module
-from hlo.passes.inline import inline
-from hlo.walk import called
-from hlo_tools.excerpts import (
+from bisecting.excerpts import (
     affordable,
     operands_of_result,
     source_of,
@@ -29,10 +25,14 @@ from hlo_tools.excerpts import (
     with_entry,
     with_given,
 )
-from hlo_tools.matching import Cones, Matches, matched
-from hlo_tools.nearness import apart, is_near
-from hlo_tools.place import Place, place_of, written_name
-from hlo_tools.verdict import Value, arrays_of
+from bisecting.matching import Cones, Matches, matched
+from bisecting.nearness import apart, is_near
+from bisecting.places import Place, place_of, written_name
+from hlo.errors import OutOfFuel
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.inline import inline
+from hlo.results import Value, arrays_of
+from hlo.walk import called
 from interp.envelope import anchors
 from interp.envelope.anchors import middle
 from interp.envelope.budget import REWRITTEN
