@@ -21,7 +21,7 @@ from hlo.walk import Op, column, function_name
 from interp import random
 from interp.conversion import type_of
 from interp.envelope.budget import EXACT, ROUNDED, Budget
-from interp.envelope.enclosure import outward
+from interp.envelope.enclosure import outward, rounded_down, rounded_up
 from interp.evaluator import Evaluation
 from interp.matrix_product import products_by
 from interp.values import Value
@@ -125,22 +125,35 @@ class Perturbed:
             return self._moved_complex(name, value)
         if not type_of(value).is_float:
             return value
+        wide = self._unrounded(name, value, operands)
+        if wide is not None:
+            return self._kept_in_both(value, wide)
         if name != "convert" or _narrows(operands[0], value):
             value = np.asarray(self._moved(name, value))
-        value = np.asarray(self._flushed(value))
-        self._keep(name, value, operands)
-        return value
+        return np.asarray(self._flushed(value))
 
     # Wider than the type
 
-    def _keep(self, name: str, value: Array, operands: Sequence[Array]) -> None:
+    def _unrounded(self, name: str, value: Array, operands: Sequence[Array]) -> Array | None:
+        """What may be kept in place of a value: the product, or what was converted."""
         if name == "multiply" and self._budget.contracts and value.dtype == np.float32:
-            product = np.multiply(*(x.astype(np.float64) for x in operands))
-            self._kept[id(value)] = _Kept(value, product=product)
+            return np.asarray(np.multiply(*(x.astype(np.float64) for x in operands)))
         if name == "convert" and self._budget.keeps_wide and type_of(value).bits < 32:
-            operand = operands[0]
-            if operand.dtype == np.float32:
-                self._kept[id(value)] = _Kept(value, wide=operand)
+            return operands[0] if operands[0].dtype == np.float32 else None
+        return None
+
+    def _kept_in_both(self, value: Array, wide: Array) -> Array:
+        """A value that is shown rounded up, down or to nearest, and stays what it is: a unit off
+        the nearest it would be none of those."""
+        exact, element_type = wide.astype(np.float64), type_of(value)
+        ends = rounded_down(exact, element_type), value, rounded_up(exact, element_type)
+        chosen = np.choose(self._direction(self._rng, value.shape), ends)
+        shown = np.where(np.isfinite(value) & (value != 0), chosen, value)
+        shown = np.asarray(self._flushed(shown))
+        is_product = wide.dtype == np.float64
+        kept = {"product": wide} if is_product else {"wide": wide}
+        self._kept[id(shown)] = _Kept(shown, **kept)
+        return shown
 
     def _wide(self, value: Any) -> Array | None:
         """What stands for a narrow value in f32, by chance."""

@@ -34,7 +34,7 @@ from fuzz.values import arguments
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64
-from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
+from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
 from interp.evaluator import evaluate
@@ -101,10 +101,13 @@ def flat(value: Value) -> list[np.ndarray[Any, Any]]:
     return [] if value is None else [np.asarray(value)]
 
 
-def judged(module: Module, values: Sequence[Value], seed: int) -> Iterator[tuple[str, Found]]:
-    """The verdict of several legal compilers' results, each with what it was."""
+def judged(
+    module: Module, values: Sequence[Value], seed: int, budget: Budget | None = None
+) -> Iterator[tuple[str, Found]]:
+    """The verdict of several legal compilers' results, each with what it was; by ``seed`` of a
+    budget, too, if none is given."""
     exact = flat(evaluate(module, *values, fuel=FUEL))
-    budget = _BUDGETS[seed % len(_BUDGETS)]
+    budget = budget or _BUDGETS[seed % len(_BUDGETS)]
     judge = Judge(module, values, [("", array) for array in exact], peer=budget)
     for run in range(_RUNS):
         mode = MODES[(seed + run * 2) % len(MODES)]
