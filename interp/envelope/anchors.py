@@ -49,6 +49,16 @@ _PRODUCTS = frozenset(
         *("dynamic-slice", "gather", "reshape", "reverse", "slice", "transpose"),
     )
 )
+# In loops or calls of their own, however often they are used: the value that is shown is the one
+# that the peer goes on with. What is done element by element may be done again in each loop that
+# needs it, each time with other roundings.
+_MADE_ONCE = frozenset(
+    (
+        *("cholesky", "conditional", "convolution", "custom-call", "dot", "dynamic-reshape", "fft"),
+        *("ragged-dot", "reduce-window", "rng", "scaled-dot", "scan", "scatter", "sort", "topk"),
+        *("select-and-scatter", "set-dimension-size", "triangular-solve", "while"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +122,7 @@ class _Followed:
 
     values: Mapping[str, Array]
     peer: Budget
+    trusted: frozenset[str] = frozenset()
     outside: list[Step] = field(default_factory=list)
 
     def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
@@ -124,7 +135,7 @@ class _Followed:
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
         known = self._or_flushed(self._known(instruction, actual), value)
-        if not verdict.counts[UNDETERMINED]:
+        if instruction.name in self.trusted or not verdict.counts[UNDETERMINED]:
             return known
         return where(is_wide(value, middle(value)), value, known)
 
@@ -155,9 +166,25 @@ class _Followed:
 
 
 def followed(
-    module: Module, values: Mapping[str, Array], *arrays: Any, peer: Budget, seed: int = 0
+    module: Module,
+    values: Mapping[str, Array],
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    is_proof: bool = True,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """The enclosure for a peer's own values at the anchors, and the steps to them that no legal
-    evaluation takes."""
-    way = _Followed(values, peer)
+    evaluation takes. Without ``is_proof`` what follows from a value that says little is asked, too,
+    where no compiler makes it twice: what is outside is wrong, what is inside may come from what
+    is."""
+    way = _Followed(values, peer, frozenset() if is_proof else _made_once(module))
     return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)
+
+
+def _made_once(module: Module) -> frozenset[str]:
+    found: set[str] = set()
+    for instruction in module.entry.instructions:
+        is_part = instruction.opcode == "get-tuple-element" and instruction.operands[0] in found
+        if is_part or instruction.opcode in _MADE_ONCE:
+            found.add(instruction.name)
+    return frozenset(found)

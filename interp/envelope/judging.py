@@ -6,9 +6,10 @@ too, and judged step by step on its own values: :mod:`interp.envelope.anchors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from hlo.module import Module
@@ -90,15 +91,10 @@ class Judge:
             return Found((), mismatch=mismatch)
         found = self._kinds(actual, legal)
         wrong: tuple[Step, ...] = ()
-        if any(summary(one).counts[UNDETERMINED] for one in found) and self._anchors:
+        if _is_open(found) and self._anchors:
             steps = run(anchors.exposed(self._inlined, self._anchors))
             if steps is not None:
-                known = dict(zip(self._anchors, steps[len(actual) :], strict=True))
-                anchored, wrong = anchors.followed(
-                    self._inlined, known, *self._values, **self._given
-                )
-                narrower = self._kinds(actual, tuple(enclosures_of(anchored.result)))
-                found = [*map(resolved, found, narrower)]
+                found, wrong = self._step_by_step(actual, found, steps)
         parts = zip(found, self._exact, actual, legal, strict=True)
         return Found(
             tuple(
@@ -107,6 +103,33 @@ class Judge:
             ),
             wrong,
         )
+
+    def _step_by_step(
+        self, actual: Sequence[Array], found: Sequence[Array], steps: Sequence[Array]
+    ) -> tuple[list[Array], tuple[Step, ...]]:
+        """The kinds, as far as the peer's own values in between tell, and the steps that are
+        wrong."""
+        own = self._within_sizes(steps[: len(actual)])
+        known = dict(zip(self._anchors, steps[len(actual) :], strict=True))
+        narrower, wrong = self._followed(known, own)
+        kinds_of = [*map(resolved, found, self._kinds(actual, narrower))]
+        if not wrong and _is_open(kinds_of):
+            wrong = self._followed(known, own, is_proof=False)[1]
+        return kinds_of, wrong
+
+    def _followed(
+        self, known: Mapping[str, Array], own: Sequence[Array], is_proof: bool = True
+    ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
+        """What is legal for values in between, and the steps to them, and from them to the results
+        that came with them, that are wrong."""
+        enclosed, wrong = anchors.followed(
+            self._inlined, known, *self._values, **self._given, is_proof=is_proof
+        )
+        legal = tuple(enclosures_of(enclosed.result))
+        root = self._inlined.entry.root_instruction
+        verdicts = map(summary, self._kinds(own, legal))
+        steps = map(Step, repeat(root), verdicts, own, legal)
+        return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
         """A compiler may return the room of bounded arrays: what lies within the actual sizes."""
@@ -132,6 +155,10 @@ class Judge:
                 found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
                 return f"{place or 'result'}: {found[0]}, not {found[1]}"
         return None
+
+
+def _is_open(found: Sequence[Array]) -> bool:
+    return any(summary(one).counts[UNDETERMINED] for one in found)
 
 
 def enclosures_of(value: object) -> Iterator[Enclosure]:
