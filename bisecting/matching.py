@@ -1,141 +1,86 @@
 """Which instructions of two programs are the same ones? For programs of which one came from the
 other by a pass of a compiler.
 
-Instructions with equal cones (opcode, attributes, and the same of all operands) compute the same.
-Others are matched by their place in the result, by name, and by where they come from.
+Values that are equal bit for bit say it best: a pass may rename everything. Others are matched by
+their place in the result, by name, by where they come from, and by what they stand between.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 
-from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
-from hlo.codecs import CODECS
-from hlo.literal import Literal
-from hlo.module import Computation, Instruction, Module
-from hlo.types import ArrayShape, Shape, without_layout
+from bisecting.values import Program, Reference, Values
+from hlo.module import Computation, Instruction
+from hlo.types import ArrayShape, without_layout
 
-_STATEFUL = frozenset(("rng", "rng-get-and-update-state", "infeed", "recv"))  # by what ran before
-_READS_LAYOUTS = frozenset(("bitcast",))
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*+)"')
 
-
-class Cones:
-    """A digest of what each instruction computes from the parameters."""
-
-    def __init__(self, module: Module) -> None:
-        self._computations = {c.name: c for c in module.computations}
-        self._of: dict[str, Mapping[str, bytes]] = {}
-        for computation in module.computations:  # callees stand before callers
-            self._of[computation.name] = self._computation(computation)
-
-    def of(self, computation: str) -> Mapping[str, bytes]:
-        """Of each instruction of a computation, by name."""
-        return self._of[computation]
-
-    def _computation(self, computation: Computation) -> Mapping[str, bytes]:
-        found: dict[str, bytes] = {}
-        shapes = {i.name: i.shape for i in computation.instructions}
-        ran: Counter[str] = Counter()
-        for instruction in computation.instructions:
-            ran[instruction.opcode] += 1
-            digest = blake2b(digest_size=16)
-            for part in self._parts(instruction, shapes, ran[instruction.opcode]):
-                digest.update(len(part).to_bytes(8, "little") + part)
-            for operand in instruction.operands:
-                digest.update(found[operand])
-            found[instruction.name] = digest.digest()
-        return found
-
-    def _parts(
-        self, instruction: Instruction, shapes: Mapping[str, Shape], number: int
-    ) -> Iterator[bytes]:
-        yield instruction.opcode.encode()
-        if instruction.opcode in _READS_LAYOUTS:
-            yield f"{instruction.shape} {shapes[instruction.operands[0]]}".encode()
-        else:
-            yield str(without_layout(instruction.shape)).encode()
-        if instruction.opcode in _STATEFUL:
-            yield str(number).encode()
-        for name, value in sorted(instruction.attributes.items()):
-            yield name.encode()
-            yield from self._attribute(name, value)
-
-    def _attribute(self, name: str, value: Attribute) -> Iterator[bytes]:
-        if isinstance(value, Literal):
-            yield from _literal(value)
-        elif name in COMPUTATION_ATTRIBUTES:
-            for callee in (value,) if isinstance(value, str) else value:  # type: ignore[union-attr]
-                yield self._of[str(callee)][self._computations[str(callee)].root]
-        elif name in CODECS:
-            yield CODECS[name].show(value).encode()
-        else:
-            yield repr(value).encode()
+Named = Mapping[str, Instruction]
 
 
-def _literal(literal: Literal) -> Iterator[bytes]:
-    yield str(without_layout(literal.shape)).encode()
-    if isinstance(literal.value, tuple):
-        for element in literal.value:
-            yield from _literal(element)
-    elif literal.value is not None:
-        yield literal.value.tobytes()
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A program and the values of its instructions, by name."""
+
+    program: Program
+    values: Mapping[str, Reference]
+
+    @property
+    def entry(self) -> Computation:
+        return self.program.module.entry
+
+    @property
+    def arrays(self) -> dict[str, Instruction]:
+        """The instructions that give an array, and matter."""
+        matter = self.program.steps.instructions
+        return {i.name: i for i in matter if isinstance(self.values[i.name], bytes)}
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Names of the entry computations: ``equal`` are those of the later one whose cones are in the
-    earlier one. ``pairs`` has others, later to earlier; of those the ``guessed`` are the same only
-    if their values are alike. ``shared`` are those of the earlier one whose cones are in the later
-    one, and that feed some whose are not."""
+    """``shared`` are instructions of the earlier program whose values the later one has, too;
+    ``pairs`` are others, later to earlier; of those the ``guessed`` are the same only if their
+    values are alike."""
 
-    equal: frozenset[str]
+    shared: frozenset[str]
     pairs: Mapping[str, str]
     guessed: frozenset[str]
-    shared: frozenset[str]
 
 
-def matched(before: Module, after: Module) -> Matches:
-    """Calls and fusions should be inlined in both."""
-    cones = Cones(before).of(before.entry_name), Cones(after).of(after.entry_name)
-    cones_before = set(cones[0].values())
-    equal = frozenset(name for name, cone in cones[1].items() if cone in cones_before)
-    also = set(cones[1].values())
-    ours = {i.name: i for i in before.entry.instructions if cones[0][i.name] not in also}
-    theirs = {i.name: i for i in after.entry.instructions if i.name not in equal}
+def matched(before: Side, after: Side, values: Values) -> Matches:
+    """Of two programs with the same arguments."""
+    arrays = before.arrays, after.arrays
+    shared = frozenset(_found_again(before, arrays[0], after, values))
+    known = frozenset(_found_again(after, arrays[1], before, values))
+    ours = {name: i for name, i in arrays[0].items() if name not in shared}
+    theirs = {name: i for name, i in arrays[1].items() if name not in known}
     pairs = dict(_of_results(before.entry, after.entry, ours, theirs))
-    everything = {i.name: i for i in before.entry.instructions}
-    _pair(pairs, everything, theirs, lambda instruction: instruction.name)
-    known_names = frozenset(pairs)
+    _pair(pairs, ours, theirs, lambda instruction: instruction.name)
+    sure = frozenset(pairs)
+    _pair(pairs, arrays[0], theirs, lambda instruction: instruction.name)
     for key in (_own_name, _origin):
         _pair(pairs, ours, theirs, key)
-    known = frozenset(pairs.values())
-    shared = _shared(before.entry, frozenset(everything) - frozenset(ours) - known)
-    return Matches(equal, pairs, frozenset(pairs) - known_names, shared)
+    _pair_results_of_pairs(pairs, before, after, (ours, theirs))
+    _pair_operands_of_pairs(pairs, before, after, (ours, theirs))
+    return Matches(shared, pairs, frozenset(pairs) - sure)
 
 
-def _shared(entry: Computation, equal: frozenset[str]) -> frozenset[str]:
-    """Arrays of ``equal`` that others read, but for what is certain in any case."""
-    used = {name for i in entry.instructions if i.name not in equal for name in i.operands}
-    return frozenset(
-        i.name for i in entry.instructions if i.name in used and i.name in equal and _is_computed(i)
-    )
-
-
-def _is_computed(instruction: Instruction) -> bool:
-    is_array = isinstance(instruction.shape, ArrayShape) and instruction.shape.element_type.is_array
-    return is_array and instruction.opcode not in ("constant", "parameter", "iota")
+def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Iterator[str]:
+    """Arrays that the other program has, too, and not by chance."""
+    there = {reference for reference in other.values.values() if isinstance(reference, bytes)}
+    cones = (side.program.cones.of(side.program.module.entry_name) for side in (one, other))
+    own, others = next(cones), set(next(cones).values())
+    for name in arrays:
+        reference = one.values[name]
+        if reference in there and (values.is_telling(reference) or own[name] in others):
+            yield name
 
 
 def _of_results(
-    before: Computation,
-    after: Computation,
-    ours: Mapping[str, Instruction],
-    theirs: Mapping[str, Instruction],
+    before: Computation, after: Computation, ours: Named, theirs: Named
 ) -> Iterator[tuple[str, str]]:
     one, other = before.root_instruction, after.root_instruction
     names: list[tuple[str, str]] = [(other.name, one.name)]
@@ -147,10 +92,7 @@ def _of_results(
 
 
 def _pair(
-    pairs: dict[str, str],
-    ours: Mapping[str, Instruction],
-    theirs: Mapping[str, Instruction],
-    key: Callable[[Instruction], Hashable],
+    pairs: dict[str, str], ours: Named, theirs: Named, key: Callable[[Instruction], Hashable]
 ) -> None:
     """Add those that have a key in common, which no other has."""
     taken = set(pairs.values())
@@ -174,6 +116,51 @@ def _by_key(
         if value is not None:
             found[value].append(instruction)
     return found
+
+
+def _pair_results_of_pairs(
+    pairs: dict[str, str], before: Side, after: Side, free: tuple[Named, Named]
+) -> None:
+    """Add those of one opcode and shape whose operands are all the same ones."""
+    taken = set(pairs.values())
+    by_key = _by_key(
+        [i for i in free[0].values() if i.name not in taken],
+        lambda i: _computed(i, [before.values[n] if n not in free[0] else n for n in i.operands]),
+    )
+    for name, instruction in free[1].items():
+        operands = [
+            pairs.get(n, n) if n in free[1] else after.values[n] for n in instruction.operands
+        ]
+        found = by_key.get(_computed(instruction, operands), [])
+        if name not in pairs and len(found) == 1 and found[0].name not in taken:
+            pairs[name] = found[0].name
+            taken.add(found[0].name)
+
+
+def _pair_operands_of_pairs(
+    pairs: dict[str, str], before: Side, after: Side, free: tuple[Named, Named]
+) -> None:
+    """Add the operands of pairs of one opcode, and of programs' results, one by one."""
+    taken = set(pairs.values())
+    ours, theirs = ({i.name: i for i in side.entry.instructions} for side in (before, after))
+    stack = [(after.entry.root, before.entry.root), *reversed(pairs.items())]
+    while stack:
+        later, earlier = stack.pop()
+        one, other = ours[earlier], theirs[later]
+        if one.opcode != other.opcode or len(one.operands) != len(other.operands):
+            continue
+        for pair in zip(other.operands, one.operands, strict=True):
+            is_free = pair[0] in free[1] and pair[1] in free[0]
+            is_free = is_free and pair[0] not in pairs and pair[1] not in taken
+            if is_free and _alike(theirs[pair[0]], ours[pair[1]]):
+                pairs[pair[0]] = pair[1]
+                taken.add(pair[1])
+                stack.append(pair)
+
+
+def _computed(instruction: Instruction, operands: list[Reference]) -> Hashable:
+    shape = str(without_layout(instruction.shape))
+    return (instruction.opcode, shape, *operands) if operands else None
 
 
 def _alike(one: Instruction, other: Instruction) -> bool:

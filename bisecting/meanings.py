@@ -1,179 +1,261 @@
-"""What the stages of a module mean: each read, evaluated exactly, and judged beside the one before.
+"""What the stages of a module mean: each evaluated exactly, and judged beside the one before.
 
-A pass may change roundings. So a stage means what the one before meant if its exact results are in
-that one's envelope, with a budget for rewritings. It is proven changed only where no number is
-legal for both: their envelopes do not meet.
+A pass may change roundings. So a stage means what the one before meant if that one gives its exact
+results by legal steps. It is proven changed only where they are outside of the earlier stage's
+envelope, with a budget for rewritings, and no number is legal for both: the envelopes do not meet.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 import interp
+from bisecting.excerpts import with_results
+from bisecting.judging import (
+    CHANGED,
+    UNSURE,
+    Judgement,
+    Output,
+    beside,
+    judgement,
+    meet,
+    worst_of,
+)
 from bisecting.nearness import is_far
-from bisecting.side_by_side import FUEL, SideBySide
+from bisecting.side_by_side import SideBySide
 from bisecting.stages import Read
+from bisecting.values import FUEL, Program, Reference, Values, leaves_of
 from hlo.errors import OutOfFuel, Unsupported
 from hlo.module import Module
 from hlo.ranks import declared
 from hlo.results import Value, arrays_of, differences
 from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.budget import REWRITTEN
-from interp.envelope.enclosure import Array, Enclosure, greatest_of, is_nan, least_of
+from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import enclose
 from interp.envelope.judging import enclosures_of
-from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN, kinds, resolved, summary
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
-_MOST_KEPT = 3  # stages whose results are in memory: the first, the one before, and this one
-_CHANGED = 3  # the place of OUTSIDE in KINDS
-_UNSURE = 2
+_MOST_KEPT = 3  # stages of which more is in memory: the first, the one before, and this one
 
 Arguments = Callable[[Module, Path, int], tuple[tuple[Value, ...], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A stage beside the one before: ``kind`` is the worst of its elements, whose numbers by kind
-    are ``counts``; ``lines`` say what changed, one for each output. ``is_suspect``: nothing is
-    proven, but step by step the results do not follow from those of the stage before."""
-
-    kind: str
-    counts: dict[str, int]
-    lines: tuple[str, ...] = ()
-    is_suspect: bool = False
+K = TypeVar("K")
 
 
 class Meanings:
-    """Results and envelopes of stages that take the same arguments as ``first``; the last few are
-    kept."""
+    """Of stages that take the same arguments as ``first``, which ``arguments`` draws: of a module
+    in a file, for so many ranks."""
 
     def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
         self.first, self.seed = first, seed
         given = arguments(first.module, first.stage.path, first.ranks)
-        self._leaves = [list(_leaves_of(mine)) for mine in given]
-        self._exact: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
-        self._legal: OrderedDict[bytes, list[Enclosure] | None] = OrderedDict()
+        self._arrays = [list(_leaves_of(mine)) for mine in given]
+        self._values = Values()
+        self._references = [self._values.given(array) for array in self._arrays[0]]
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+        self._results: OrderedDict[bytes, Reference] = OrderedDict()
+        self._legal: OrderedDict[bytes, dict[int, Enclosure | None]] = OrderedDict()
+        self._of_ranks: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
 
-    def arguments(self, stage: Read, rank: int = 0) -> tuple[Value, ...]:
-        """As the stage's parameters hold them."""
-        of_all = self._leaves[rank if rank < len(self._leaves) else 0]
-        left = iter(of_all)
-        return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
-
-    def exact(self, stage: Read) -> list[list[tuple[str, Array]]]:
-        """The arrays that each rank gives, with their places."""
-        key = stage.digest
-        if key not in self._exact:
-            values = tuple(self.arguments(stage, rank) for rank in range(stage.ranks))
-            results = _on_ranks(stage.module, values, self.seed)
-            self._exact[key] = [list(arrays_of(result)) for result in results]
-            self._forget(self._exact)
-        self._exact.move_to_end(key)
-        return self._exact[key]
-
-    def legal(self, stage: Read) -> list[Enclosure] | None:
-        """What a compiler may make of the stage; None where that is not known."""
-        key = stage.digest
-        if key not in self._legal:
-            self._legal[key] = self._enclosed(stage)
-            self._forget(self._legal)
-        self._legal.move_to_end(key)
-        return self._legal[key]
-
-    def _enclosed(self, stage: Read) -> list[Enclosure] | None:
+    def evaluate(self, stage: Read) -> None:
+        """The stage's results, for later; Error if it has none."""
         if stage.ranks > 1:
-            return None  # envelopes are of one rank
-        try:
-            found = enclose(stage.module, *self.arguments(stage), peer=REWRITTEN, seed=self.seed)
-        except (Unsupported, MemoryError):
-            return None
-        return list(enclosures_of(found.result))
-
-    def _forget(self, kept: OrderedDict[bytes, Any]) -> None:
-        others = [key for key in kept if key != self.first.digest]
-        for key in others[: max(0, len(kept) - _MOST_KEPT)]:
-            del kept[key]
+            self._on_ranks(stage)
+        else:
+            self._result(stage)
 
     def judged(self, before: Read, after: Read) -> Judgement:
-        """The later stage beside the earlier one; what that leaves open, beside the first."""
-        one, other = self.exact(before), self.exact(after)
+        """The later stage beside the earlier one; what that leaves open, beside the first. Error if
+        one of them has no results."""
+        if before.ranks > 1 or after.ranks > 1:
+            return self._judged_by_bits(before, after)
+        one, other = self._result(before), self._result(after)
+        pairs = list(zip(leaves_of(one), leaves_of(other), strict=True))
+        if any(self._values.shape(a) != self._values.shape(b) for a, b in pairs):
+            return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
+        arrays = {
+            number: (self._values.value(a), self._values.value(b))
+            for number, (a, b) in enumerate(pairs)
+            if a != b
+        }
+        different = [number for number, both in arrays.items() if differences(*both)]
+        equal = sum(
+            int(np.prod(self._values.shape(a), dtype=np.int64))
+            for number, (a, _) in enumerate(pairs)
+            if number not in different
+        )
+        if not different:
+            return judgement((), equal)
+        places = list(_places(one))
+        marks = [beside(None, *arrays[number]) for number in different]
+        outputs = {
+            number: Output(places[number], *arrays[number], mark)
+            for number, mark in zip(different, marks, strict=True)
+        }
+        return self._judged_outputs(before, after, outputs, equal)
+
+    def _judged_outputs(
+        self, before: Read, after: Read, outputs: dict[int, Output], equal: int
+    ) -> Judgement:
+        """Of the outputs that differ, by their numbers. What step by step is legal is legal; only
+        of the others the whole envelope is needed."""
+        side = self.side_by_side(before, after)
+        steps = _marks_of_steps(side, outputs)
+        outputs = {n: outputs[n]._replace(marks=mark) for n, mark in steps.items()}
+        left = [n for n, output in outputs.items() if output.has(UNSURE) or output.has(CHANGED)]
+        if not left:
+            return judgement(list(outputs.values()), equal)
+        found = self._beside_all(before, after, {number: outputs[number] for number in left})
+        outputs |= found
+        is_unsure = any(output.has(UNSURE) for output in found.values())
+        return judgement(list(outputs.values()), equal, is_unsure and _is_suspect(side))
+
+    def _beside_all(
+        self, before: Read, after: Read, outputs: dict[int, Output]
+    ) -> dict[int, Output]:
+        """Outputs beside the whole envelope of the earlier stage; of what is outside only what is
+        legal in neither is proven: the later form may be the less accurate."""
+        legal = self.legal(before, list(outputs))
+        whole = {
+            n: output._replace(marks=beside(legal[n], output.before, output.after), legal=legal[n])
+            for n, output in outputs.items()
+        }
+        changed = [n for n, output in whole.items() if output.has(CHANGED)]
+        theirs = self.legal(after, changed) if changed else {}
+        for n in changed:
+            whole[n] = _doubted(whole[n], theirs[n])
+        for n, output in whole.items():
+            whole[n] = output._replace(marks=resolved(output.marks, outputs[n].marks))
+        return self._beside_first(before, whole)
+
+    def _beside_first(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
+        left = [number for number, output in outputs.items() if output.has(UNSURE)]
+        if not left or before.digest == self.first.digest:
+            return outputs
+        legal = self.legal(self.first, left)
+        references = list(leaves_of(self._result(self.first)))
+        found = dict(outputs)
+        for number in left:
+            first = self._values.value(references[number])
+            if first.shape == outputs[number].after.shape:
+                again = beside(legal[number], first, outputs[number].after)
+                marks = resolved(outputs[number].marks, again)
+                found[number] = outputs[number]._replace(marks=marks)
+        return found
+
+    def legal(self, stage: Read, results: Sequence[int]) -> dict[int, Enclosure | None]:
+        """What a compiler may make of the stage, of some arrays of its result by their numbers;
+        None where that is not known."""
+        known = self._kept(self._legal, stage.digest, dict)
+        missing = [number for number in results if number not in known]
+        if missing:
+            known.update(zip(missing, self._enclosed(stage, missing), strict=True))
+        return known
+
+    def _enclosed(self, stage: Read, results: list[int]) -> list[Enclosure] | list[None]:
+        fewer = with_results(stage.module, results)
+        module = stage.module if fewer is None else fewer
+        try:
+            found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
+        except (Unsupported, MemoryError):
+            return [None] * len(results)
+        enclosures = list(enclosures_of(found.result))
+        return enclosures if fewer is not None else [enclosures[n] for n in results]
+
+    def side_by_side(self, before: Read, after: Read) -> SideBySide:
+        """Two stages of one rank."""
+        programs = self._program(before), self._program(after)
+        given = self._given(before), self._given(after)
+        return SideBySide(self._values, programs, given, self.seed)
+
+    def _program(self, stage: Read) -> Program:
+        return self._kept(self._programs, stage.digest, lambda: Program(stage.module, self.seed))
+
+    def _result(self, stage: Read) -> Reference:
+        if stage.digest not in self._results:
+            program = self._program(stage)
+            found = self._values.evaluated(program, self._given(stage))
+            self._results[stage.digest] = found[program.module.entry.root]
+        return self._results[stage.digest]
+
+    def _given(self, stage: Read) -> tuple[Reference, ...]:
+        """The stage's arguments; ArgumentError if they do not fit."""
+        steps = self._program(stage).steps
+        arguments = steps.arguments(self._arguments(stage))
+        if steps.is_bounded:
+            return tuple(map(self._values.given, arguments))
+        left = iter(self._references)
+        return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
+
+    def _arguments(self, stage: Read, rank: int = 0) -> tuple[Value, ...]:
+        """As the stage's parameters hold them."""
+        left = iter(self._arrays[rank if rank < len(self._arrays) else 0])
+        return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
+
+    def _judged_by_bits(self, before: Read, after: Read) -> Judgement:
+        """Envelopes are of one rank."""
+        one, other = self._on_ranks(before), self._on_ranks(after)
         if len(one) == 1 and len(other) > 1:
             one = one * len(other)
         if len(one) != len(other):
             return Judgement(UNDETERMINED, {})
-        found = [self._judged_rank(before, after, *pair) for pair in zip(one, other)]
-        return found[0] if len(found) == 1 else _worst(found)
+        return worst_of([_by_bits(*pair) for pair in zip(one, other, strict=True)])
 
-    def _judged_rank(
-        self,
-        before: Read,
-        after: Read,
-        one: list[tuple[str, Array]],
-        other: list[tuple[str, Array]],
-    ) -> Judgement:
-        expected, actual = (tuple(a for _, a in side) for side in (one, other))
-        if any(a.shape != b.shape for a, b in zip(expected, actual, strict=True)):
-            return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
-        if not differences(expected, actual):
-            return Judgement(EQUAL, {EQUAL: sum(array.size for array in expected)})
-        marks = _beside(self.legal(before), expected, actual)
-        if _any(marks, _CHANGED):
-            marks = self._doubted(before, after, marks)
-        if _any(marks, _UNSURE) and before is not self.first:
-            first = self.exact(self.first)
-            reference = tuple(array for _, array in first[0])
-            again = _beside(self.legal(self.first), reference, actual)
-            marks = [*map(resolved, marks, again)]
-        is_suspect = False
-        if after.ranks > 1:
-            is_suspect = any(map(is_far, expected, actual))
-        elif _any(marks, _UNSURE):
-            marks, is_suspect = self._followed(before, after, marks, expected, actual)
-        return _judgement(marks, one, actual, self.legal(before), is_suspect)
+    def _on_ranks(self, stage: Read) -> list[list[tuple[str, Array]]]:
+        def evaluated() -> list[list[tuple[str, Array]]]:
+            values = tuple(self._arguments(stage, rank) for rank in range(stage.ranks))
+            results = _evaluated(stage.module, values, self.seed)
+            return [list(arrays_of(result)) for result in results]
 
-    def _followed(
-        self,
-        before: Read,
-        after: Read,
-        marks: list[Array],
-        expected: tuple[Array, ...],
-        actual: tuple[Array, ...],
-    ) -> tuple[list[Array], bool]:
-        """What is legal step by step, on the later stage's own values; and where that leaves
-        anything open, whether a step is suspect."""
-        try:
-            side = self.side_by_side(before, after)
-            legal = side.legal()
-            if legal is not None:
-                marks = [*map(resolved, marks, _beside(legal, expected, actual))]
-            return marks, _any(marks, _UNSURE) and side.is_suspect()
-        except (Unsupported, OutOfFuel, MemoryError):
-            return marks, False
+        return self._kept(self._of_ranks, stage.digest, evaluated)
 
-    def side_by_side(self, before: Read, after: Read) -> SideBySide:
-        """Two stages with the same arguments."""
-        values = self.arguments(before), self.arguments(after)
-        return SideBySide((before.module, after.module), values, self.seed)
-
-    def _doubted(self, before: Read, after: Read, marks: list[Array]) -> list[Array]:
-        """Only what is legal in neither is proven: the later form may be the less accurate."""
-        one, other = self.legal(before), self.legal(after)
-        if one is None or other is None:
-            return [np.minimum(mark, _UNSURE) for mark in marks]
-        meets = map(_meet, one, other)
-        return [
-            np.where((mark == _CHANGED) & meet, np.int8(_UNSURE), mark)
-            for mark, meet in zip(marks, meets, strict=True)
-        ]
+    def _kept(self, kept: OrderedDict[bytes, K], key: bytes, make: Callable[[], K]) -> K:
+        """Of the last few stages, and the first."""
+        if key not in kept:
+            kept[key] = make()
+            others = [other for other in kept if other != self.first.digest]
+            for other in others[: max(0, len(kept) - _MOST_KEPT)]:
+                del kept[other]
+        kept.move_to_end(key)
+        return kept[key]
 
 
-def _on_ranks(
+def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array]:
+    try:
+        return dict(zip(outputs, side.marks(list(outputs)), strict=True))
+    except (Unsupported, OutOfFuel, MemoryError):
+        return {number: output.marks for number, output in outputs.items()}
+
+
+def _is_suspect(side: SideBySide) -> bool:
+    try:
+        return side.is_suspect()
+    except (Unsupported, OutOfFuel, MemoryError):
+        return False
+
+
+def _doubted(output: Output, theirs: Enclosure | None) -> Output:
+    if output.legal is None or theirs is None:
+        return output._replace(marks=np.minimum(output.marks, UNSURE))
+    doubtful = (output.marks == CHANGED) & meet(output.legal, theirs)
+    return output._replace(marks=np.where(doubtful, np.int8(UNSURE), output.marks))
+
+
+def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Judgement:
+    """The results of one rank."""
+    pairs = [(place, a, b) for (place, a), (_, b) in zip(one, other, strict=True)]
+    if any(a.shape != b.shape for _, a, b in pairs):
+        return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
+    outputs = [Output(place, a, b, beside(None, a, b)) for place, a, b in pairs]
+    return judgement(outputs, 0, any(is_far(a, b) for _, a, b in pairs))
+
+
+def _evaluated(
     module: Module, values: tuple[tuple[Value, ...], ...], seed: int
 ) -> tuple[Value, ...]:
     """The results of each rank, of the arguments of each."""
@@ -194,72 +276,18 @@ def _leaves_of(value: Value) -> Iterator[Array]:
         yield value
 
 
-def _gathered(shape: Shape, left: Iterator[Array]) -> Value:
+def _gathered(shape: Shape, left: Iterator[K]) -> tuple[K, ...] | K:
     if isinstance(shape, TupleShape):
-        return tuple(_gathered(element, left) for element in shape.elements)
+        return tuple(_gathered(element, left) for element in shape.elements)  # type: ignore[misc]
     assert isinstance(shape, ArrayShape)
     return next(left)
 
 
-def _any(marks: Sequence[Array], kind: int) -> bool:
-    return any(bool((mark == kind).any()) for mark in marks)
-
-
-def _beside(
-    legal: list[Enclosure] | None, expected: Sequence[Array], actual: Sequence[Array]
-) -> list[Array]:
-    """The kind of each element, as the verdict numbers them."""
-    if legal is None:
-        pairs = zip(expected, actual, strict=True)
-        return [np.where(_same(a, b), 0, _UNSURE).astype(np.int8) for a, b in pairs]
-    return [kinds(b, a, bounds) for a, b, bounds in zip(expected, actual, legal, strict=True)]
-
-
-def _same(one: Array, other: Array) -> Array:
-    return np.asarray((one == other) | (is_nan(one) & is_nan(other)))
-
-
-def _meet(one: Enclosure, other: Enclosure) -> Array:
-    """Where something is legal in both."""
-    low, high = greatest_of(one.low, other.low), least_of(one.high, other.high)
-    numbers = [np.asarray(a <= b) for a, b in zip(_components(low), _components(high))]
-    one_nan, other_nan = (np.asarray(x.nan) for x in (one, other))
-    no_number = is_nan(one.low) | is_nan(other.low)
-    return np.asarray((one_nan & other_nan) | (np.logical_and.reduce(numbers) & ~no_number))
-
-
-def _components(array: Array) -> list[Array]:
-    return [array.real, array.imag] if array.dtype.kind == "c" else [array]
-
-
-def _judgement(
-    marks: list[Array],
-    before: list[tuple[str, Array]],
-    actual: Sequence[Array],
-    legal: list[Enclosure] | None,
-    is_suspect: bool,
-) -> Judgement:
-    verdicts = [summary(mark) for mark in marks]
-    counts = {kind: sum(v.counts[kind] for v in verdicts) for kind in verdicts[0].counts}
-    lines = []
-    for number, verdict in enumerate(verdicts):
-        if verdict.first_outside is None or legal is None:
-            continue
-        (place, one), other, bounds = before[number], actual[number], legal[number]
-        index = verdict.first_outside
-        lines.append(
-            f"{place or 'result'}: {verdict.counts[OUTSIDE]} of {one.size} changed, first at"
-            f" [{','.join(map(str, index))}]: {one[index]!s} became {other[index]!s};"
-            f" {bounds.low[index]!s} to {bounds.high[index]!s} legal"
-        )
-    order = (OUTSIDE, UNDETERMINED, WITHIN)
-    worst = next((kind for kind in order if counts[kind]), EQUAL)
-    return Judgement(worst, counts, tuple(lines), is_suspect and worst == UNDETERMINED)
-
-
-def _worst(found: list[Judgement]) -> Judgement:
-    order = (EQUAL, WITHIN, UNDETERMINED, OUTSIDE)
-    rank = max(range(len(found)), key=lambda n: order.index(found[n].kind))
-    lines = tuple(f"rank {rank}: {line}" for line in found[rank].lines)
-    counts = {kind: sum(judgement.counts.get(kind, 0) for judgement in found) for kind in order}
-    return Judgement(found[rank].kind, counts, lines, found[rank].is_suspect)
+def _places(reference: Reference, place: str = "") -> Iterator[str]:
+    """The places of a result's arrays, as ``hlo.results`` names them."""
+    if isinstance(reference, tuple):
+        for number, part in enumerate(reference):
+            inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"
+            yield from _places(part, inner)
+    elif reference is not None:
+        yield place

@@ -79,7 +79,7 @@ def evaluate(
     verify(module)
     ranks = ranks_of(module, replicas, partitions)
     each = (arguments,) if ranks.size == 1 else per_rank(ranks, arguments, "arguments")
-    values = [_checked(module.entry, arrays) for arrays in each]
+    values = [checked(module.entry, arrays) for arrays in each]
     connect(ranks, Feeds(infeed, outfeed, from_host, to_host))
 
     def evaluated(rank: Rank) -> Value:
@@ -109,7 +109,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """A computation, ready to be run."""
 
     computation: Computation
@@ -127,27 +127,27 @@ class Evaluation:
         self.ops = column("interp")
         # What is done in place of an instruction, to see what follows from it.
         self.instead: Callable[[Computation, Instruction, Op], Op] | None = None
-        self.plans: dict[str, _Plan] = {}
+        self.plans: dict[str, Plan] = {}
         self.effects = _checked_calls(module)
         self.is_bounded = any_bounds(module)
 
-    def plan(self, computation: Computation) -> _Plan:
+    def plan(self, computation: Computation) -> Plan:
         """The prepared form of a computation, made once."""
         plan = self.plans.get(computation.name)
         if plan is None:
             plan = self.plans[computation.name] = self._planned(computation)
         return plan
 
-    def run(self, plan: _Plan, *arguments: Value) -> Value:
+    def run(self, plan: Plan, *arguments: Value) -> Value:
         """Evaluate a computation on values of its parameters' shapes."""
         self._burn()
         if self.is_bounded:
             shapes = (parameter.shape for parameter in plan.computation.parameters)
             arguments = tuple(map(filled, arguments, shapes))
-        return walk(plan.computation, arguments, partial(self._apply, plan), plan.instructions)
+        return walk(plan.computation, arguments, partial(self.apply, plan), plan.instructions)
 
-    def _planned(self, computation: Computation) -> _Plan:
-        names = live(computation, self._has_effect)
+    def _planned(self, computation: Computation) -> Plan:
+        names = live(computation, self.has_effect)
         instructions = tuple(
             i for i in computation.instructions if i.name in names and i.opcode != "parameter"
         )
@@ -167,7 +167,7 @@ class Evaluation:
             steps[instruction.name] = _Step(op, given, first, sizes)
         parameters = tuple(p for p in computation.parameters if p.name in names)
         scalar = is_scalar(computation)
-        return _Plan(
+        return Plan(
             computation,
             parameters + instructions,
             steps,
@@ -180,7 +180,8 @@ class Evaluation:
             return lambda *arguments: self._run_batch(self.plan(computation), arguments)
         return lambda *arguments: self.run(self.plan(computation), *arguments)
 
-    def _has_effect(self, instruction: Instruction) -> bool:
+    def has_effect(self, instruction: Instruction) -> bool:
+        """Whether it counts that an instruction is run, and how many before it."""
         return _is_effect(instruction, self.effects)
 
     def _is_elementwise(self, instruction: Instruction) -> bool:
@@ -199,7 +200,8 @@ class Evaluation:
             if self.fuel < 0:
                 raise OutOfFuel("the evaluation used up its fuel; does the program end?")
 
-    def _apply(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
+    def apply(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
+        """The value of one instruction of a plan."""
         self._burn()
         step = plan.steps[instruction.name]
         if self.rank is not None:
@@ -235,7 +237,7 @@ class Evaluation:
             return ""
         return f"{self.module.text.count(chr(10), 0, instruction.offset) + 1}: "
 
-    def _run_batch(self, plan: _Plan, arguments: Sequence[Value]) -> Value:
+    def _run_batch(self, plan: Plan, arguments: Sequence[Value]) -> Value:
         """Evaluate a computation of scalars on arrays: once for each element in meaning."""
         if not any(argument.ndim for argument in arguments):
             return self.run(plan, *arguments)
@@ -247,7 +249,7 @@ class Evaluation:
         result = walk(plan.computation, arguments, apply, plan.instructions)
         return mapped(lambda array: np.broadcast_to(array, dims), result)
 
-    def _apply_batch(self, plan: _Plan, instruction: Instruction, operands: list[Value]) -> Value:
+    def _apply_batch(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
         self._burn()
         if instruction.opcode in _SAME_SCALAR:
             return operands[0]
@@ -258,7 +260,7 @@ class Evaluation:
         except (Unsupported, ArgumentError) as error:
             raise self._located(error, instruction) from error
 
-    def _run_each(self, plan: _Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
+    def _run_each(self, plan: Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
         """One evaluation per element: for computations with loops or branches inside."""
         shape = plan.computation.root_instruction.shape
         shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
@@ -306,7 +308,7 @@ def _checked_calls(module: Module) -> Mapping[str, bool]:
     return effects
 
 
-def _checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
+def checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
     """The arguments as values, or ArgumentError naming the first that does not fit."""
     parameters = entry.parameters
     if len(arrays) != len(parameters):

@@ -26,7 +26,7 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @dataclass(slots=True)
-class _Generator:
+class Generator:
     """What the random instructions of one run share."""
 
     seed: int
@@ -34,13 +34,20 @@ class _Generator:
     advanced: int = 0  # what rng-get-and-update-state has added up
 
 
-_GENERATOR: ContextVar[_Generator] = ContextVar("generator")
+_GENERATOR: ContextVar[Generator] = ContextVar("generator")
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Within it, ``rng`` and ``rng-get-and-update-state`` start from ``seed``."""
-    token = _GENERATOR.set(_Generator(seed % 2**64))
+    with going_on(Generator(seed % 2**64)):
+        yield
+
+
+@contextmanager
+def going_on(generator: Generator) -> Iterator[None]:
+    """Within it, they go on from where a generator is."""
+    token = _GENERATOR.set(generator)
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ values: then uncertain operands give anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -108,13 +108,13 @@ def enclose(
     """Every result of the entry computation that is legal with a peer's budget. ``seen`` is shown
     each array of the entry, and may give another for what follows."""
     verify(module)
-    evaluation = _Enclosing(module, seen)
+    evaluation = Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(_points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
 
 
-class _Enclosing:
+class Enclosing:
     """The state of one evaluation over enclosures."""
 
     def __init__(self, module: Module, seen: Seen | None) -> None:
@@ -134,15 +134,16 @@ class _Enclosing:
             parameters = (parameter.shape for parameter in computation.parameters)
             arguments = tuple(map(bounded.filled, arguments, parameters))
         shapes = {i.name: i.shape for i in order}
-        return walk(computation, arguments, partial(self._apply, computation, shapes), order)
+        return walk(computation, arguments, partial(self.apply, computation, shapes), order)
 
-    def _apply(
+    def apply(
         self,
         computation: Computation,
-        shapes: dict[str, Shape],
+        shapes: Mapping[str, Shape],
         instruction: Instruction,
         operands: list[Value],
     ) -> Value:
+        """The enclosure of one instruction, by those of its operands and all declared shapes."""
         given = [shapes[name] for name in instruction.operands]
         sizes = sizes_of(instruction, given, results_of(self._module, instruction))
         if sizes is not None:

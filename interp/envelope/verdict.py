@@ -47,6 +47,12 @@ def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
     return np.where(same, _EQUAL, found).astype(np.int8)
 
 
+def legal_kinds(actual: Array, exact: Array) -> Array:
+    """The kinds of elements that are known to be legal."""
+    with np.errstate(all="ignore"):
+        return np.where(_same(actual, exact), _EQUAL, _WITHIN).astype(np.int8)
+
+
 def summary(found: Array) -> Verdict:
     """How many elements are of each kind."""
     numbers = np.bincount(found.reshape(-1), minlength=len(KINDS))

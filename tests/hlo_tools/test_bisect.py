@@ -166,7 +166,7 @@ def test_a_stage_that_cannot_be_evaluated(stages: Path, capsys: pytest.CaptureFi
 def test_a_loop_without_end(
     stages: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("bisecting.meanings.FUEL", 20_000)
+    monkeypatch.setattr("bisecting.values.FUEL", 20_000)
     path = the_file(stages, "algsimp")
     replaced(path, "compare(%get-tuple-element.6, %constant.11), direction=LT", "constant(true)")
     assert "used up its fuel" in bisected(stages, capsys)["not_checked"][str(path)]

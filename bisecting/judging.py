@@ -1,0 +1,92 @@
+"""What two results that differ are worth beside what is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from interp.envelope.enclosure import Array, Enclosure, greatest_of, is_nan, least_of
+from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN, kinds, summary
+
+CHANGED, UNSURE = KINDS.index(OUTSIDE), KINDS.index(UNDETERMINED)  # as elements are marked
+_WORST_FIRST = (OUTSIDE, UNDETERMINED, WITHIN, EQUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A stage beside the one before: ``kind`` is the worst of its elements, whose numbers by kind
+    are ``counts``; ``lines`` say what changed, one for each output. ``is_suspect``: nothing is
+    proven, but step by step the results do not follow from those of the stage before."""
+
+    kind: str
+    counts: dict[str, int]
+    lines: tuple[str, ...] = ()
+    is_suspect: bool = False
+
+
+class Output(NamedTuple):
+    """An array of the result that differs: its place in the result, its value in each stage, the
+    kinds of its elements, and what is legal as far as that is known."""
+
+    place: str
+    before: Array
+    after: Array
+    marks: Array
+    legal: Enclosure | None = None
+
+    def has(self, kind: int) -> bool:
+        """Whether any element is of a kind."""
+        return bool((self.marks == kind).any())
+
+
+def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
+    """The kinds of the later stage's elements, by what is legal in the earlier one."""
+    if legal is None:
+        same = (one == other) | (is_nan(one) & is_nan(other))
+        return np.where(same, KINDS.index(EQUAL), UNSURE).astype(np.int8)
+    return kinds(other, one, legal)
+
+
+def meet(one: Enclosure, other: Enclosure) -> Array:
+    """Where something is legal in both."""
+    low, high = greatest_of(one.low, other.low), least_of(one.high, other.high)
+    numbers = [np.asarray(a <= b) for a, b in zip(_components(low), _components(high))]
+    one_nan, other_nan = (np.asarray(x.nan) for x in (one, other))
+    no_number = is_nan(one.low) | is_nan(other.low)
+    return np.asarray((one_nan & other_nan) | (np.logical_and.reduce(numbers) & ~no_number))
+
+
+def _components(array: Array) -> list[Array]:
+    return [array.real, array.imag] if array.dtype.kind == "c" else [array]
+
+
+def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -> Judgement:
+    """Of the outputs that differ, and the number of elements of all others."""
+    verdicts = [summary(output.marks) for output in outputs]
+    counts = {kind: sum(verdict.counts[kind] for verdict in verdicts) for kind in KINDS}
+    counts[EQUAL] += equal
+    lines = []
+    for output, verdict in zip(outputs, verdicts, strict=True):
+        index = verdict.first_outside
+        if index is not None and output.legal is not None:
+            lines.append(
+                f"{output.place or 'result'}: {verdict.counts[OUTSIDE]} of {output.before.size}"
+                f" changed, first at [{','.join(map(str, index))}]: {output.before[index]!s} became"
+                f" {output.after[index]!s}; {output.legal.low[index]!s} to"
+                f" {output.legal.high[index]!s} legal"
+            )
+    worst = next((kind for kind in _WORST_FIRST if counts[kind]), EQUAL)
+    return Judgement(worst, counts, tuple(lines), is_suspect and worst == UNDETERMINED)
+
+
+def worst_of(ranks: Sequence[Judgement]) -> Judgement:
+    """Of all ranks."""
+    if len(ranks) == 1:
+        return ranks[0]
+    rank = min(range(len(ranks)), key=lambda n: _WORST_FIRST.index(ranks[n].kind))
+    lines = tuple(f"rank {rank}: {line}" for line in ranks[rank].lines)
+    counts = {kind: sum(found.counts.get(kind, 0) for found in ranks) for kind in KINDS}
+    return Judgement(ranks[rank].kind, counts, lines, ranks[rank].is_suspect)

@@ -1,0 +1,64 @@
+"""The interpreter one instruction at a time, for callers that have some of the values already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Instruction, Module
+from hlo.verify import verify
+from interp import random
+from interp.actual_sizes import filled
+from interp.evaluator import Evaluation, checked
+from interp.host import Feeds, connect
+from interp.ranks import ranks_of, running
+from interp.values import Value
+
+
+class Steps:
+    """The instructions of a module's entry computation, for a lone rank.
+
+    VerifyError if the module means nothing, Unsupported if it has an op that the interpreter does
+    not do, ArgumentError if it is made for several ranks.
+    """
+
+    def __init__(self, module: Module, *, seed: int = 0, fuel: int | None = None) -> None:
+        """``fuel`` bounds the number of instructions that each step evaluates."""
+        verify(module)
+        ranks = ranks_of(module, 1, 1)
+        connect(ranks, Feeds())
+        self._rank, self._fuel = ranks.members[0], fuel
+        self._evaluation = Evaluation(module, fuel, self._rank)
+        self._plan = self._evaluation.plan(module.entry)
+        self._generator = random.Generator(seed % 2**64)
+        self._module = module
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Those that matter, in an order in which they can be evaluated."""
+        return self._plan.instructions
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether any array has a size that only its values tell."""
+        return self._evaluation.is_bounded
+
+    def has_effect(self, instruction: Instruction) -> bool:
+        """Whether an instruction must be evaluated exactly once, and in order."""
+        return self._evaluation.has_effect(instruction)
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[Value, ...]:
+        """The values of the parameters by their numbers; ArgumentError if one does not fit."""
+        values = checked(self._module.entry, arrays)
+        shapes = (parameter.shape for parameter in self._module.entry.parameters)
+        return tuple(map(filled, values, shapes)) if self.is_bounded else values
+
+    def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
+        """What an instruction makes of its operands; errors as of :func:`interp.evaluate`. Arrays
+        may share memory with the operands."""
+        self._evaluation.fuel = self._fuel
+        drawing = random.going_on(self._generator)
+        with np.errstate(all="ignore"), drawing, running(self._rank):
+            return self._evaluation.apply(self._plan, instruction, list(operands))
