@@ -1,69 +1,69 @@
 """Legal compilers, by chance: each instruction errs within its budget, and does what compilers do.
 
 Sums come in any order, products go into sums unrounded, narrow values stay in f32, subnormals are
-flushed. Whatever they give, no verdict may call it wrong.
+flushed, zeros and NaNs have either sign, constants that are added one after the other are added up
+first. Whatever they give, no verdict may call it wrong.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from fuzz.perturbed_algorithms import Algorithms
+from fuzz.perturbed_errors import MODES, NAMES, Errors, without_subnormals
 from fuzz.perturbed_sums import Sums, fused
+from hlo.elementary.double_double import two_product, two_sum
 from hlo.module import Module
 from hlo.types import F32
-from hlo.walk import Op, column, function_name
+from hlo.walk import Op, column
 from interp import random
 from interp.conversion import type_of
-from interp.envelope.budget import EXACT, ROUNDED, Budget
-from interp.envelope.enclosure import outward, rounded_down, rounded_up
+from interp.envelope.budget import EXACT, Budget
+from interp.envelope.selection import holds
 from interp.evaluator import Evaluation
 from interp.matrix_product import products_by
-from interp.values import Value
+from interp.values import Value, mapped
 
 Array = np.ndarray[Any, Any]
 
-# How the errors of an array's elements go together; 0 is down, 1 none and 2 up.
-_DIRECTIONS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
-    "by chance": lambda rng, dims: rng.integers(0, 3, dims),
-    "all up": lambda rng, dims: np.full(dims, 2),
-    "all down": lambda rng, dims: np.full(dims, 0),
-    "by turns": lambda rng, dims: (np.arange(math.prod(dims)) % 2 * 2).reshape(dims),
-    "each its own": lambda rng, dims: np.full(dims, rng.integers(0, 3)),
-}
-MODES = tuple(_DIRECTIONS)
-
-_NAMES = {function_name(opcode): opcode for opcode in ROUNDED}
 # These keep a value that is wider than its type.
 _MOVES = frozenset(
-    ("broadcast", "concatenate", "copy", "reshape", "reverse", "slice_", "transpose", "negate")
+    (
+        *("abs_", "broadcast", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice"),
+        *("gather", "negate", "pad", "reshape", "reverse", "select", "slice_", "transpose"),
+    )
 )
-# No library goes below these.
-_LEAST = {"exponential_minus_one": -1.0} | dict.fromkeys(
-    ("acos", "acosh", "exponential", "logistic", "sqrt"), 0.0
+# These do not round, but what is wider or flushed goes in.
+_EXACT = frozenset(
+    (
+        *("ceil", "clamp", "compare", "floor", "is_finite", "maximum", "minimum", "sign"),
+        *("round_nearest_afz", "round_nearest_even"),
+    )
 )
-_finfo: Any = ml_dtypes.finfo
+_HAND_ON = frozenset(("bitcast", "broadcast", "copy", "reshape"))  # a constant
+_CONTRACTED = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a compiler may have in place of a value: one in f32, or a product that is not rounded
-    (float64). The value is here so that no other one gets its identity."""
+    """What a compiler may have in place of a value: one in f32, a product that is not rounded (two
+    float64 to be added), or the terms of a sum. The value is here so that no other one gets its
+    identity."""
 
     value: Array
     wide: Array | None = None
-    product: Array | None = None
+    product: tuple[Array, Array] | None = None
+    terms: tuple[Array, Array] | None = None
 
 
 def _narrows(operand: Array, value: Array) -> bool:
-    """Whether a conversion rounds: not to a wider type, nor to the same."""
+    """Whether a conversion rounds: not to a type that has all numbers of the other."""
     before, after = type_of(operand), type_of(value)
-    return before.is_integer or before.bits > after.bits
+    return before.is_integer or (before.is_float and not holds(after, before))
 
 
 class Perturbed:
@@ -71,9 +71,12 @@ class Perturbed:
 
     def __init__(self, budget: Budget, seed: int, mode: str = MODES[0]) -> None:
         self._rng, self._budget = np.random.default_rng(seed), budget
-        self._direction = _DIRECTIONS[mode]
-        self._sums = Sums(self._rng, budget)
+        self._errors = Errors(self._rng, budget, mode)
+        self._sums = Sums(self._rng, budget, self._in_full)
+        self._algorithms = Algorithms(self._rng, self._sums, self._op)
         self._kept: dict[int, _Kept] = {}
+        self._constants: dict[int, Array] = {}
+        self._flushes_all = False
 
     def __call__(
         self, module: Module, *arguments: Value, seed: int = 0, fuel: int | None = None
@@ -87,6 +90,8 @@ class Perturbed:
             for name, op in column("interp").items()
         }
         self._kept.clear()
+        self._constants.clear()
+        self._flushes_all = self._budget.flushes and self._chance()
         rounding = products_by(self._sums.product)
         with np.errstate(all="ignore"), random.seeded(seed), rounding:
             return evaluation.run(evaluation.plan(module.entry), *arguments)
@@ -96,148 +101,206 @@ class Perturbed:
 
     def _erring(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def op(*operands: Any, **attributes: Any) -> Any:
-            total = self._sums.of(name, operands, attributes)
-            if total is not None:
-                return total
-            if name in _MOVES:
-                return self._moved_wide(function, operands, attributes)
-            if name not in _NAMES:
-                return function(*operands, **attributes)
-            return self._rounded(name, function, operands, attributes)
+            value = self._made(name, function, operands, attributes)
+            constant = name == "constant"
+            if constant or (name in _HAND_ON and id(operands[0]) in self._constants):
+                self._constants[id(value)] = value
+            return value
 
         return op
+
+    def _op(self, name: str, *operands: Any) -> Any:
+        """An instruction of another one's definition."""
+        return self._made(name, column("interp")[name].function, operands, {})
+
+    def _made(
+        self, name: str, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
+    ) -> Any:
+        found = self._sums.of(name, operands, attributes)
+        if found is None:
+            found = self._algorithms.of(name, function, operands, attributes)
+            if found is not None and name in ("scatter", "sort"):
+                return found  # of moved elements
+        if found is not None:
+            return mapped(self._errors.signed, found)
+        if name in _MOVES:
+            return self._moved_wide(function, operands, attributes)
+        if name in _EXACT:
+            return self._exactly(name, function, operands, attributes)
+        if name in ("dot", "convolution"):
+            return self._contracted(function, operands, attributes)
+        if name not in NAMES:
+            return function(*operands, **attributes)
+        if name == "convert":
+            return self._converted(function, operands, attributes)
+        return self._rounded(name, function, operands, attributes)
 
     def _rounded(
         self, name: str, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
-        if name == "convert" and type_of(operands[0]) is attributes["shape"].element_type:
-            return function(*operands, **attributes)
-        operands = tuple(map(self._flushed, operands))
-        if name == "convert" and (elided := self._elided(operands[0], attributes)) is not None:
-            return elided
+        operands = tuple(map(self._errors.flushed, operands))
         one = self._fused(name, operands)
         if one is None:
-            one = self._in_f32(name, function, operands, attributes)
+            one = self._added_up(name, operands)
+        if one is None and self._widens(*operands):
+            result = np.asarray(function(*map(self._in_full, operands), **attributes))
+            result = self._errors.finished(self._errors.moved(name, result))
+            one = self._shown(result, operands[0].dtype)
         if one is not None:
             return one
         value = np.asarray(function(*operands, **attributes))
         if type_of(value).is_complex:
-            return self._moved_complex(name, value)
+            return self._errors.finished(self._errors.moved_complex(name, value))
+        if name == "multiply" and self._budget.contracts and value.dtype in _CONTRACTED:
+            return self._product(value, operands)
         if not type_of(value).is_float:
             return value
-        wide = self._unrounded(name, value, operands)
-        if wide is not None:
-            return self._kept_in_both(value, wide)
-        if name != "convert" or _narrows(operands[0], value):
-            value = np.asarray(self._moved(name, value))
-        return np.asarray(self._flushed(value))
+        value = self._errors.finished(self._errors.moved(name, value))
+        self._keep_terms(name, value, operands)
+        return value
+
+    def _converted(
+        self, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
+    ) -> Any:
+        """Of what is kept in f32, or shown in a narrow type and kept."""
+        target = attributes["shape"].element_type
+        if type_of(operands[0]) is target:
+            return function(*operands, **attributes)
+        wide = self._wide(operands[0])
+        if wide is not None and target is F32:
+            return wide
+        operand = self._errors.flushed(operands[0] if wide is None else wide)
+        value = np.asarray(function(operand, **attributes))
+        if not target.is_float:
+            return self._errors.flushed(value)
+        if self._budget.keeps_wide and target.bits < 32 and operand.dtype == np.float32:
+            shown = self._errors.directed(value, operand.astype(np.float64))
+            self._kept[id(shown)] = _Kept(shown, wide=operand)
+            return shown
+        moved = self._errors.moved("convert", value) if _narrows(operand, value) else value
+        return self._errors.flushed(moved)
 
     # Wider than the type
 
-    def _unrounded(self, name: str, value: Array, operands: Sequence[Array]) -> Array | None:
-        """What may be kept in place of a value: the product, or what was converted."""
-        if name == "multiply" and self._budget.contracts and value.dtype == np.float32:
-            return np.asarray(np.multiply(*(x.astype(np.float64) for x in operands)))
-        if name == "convert" and self._budget.keeps_wide and type_of(value).bits < 32:
-            return operands[0] if operands[0].dtype == np.float32 else None
-        return None
-
-    def _kept_in_both(self, value: Array, wide: Array) -> Array:
-        """A value that is shown rounded up, down or to nearest, and stays what it is: a unit off
-        the nearest it would be none of those."""
-        exact, element_type = wide.astype(np.float64), type_of(value)
-        ends = rounded_down(exact, element_type), value, rounded_up(exact, element_type)
-        chosen = np.choose(self._direction(self._rng, value.shape), ends)
-        shown = np.where(np.isfinite(value) & (value != 0), chosen, value)
-        shown = np.asarray(self._flushed(shown))
-        is_product = wide.dtype == np.float64
-        kept = {"product": wide} if is_product else {"wide": wide}
-        self._kept[id(shown)] = _Kept(shown, **kept)
-        return shown
+    def _product(self, value: Array, operands: Sequence[Array]) -> Array:
+        """The product as it is shown; what goes into a sum may not be rounded."""
+        lhs, rhs = (x.astype(np.float64) for x in operands)
+        product = lhs * rhs
+        rest = np.zeros_like(product)
+        if value.dtype == np.float64:
+            rest = two_product(lhs, rhs).low
+            shown = self._errors.finished(value)
+        else:
+            shown = self._errors.signed(self._errors.directed(value, product))
+        kept = product, np.where(np.isfinite(rest), rest, 0.0)
+        self._kept[id(shown)] = _Kept(shown, product=kept)
+        return np.asarray(shown)
 
     def _wide(self, value: Any) -> Array | None:
         """What stands for a narrow value in f32, by chance."""
         kept = self._kept.get(id(value))
         return kept.wide if kept is not None and kept.wide is not None and self._chance() else None
 
-    def _elided(self, operand: Array, attributes: Any) -> Array | None:
-        """A conversion to f32 of what was there in f32."""
-        target = attributes["shape"].element_type
-        return self._wide(operand) if target is F32 else None
+    def _in_full(self, value: Any) -> Any:
+        """A narrow value in f32, with what is kept of it by chance; others as they are."""
+        if getattr(value, "dtype", None) is None or not _is_narrow(value):
+            return value
+        wide = self._wide(value)
+        return value.astype(np.float32) if wide is None else wide
 
-    def _in_f32(
-        self, name: str, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
-    ) -> Array | None:
-        """A narrow operation on f32, its result in both types."""
-        dtype = operands[0].dtype
-        narrow = self._budget.keeps_wide and type_of(operands[0]).is_float
-        if not narrow or dtype.itemsize != 2 or name == "convert" or not self._chance():
-            return None
-        taken = [self._wide(x) for x in operands]
-        wide = [x.astype(np.float32) if y is None else y for x, y in zip(operands, taken)]
-        result = self._flushed(self._moved(name, np.asarray(function(*wide, **attributes))))
-        value = np.asarray(result).astype(dtype)
-        self._kept[id(value)] = _Kept(value, wide=np.asarray(result))
+    def _widens(self, *operands: Any) -> bool:
+        """Whether this narrow operation is done in f32."""
+        return self._budget.keeps_wide and all(map(_is_narrow, operands)) and self._chance()
+
+    def _shown(self, result: Array, dtype: np.dtype[Any]) -> Array:
+        """A result in f32 as the narrow one that is shown."""
+        value = np.asarray(result.astype(dtype))
+        self._kept[id(value)] = _Kept(value, wide=result)
         return value
+
+    def _exactly(
+        self, name: str, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
+    ) -> Array:
+        """An operation that does not round."""
+        if not (type_of(operands[0]).is_float or type_of(operands[0]).is_complex):
+            return np.asarray(function(*operands, **attributes))
+        narrow = operands[0].dtype
+        widens = self._widens(*operands)
+        if widens:
+            operands = tuple(map(self._in_full, operands))
+        in_total = attributes.get("type") == "TOTALORDER"
+        if self._flushes_all and name != "is_finite" and not in_total:
+            operands = tuple(map(without_subnormals, operands))
+        value = np.asarray(function(*operands, **attributes))
+        if not type_of(value).is_float:
+            return value
+        value = value if name == "sign" else self._errors.signed(value)
+        return self._shown(value, narrow) if widens else value
+
+    def _contracted(
+        self, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
+    ) -> Array:
+        """A dot or a convolution."""
+        shape = attributes["shape"]
+        if not self._widens(*operands) or not shape.element_type.is_float:
+            return np.asarray(self._errors.signed(np.asarray(function(*operands, **attributes))))
+        wide = attributes | {"shape": replace(shape, element_type=F32)}
+        result = np.asarray(self._errors.signed(function(*map(self._in_full, operands), **wide)))
+        if shape.element_type is F32:
+            return result
+        return self._shown(result, shape.element_type.numpy)
 
     def _moved_wide(
         self, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
         value = function(*operands, **attributes)
         wide = [getattr(self._kept.get(id(x)), "wide", None) for x in operands]
-        if all(x is not None for x in wide) and wide and isinstance(value, np.ndarray):
-            self._kept[id(value)] = _Kept(value, wide=np.asarray(function(*wide, **attributes)))
+        if any(x is not None for x in wide) and isinstance(value, np.ndarray):
+            full = [self._in_full(x) if y is None else y for x, y in zip(operands, wide)]
+            self._kept[id(value)] = _Kept(value, wide=np.asarray(function(*full, **attributes)))
         return value
 
     def _fused(self, name: str, operands: Sequence[Array]) -> Array | None:
         """A sum with a product that was not rounded."""
-        if name not in ("add", "subtract") or operands[0].dtype != np.float32:
+        if name not in ("add", "subtract") or operands[0].dtype not in _CONTRACTED:
             return None
         for number in (0, 1):
             kept = self._kept.get(id(operands[number]))
             if kept is not None and kept.product is not None and self._chance():
                 other = operands[1 - number].astype(np.float64)
                 signs = (1.0, 1.0) if name == "add" else (1.0, -1.0)
-                value = fused(kept.product * signs[number], other * signs[1 - number])
-                return np.asarray(self._flushed(value))
+                product, rest = (x * signs[number] for x in kept.product)
+                other = other * signs[1 - number]
+                if operands[0].dtype == np.float32:
+                    return np.asarray(self._errors.finished(fused(product, other)))
+                total, error = two_sum(product, other)
+                whole = np.where(np.isfinite(error), total + (error + rest), total)
+                return np.asarray(self._errors.finished(whole))
         return None
 
-    # Errors
+    # Constants, one after the other
 
-    def _moved(self, name: str, value: Array) -> Array:
-        error = self._budget.of(_NAMES[name], type_of(value))
-        if not error:
-            return value
-        down, up = outward(value, value, int(error) or 1)
-        if name in _LEAST:
-            down = np.maximum(down, np.asarray(_LEAST[name]).astype(value.dtype))
-        chosen = self._direction(self._rng, value.shape)
-        # No library errs where the result is zero.
-        errs = np.isfinite(value) & (value != 0)
-        return np.where(errs, np.choose(chosen, [down, value, up]), value)
+    def _keep_terms(self, name: str, value: Array, operands: Sequence[Array]) -> None:
+        sums = self._budget.reassociates and name in ("add", "subtract")
+        if not sums or id(operands[1]) not in self._constants:
+            return
+        constant = operands[1] if name == "add" else -operands[1]
+        self._kept[id(value)] = _Kept(value, terms=(operands[0], np.asarray(constant)))
 
-    def _moved_complex(self, name: str, value: Array) -> Array:
-        """By units of the magnitude, in each component."""
-        if name in ("add", "subtract", "convert", "negate"):
-            return value
-        part = type_of(value.real)
-        units = max(1.0, self._budget.of(_NAMES[name], part)) * float(_finfo(part.numpy).eps) / 2
-        error = units * np.abs(value)
-        moved = np.array(value)
-        for name_ in ("real", "imag"):
-            exact = getattr(value, name_)
-            chosen = self._direction(self._rng, value.shape) - 1
-            other = (exact + chosen * error).astype(exact.dtype)
-            usable = np.isfinite(value) & np.isfinite(other)
-            setattr(moved, name_, np.where(usable, other, exact))
-        return moved
+    def _added_up(self, name: str, operands: Sequence[Array]) -> Array | None:
+        """x + (c + d) for (x + c) + d."""
+        kept = self._kept.get(id(operands[0]))
+        if name not in ("add", "subtract") or kept is None or kept.terms is None:
+            return None
+        if id(operands[1]) not in self._constants or not self._chance():
+            return None
+        sums = column("interp")["add"].function, column("interp")[name].function
+        constant = sums[1](kept.terms[1], operands[1])
+        value = np.asarray(sums[0](kept.terms[0], constant))
+        return np.asarray(self._errors.finished(value))
 
-    def _flushed(self, value: Any) -> Any:
-        """Of f32; the same array where nothing changes, for it may be kept."""
-        if not self._budget.flushes or getattr(value, "dtype", None) != np.float32:
-            return value
-        small = (np.abs(value) < np.finfo(np.float32).tiny) & (value != 0)
-        if not small.any():
-            return value
-        chosen = small & (self._direction(self._rng, value.shape) != 1)
-        return np.where(chosen, value * np.float32(0), value)
+
+def _is_narrow(value: Any) -> bool:
+    """A float of two bytes, which a compiler may keep in f32."""
+    dtype = getattr(value, "dtype", None)
+    return dtype is not None and dtype.itemsize == 2 and type_of(value).is_float

@@ -13,13 +13,14 @@ from hlo.attributes import Window
 from hlo.types import ElementType
 from interp.conversion import type_of
 from interp.envelope.budget import Budget
+from interp.exact_sum import sum_along
 from interp.reduction import steps_of
 from interp.scattering import ScatterDimensions, targets
 from interp.windows import places
 
 Array = np.ndarray[Any, Any]
 
-_SUMMED = (np.dtype(np.float32), np.dtype(np.float64))
+_SUMMED = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
 
 def fused(product: Array, other: Array) -> Array:
@@ -36,8 +37,11 @@ def fused(product: Array, other: Array) -> Array:
 class Sums:
     """Sums of a legal compiler, by chance."""
 
-    def __init__(self, rng: np.random.Generator, budget: Budget) -> None:
-        self._rng, self._budget = rng, budget
+    def __init__(
+        self, rng: np.random.Generator, budget: Budget, in_full: Callable[[Any], Any]
+    ) -> None:
+        """``in_full`` is what there is in f32 of a narrow array."""
+        self._rng, self._budget, self._in_full = rng, budget, in_full
 
     def of(self, name: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Array | None:
         """The sum, if the op is one of floats that is made here."""
@@ -48,14 +52,33 @@ class Sums:
         count = 3 if name == "scatter" else 2
         if len(operands) != count or to_apply.monoid != "add":
             return None
+        in_memory = name == "scatter"
+        return self._summed(lambda given: make(self, given, attributes), operands, in_memory)
+
+    def total(self, operand: Array, dimensions: tuple[int, ...]) -> Array:
+        """Of an array along some dimensions."""
+        zero = np.zeros((), operand.dtype)
+        attributes = {"dimensions": dimensions}
+        found = self._summed(lambda given: self._reduced(given, attributes), (operand, zero))
+        if found is not None:
+            return found
+        return sum_along(operand, dimensions, np.zeros(()), type_of(operand))
+
+    def _summed(
+        self,
+        make: Callable[[Sequence[Array]], Array],
+        operands: Sequence[Array],
+        in_memory: bool = False,
+    ) -> Array | None:
         first = operands[0]
         if first.dtype in _SUMMED:
-            return make(self, operands, attributes)
-        narrow = first.dtype.itemsize == 2 and type_of(first).is_float
-        if not narrow or not self._budget.widest_sums or not self._rng.integers(0, 2):
+            return make(operands)
+        if first.dtype.itemsize != 2 or not type_of(first).is_float or not self._rng.integers(0, 2):
             return None
-        wide = [x.astype(np.float32) if x.dtype == first.dtype else x for x in operands]
-        return make(self, wide, attributes).astype(first.dtype)
+        if (in_memory or not self._budget.widest_sums) and self._rng.integers(0, 2):
+            return make(operands)
+        wide = [self._in_full(x) if x.dtype == first.dtype else x for x in operands]
+        return make(wide).astype(first.dtype)
 
     def _reduced(self, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
         axes = attributes["dimensions"]
@@ -97,8 +120,8 @@ class Sums:
     def _scattered(self, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
         values, indices, updates = operands
         dimensions = ScatterDimensions(
-            *(attributes[name] for name in _SCATTERS),
-            *(attributes.get(name, ()) for name in _BATCHING),
+            *(attributes[name] for name in SCATTERS),
+            *(attributes.get(name, ()) for name in BATCHING),
         )
         offset, inside = targets(values.shape, indices, updates.shape, dimensions)
         flat, added = np.array(values).reshape(-1), updates[inside]
@@ -117,7 +140,7 @@ class Sums:
         if narrow and lhs.dtype == rhs.dtype == dtype:
             wide = self._terms(lhs.astype(np.float32), rhs.astype(np.float32))
             return wide.astype(dtype)
-        if not (lhs.dtype == rhs.dtype == dtype) or dtype not in (*_SUMMED, np.complex64):
+        if not (lhs.dtype == rhs.dtype == dtype) or dtype not in _SUMMED:
             return None
         return self._terms(lhs, rhs)
 
@@ -135,11 +158,11 @@ class Sums:
         return total
 
 
-_SCATTERS = (
+SCATTERS = (
     *("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"),
     "index_vector_dim",
 )
-_BATCHING = ("input_batching_dims", "scatter_indices_batching_dims")
+BATCHING = ("input_batching_dims", "scatter_indices_batching_dims")
 _MADE: dict[str, Callable[[Sums, Sequence[Array], Mapping[str, Any]], Array]] = {
     "reduce": Sums._reduced,
     "reduce_window": Sums._windows,

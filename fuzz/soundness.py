@@ -28,7 +28,8 @@ import hlo
 from fuzz.examples import examples
 from fuzz.injection.cases import PROGRAMS, plain
 from fuzz.modules import modules
-from fuzz.perturbed import MODES, Perturbed
+from fuzz.perturbed import Perturbed
+from fuzz.perturbed_errors import MODES
 from fuzz.time_limit import TooLongError, time_limit
 from fuzz.values import arguments
 from hlo.errors import Error

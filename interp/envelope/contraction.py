@@ -32,7 +32,7 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
-from interp.envelope.rules import flushed
+from interp.envelope.rules import flushed, of_either_sign
 from interp.exact_sum import component_type
 from interp.matrix_product import products_by
 
@@ -51,9 +51,14 @@ _OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multi
 }
 
 
-def rounding_error(terms: int | Array, element_type: ElementType) -> float | Array:
-    """The error of a sum of so many rounded terms, as a part of the sum of their magnitudes."""
-    part = (np.asarray(terms) + 2) * 2.0 ** -budget.current().significant_bits(element_type)
+def rounding_error(
+    terms: int | Array, element_type: ElementType, *, accumulates: bool = True
+) -> float | Array:
+    """The error of a sum of so many rounded terms, as a part of the sum of their magnitudes;
+    ``accumulates``: in the type that a peer has for it."""
+    own = int(finfo(element_type.numpy).nmant) + 1
+    bits = budget.current().significant_bits(element_type) if accumulates else own
+    part = (np.asarray(terms) + 2) * 2.0**-bits
     return np.where(part < 0.5, part / (1 - part), np.inf)
 
 
@@ -223,7 +228,7 @@ def enclosed_product(
     low = rounded_down(middle - radius, element_type)
     high = rounded_up(middle + radius, element_type)
     overflows = ~(magnitudes + radius <= float(info.max))
-    result = between(low, high, np.asarray(False))
+    result = between(*of_either_sign(low, high), np.asarray(False))
     if not overflows.any():
         return result
     return where(overflows, anything(result.shape, element_type), result)

@@ -158,7 +158,9 @@ class Enclosing:
         if self._seen is None or computation is not self._module.entry:
             return result
         known = self._seen(instruction, result) if isinstance(result, Enclosure) else None
-        return result if known is None else known
+        if known is None:
+            return result
+        return unrounded(known) if instruction.name in self._added_up[computation.name] else known
 
     def _result(
         self, instruction: Instruction, operands: list[Value], first: Shape | None

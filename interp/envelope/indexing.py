@@ -29,7 +29,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.orders import on_points, open_where
 from interp.envelope.reduction import sum_of
-from interp.envelope.rules import flushed
+from interp.envelope.rules import compared, flushed
 
 __all__ = ["scatter", "select_and_scatter", "sort"]
 
@@ -86,7 +86,7 @@ def scatter(
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
         return joined(*(_summed(value, update, scattered) for value, update in pairs))
     if known and to_apply.monoid in _MONOTONE:
-        return _by_ends(values[0], updates[0], scattered)
+        return compared(_by_ends(values[0], updates[0], scattered))
     if known and _keeps_last(to_apply):
         several = _several(values[0], indices, updates[0], to_apply, attributes)
         return open_where(several, _by_ends(values[0], updates[0], scattered))
@@ -119,7 +119,7 @@ def select_and_scatter(
         pairs = zip(parts(init), parts(source), strict=True)
         return joined(*(_summed(start, values, scattered) for start, values in pairs))
     if all_certain(operand) and scatter.monoid in _MONOTONE:
-        return _by_ends(init, source, scattered)
+        return compared(_by_ends(init, source, scattered))
     return anything(operand.shape, element_type)
 
 
@@ -197,7 +197,8 @@ def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure
         .astype(np.float64)
         .max(initial=0)
     )
-    return sum_of(low, high, magnitudes * (1 + 2.0**-20), terms + 1, element_type)
+    magnitudes = magnitudes * (1 + 2.0**-20)
+    return sum_of(low, high, magnitudes, terms + 1, element_type, accumulates=False)
 
 
 def sort(
@@ -254,6 +255,7 @@ def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]
         return np.zeros(rows[0].shape, np.bool_)
     pairs = [(lane[..., :-1], lane[..., 1:]) for lane in lanes]
     equal = ~np.asarray(comparator(*(side for pair in pairs for side in pair)))
+    equal = equal == ~np.asarray(comparator(*(side for pair in pairs for side in pair[::-1])))
     differ = np.logical_or.reduce([(a != b) & ~(is_nan(a) & is_nan(b)) for a, b in pairs])
     run = np.zeros(lanes[0].shape, np.int64)
     run[..., 1:] = np.cumsum(~equal, axis=-1)

@@ -1,7 +1,7 @@
 """Folds whose order the language leaves open: does another order give another result?
 
 A fold by a computation that is associative and commutative, of the values at hand, has one result.
-Where the orders tried here disagree, a compiler may give any of many.
+Where the orders tried here disagree, or the computation rounds, a compiler may give any of many.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from hlo.module import Computation
+from hlo.types import leaves
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosure import Array, Enclosure, anything, is_nan, point, where
 
 Value = Any
-Fold = Callable[[Callee[Value], bool], Sequence[Array]]
+Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
 
 
 def on_points(callee: Callee[Value]) -> Callee[Value]:
@@ -41,14 +43,55 @@ def swapped(callee: Callee[Value]) -> Callee[Value]:
     return replace(callee, call=applied)
 
 
-def disagree(fold: Fold, callee: Callee[Value]) -> Array:
-    """Where ``fold(callee, backwards)`` gives other results in another order."""
+_SUBCOMPUTATIONS = frozenset(("call", "conditional", "fusion", "map", "while"))
+
+
+def rounds(computation: Computation) -> bool:
+    """Whether it has arithmetic whose roundings depend on the order: a few orders that agree on
+    the numbers at hand say nothing of the others."""
+    return any(
+        i.opcode in _SUBCOMPUTATIONS
+        or (
+            i.opcode in budget.ROUNDED
+            and any(x.element_type.is_float or x.element_type.is_complex for x in leaves(i.shape))
+        )
+        for i in computation.instructions
+    )
+
+
+def separate(computation: Computation) -> tuple[str, ...] | None:
+    """The opcodes by which a computation combines each value of its state with an element, if that
+    is all it does."""
+    by_name = {i.name: i for i in computation.instructions}
+    parameters = [parameter.name for parameter in computation.parameters]
+    arity = len(parameters) // 2
+    root = by_name[computation.root]
+    if root.opcode != "tuple" or len(root.operands) != arity:
+        return None
+    found = []
+    for number, name in enumerate(root.operands):
+        one, pair = by_name[name], [parameters[number], parameters[number + arity]]
+        if sorted(one.operands) != sorted(pair):
+            return None
+        found.append(one.opcode)
+    return tuple(found)
+
+
+def ends_of(*values: Enclosure) -> tuple[str, ...]:
+    """The names of the ends that differ."""
+    return ("low",) if all(x.is_point for x in values) else ("low", "high")
+
+
+def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)) -> Array:
+    """Where ``fold(callee, backwards, end)`` of the numbers at some end gives other results in
+    another order."""
     exact = on_points(callee)
-    first = fold(exact, False)
-    found: Array = np.zeros(np.shape(first[0]), np.bool_)
-    for other in (fold(exact, True), fold(swapped(exact), False)):
-        for one, another in zip(first, other, strict=True):
-            found = found | ~((one == another) | (is_nan(one) & is_nan(another)))
+    found: Array = np.asarray(np.False_)
+    for end in ends:
+        first = fold(exact, False, end)
+        for other in (fold(exact, True, end), fold(swapped(exact), False, end)):
+            for one, another in zip(first, other, strict=True):
+                found = found | ~((one == another) | (is_nan(one) & is_nan(another)))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from hlo.attributes import Window
 from hlo.types import ElementType
 from hlo.walk import Callee
 from interp import reduction as exact
-from interp.envelope import budget
+from interp.envelope import budget, orders
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.contraction import rounding_error
-from interp.envelope.control import hull_of, spread
+from interp.envelope.control import hull_of, spread, unknown
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -30,8 +31,8 @@ from interp.envelope.enclosure import (
     rounded_up,
     where,
 )
-from interp.envelope.orders import disagree, open_where
-from interp.envelope.rules import flushed
+from interp.envelope.orders import disagree, ends_of, open_where
+from interp.envelope.rules import compared, flushed, of_either_sign
 from interp.windows import is_trivial, places, window_fold
 
 __all__ = ["reduce", "reduce_window"]
@@ -52,6 +53,25 @@ def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[V
         return result
     kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
     return _or_elements(result, [moved(lambda array: array.reshape(kept), x) for x in inputs])
+
+
+def _separately(
+    result: Value, sums: Sequence[Callable[[], Enclosure]], to_apply: Callee[Value]
+) -> Value:
+    """Of a fold that rounds: the sums that are in it, and what does not round; else anything."""
+    opcodes = orders.separate(to_apply.computation)
+    if opcodes is None:
+        return unknown(result)
+    found = []
+    for opcode, value, total in zip(opcodes, result, sums, strict=True):
+        element_type = value.element_type
+        if opcode == "add" and element_type.is_float:
+            found.append(total())
+        elif opcode in budget.ROUNDED and (element_type.is_float or element_type.is_complex):
+            found.append(unknown(value))
+        else:
+            found.append(compared(value))
+    return tuple(found)
 
 
 def _or_elements(result: Value, elements: Sequence[Enclosure]) -> Value:
@@ -82,29 +102,42 @@ def _folded(
         return _in_any_order(result, inputs[0], dimensions, inits[0])
     if not rounds or (monoid and not element_type.is_complex):
         return result
-    if math.prod(inputs[0].shape[axis] for axis in dimensions) > _MOST_STEPS:
+    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
+    if steps > _MOST_STEPS:
         return result  # all of it is open
+    if steps > 1 and orders.rounds(to_apply.computation):
+        totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
+        return _separately(result, totals, to_apply)
 
-    def fold(callee: Callee[Value], backwards: bool) -> Sequence[Array]:
-        turned = [np.flip(x.low, dimensions) if backwards else x.low for x in inputs]
-        starts = [x.low for x in inits]
+    def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
+        arrays = [getattr(x, end) for x in inputs]
+        turned = [np.flip(x, dimensions) if backwards else x for x in arrays]
+        starts = [getattr(x, end) for x in inits]
         given = exact.reduce(*turned, *starts, dimensions=dimensions, to_apply=callee)
         return given if isinstance(given, tuple) else (given,)
 
-    return open_where(disagree(fold, to_apply), result)
+    return open_where(disagree(fold, to_apply, ends_of(*inputs, *inits)), result)
 
 
 def sum_of(
-    low: Array, high: Array, magnitudes: Array, terms: int | Array, element_type: ElementType
+    low: Array,
+    high: Array,
+    magnitudes: Array,
+    terms: int | Array,
+    element_type: ElementType,
+    *,
+    accumulates: bool = True,
 ) -> Enclosure:
-    """A sum of ``terms`` from float64 sums of the low ends, the high ends and the magnitudes."""
-    error = magnitudes * (rounding_error(terms, element_type) + terms * 2.0**-51)
+    """A sum of ``terms`` from float64 sums of the low ends, the high ends and the magnitudes;
+    ``accumulates``: in the type that a peer has for it, or in memory, rounded at each step."""
+    part = rounding_error(terms, element_type, accumulates=accumulates)
+    error = magnitudes * (part + terms * 2.0**-51)
     info = finfo(element_type.numpy)
     if budget.current().flushes:
         error = error + (terms + 1) * float(info.smallest_normal)
     error = np.where(magnitudes == 0, 0.0, error)
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
-    result = between(*ends, np.asarray(False))
+    result = between(*of_either_sign(*ends), np.asarray(False))
     overflows = ~(magnitudes + error <= float(info.max))
     if not overflows.any():
         return result
@@ -167,7 +200,7 @@ def _folded_ends(
     if not points:
         high = exact.reduce(operand.high, init.high, dimensions=dimensions, to_apply=fold)
     nan = operand.nan.any(axis=dimensions) | init.nan
-    return Enclosure(low, high, np.broadcast_to(nan, low.shape))
+    return compared(Enclosure(low, high, np.broadcast_to(nan, low.shape)))
 
 
 def _in_order(
@@ -254,7 +287,8 @@ def _windows_folded(
         high = low
         if not (inputs[0].is_point and inits[0].is_point):
             high = folded(inputs[0].high, inits[0].high)
-        return Enclosure(low, high, _any_in_windows(inputs[0].nan, window) | inits[0].nan)
+        nan = _any_in_windows(inputs[0].nan, window) | inits[0].nan
+        return compared(Enclosure(low, high, nan))
     if monoid == "add" and element_type.is_float:
         return _window_sums(inputs[0], inits[0], window)
     if monoid == "add" and element_type.is_complex:
@@ -266,16 +300,19 @@ def _windows_folded(
 
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
     steps = list(exact.steps_of(window, inputs[0].shape))
+    if len(steps) > 1 and orders.rounds(to_apply.computation):
+        totals = [partial(_window_sums, x, init, window) for x, init in zip(inputs, inits)]
+        return _separately(result, totals, to_apply)
 
-    def fold(callee: Callee[Value], backwards: bool) -> Sequence[Array]:
-        state = [np.broadcast_to(x.low, dims) for x in inits]
+    def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
+        state = [np.broadcast_to(getattr(x, end), dims) for x in inits]
         for step in reversed(steps) if backwards else steps:
-            made = callee(*state, *(x.low[step.elements] for x in inputs))
+            made = callee(*state, *(getattr(x, end)[step.elements] for x in inputs))
             after = made if isinstance(made, tuple) else (made,)
             state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
         return state
 
-    return open_where(disagree(fold, to_apply), result)
+    return open_where(disagree(fold, to_apply, ends_of(*inputs, *inits)), result)
 
 
 def _windows_in_order(

@@ -73,11 +73,26 @@ def finished(
         low, high = apart
     if peer.flushes:
         low, high = _with_flushed(low, high)
+    return between(*of_either_sign(low, high), nan)
+
+
+def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends of floats with zeros of both signs where they have one."""
     minus, plus = (low == 0) & ~np.signbit(low), (high == 0) & np.signbit(high)
-    if minus.any() or (low is high and plus.any()) or plus.any():
+    if minus.any() or plus.any():
         zero = np.zeros((), low.dtype)
         low, high = np.where(minus, -zero, low), np.where(plus, zero, high)
-    return between(low, high, nan)
+    return low, high
+
+
+def compared(result: Enclosure) -> Enclosure:
+    """The greatest or least of some floats: subnormals may be zeros, and zeros of either sign are
+    the same to a peer."""
+    if budget.current() is budget.EXACT or not result.element_type.is_float:
+        return result
+    taken = flushed(result)
+    low, high = of_either_sign(taken.low, taken.high)
+    return taken if low is taken.low and high is taken.high else between(low, high, result.nan)
 
 
 def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:

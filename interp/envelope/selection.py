@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlo.types import F32, F64, ArrayShape
+from hlo.types import F32, F64, ArrayShape, ElementType
 from interp import elementwise as exact
 from interp.conversion import total_order, widened
 from interp.envelope import budget
@@ -17,6 +17,7 @@ from interp.envelope.enclosure import (
     Array,
     Enclosure,
     anything,
+    finfo,
     hull,
     is_nan,
     point,
@@ -137,12 +138,22 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
         zero = _DIRECTIONS["EQ"]((ends.low, ends.high), (np.zeros_like(ends.low),) * 2)
         return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
     if target.is_float:
-        narrows = source.is_float and target.bits < source.bits or source.is_integer
+        narrows = source.is_integer or (source.is_float and not holds(target, source))
         nan = operand.nan | is_nan(low) | is_nan(high)
         if narrows and low.dtype != operand.low.dtype:
             return finished("convert", low, high, nan, _infinite_or_nan(ends))
         return Enclosure(low, high, nan)
     return _to_integer(ends, low, high)
+
+
+def holds(target: ElementType, source: ElementType) -> bool:
+    """Whether every number of a float type is one of another: not those of f16 in bf16."""
+    wide, narrow = finfo(target.numpy), finfo(source.numpy)
+    return bool(
+        wide.nmant >= narrow.nmant
+        and float(wide.max) >= float(narrow.max)
+        and float(wide.smallest_subnormal) <= float(narrow.smallest_subnormal)
+    )
 
 
 def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:

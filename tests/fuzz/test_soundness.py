@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import hlo
-from fuzz.perturbed import MODES, Perturbed
+from fuzz.perturbed import Perturbed
+from fuzz.perturbed_errors import MODES
 from fuzz.perturbed_sums import fused
 from fuzz.soundness import drawn, examined, judged, main, model
-from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.budget import XLA_CPU
 
 
 def test_nothing_legal_is_outside() -> None:
@@ -63,61 +64,9 @@ ENTRY main {
     assert len({run.tobytes() for run in runs}) > 1
 
 
-_FOUND = {
-    "what a peer shows of a narrow value that it keeps": (
-        """HloModule shown
-ENTRY main {
-  x = f32[5] parameter(0)
-  c = f16[5] convert(x)
-  e = f16[5] exponential(c)
-  o = f16[5] constant({54, 54, 54, 7, 12})
-  ROOT d = f16[5] subtract(e, o)
-}
-""",
-        [np.array([4, 4.001, 3.9995, 2, 2.5], np.float32)],
-    ),
-    "products that are shown, and go into sums": (
-        """HloModule products
-ENTRY main {
-  x = f32[4] parameter(0)
-  y = f32[4] parameter(1)
-  p = f32[4] multiply(x, y)
-  ROOT d = f32[4] subtract(p, y)
-}
-""",
-        [np.array([1, 1.0000001, 0.9999999, 1], np.float32), np.full(4, 2, np.float32)],
-    ),
-    "units of a number between the ends": (
-        """HloModule between
-add {
-  x = f32[] parameter(0)
-  y = f32[] parameter(1)
-  ROOT s = f32[] add(x, y)
-}
-ENTRY main {
-  x = f32[2] parameter(0)
-  zero = f32[] constant(0)
-  s = f32[] reduce(x, zero), dimensions={0}, to_apply=add
-  ROOT r = f32[] rsqrt(s)
-}
-""",
-        [np.array([2, 2], np.float32)],
-    ),
-}
-
-
-@pytest.mark.parametrize("what", _FOUND)
-@pytest.mark.parametrize("budget", [XLA_CPU, UNKNOWN], ids=lambda budget: str(budget.name))
-def test_what_the_campaign_found(what: str, budget: Budget) -> None:
-    text, arrays = _FOUND[what]
-    for seed in range(0, 60, 2):
-        for how, found in judged(hlo.parse(text), arrays, seed, budget):
-            assert not found.counts["outside"] and not found.wrong, how
-
-
 def test_what_is_kept_is_beside_what_is_shown() -> None:
     """A conversion that shows 4 as two numbers below could not be of 4 in f32."""
-    x = np.array([4, 4.001, 3.999, 1, -2, 65472, 7e-8], np.float32)
+    x = np.array([4, 4.001, 3.999, 1, -2, 65472, 7e-5], np.float32)
     peer = Perturbed(XLA_CPU, 0, "all down")
     module = hlo.parse(
         "HloModule m\nENTRY e {\n x = f32[7] parameter(0)\n"
