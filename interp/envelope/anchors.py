@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hlo.actual_sizes import has_bounds
-from hlo.module import Instruction, Module
+from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
 from interp.conversion import type_of
 from interp.envelope.budget import Budget
@@ -42,6 +42,10 @@ from interp.envelope.verdict import (
 
 _WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
 _RESULT = "with.anchors"
+# What a compiler may do as a part of the instruction before. Of ``transpose(dot(a, b))`` it makes
+# ``dot(b, a)``, unless the dot is asked for, too.
+_LAYS_OUT = frozenset(("bitcast", "copy", "reshape", "transpose"))
+_PART = _LAYS_OUT | {"get-tuple-element"}
 # Products, and what only moves them.
 _PRODUCTS = frozenset(
     (
@@ -74,9 +78,11 @@ class Step:
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
     """The instructions of the entry computation to anchor, found by anchoring at middles: numbers
     that are wide or leave a decision open, and what they come from: a sum of many operands that are
-    each nearly known is wide, and says nothing of the step to it."""
+    each nearly known is wide, and says nothing of the step to it. What is only laid out in another
+    way is asked for there: so the program stays the same one to most compilers."""
     loose: set[str] = set()
     names: dict[str, None] = {}
+    ends = _laid_out(module.entry)
 
     def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
         if instruction.opcode == "parameter" or value.is_point or has_bounds(instruction.shape):
@@ -87,12 +93,26 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
                 return None
         elif not is_wide(value, middle(value), _WIDE).any():
             return None
-        names.update(dict.fromkeys(name for name in instruction.operands if name in loose))
-        names[instruction.name] = None
-        return point(middle(value))
+        wanted = [name for name in instruction.operands if name in loose] + [instruction.name]
+        names.update((ends.get(name, name), None) for name in wanted)
+        return None if instruction.name in ends else point(middle(value))
 
     enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
     return tuple(names)
+
+
+def _laid_out(computation: Computation) -> dict[str, str]:
+    """The last of the instructions that only lay out another's value, and are all that use it."""
+    users: dict[str, list[Instruction]] = {}
+    for instruction in computation.instructions:
+        for name in instruction.operands:
+            users.setdefault(name, []).append(instruction)
+    ends: dict[str, str] = {}
+    for instruction in reversed(computation.instructions):
+        match users.get(instruction.name):
+            case [user] if user.opcode in _LAYS_OUT:
+                ends[instruction.name] = ends.get(user.name, user.name)
+    return ends
 
 
 def middle(value: Enclosure) -> Array:
@@ -184,7 +204,7 @@ def followed(
 def _made_once(module: Module) -> frozenset[str]:
     found: set[str] = set()
     for instruction in module.entry.instructions:
-        is_part = instruction.opcode == "get-tuple-element" and instruction.operands[0] in found
+        is_part = instruction.opcode in _PART and instruction.operands[0] in found
         if is_part or instruction.opcode in _MADE_ONCE:
             found.add(instruction.name)
     return frozenset(found)

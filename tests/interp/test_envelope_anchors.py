@@ -11,6 +11,7 @@ import pytest
 import hlo
 import interp
 from hlo.module import Module
+from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import OUTSIDE
@@ -65,3 +66,23 @@ def test_what_follows_from_an_opening_is_judged(opening: str) -> None:
     assert not right.wrong and not right.counts[OUTSIDE]
     wrong = _judged(text, arguments, "abs")
     assert [step.instruction.name for step in wrong.wrong] == ["r"]
+
+
+_LAID_OUT = """HloModule m
+ENTRY e {
+  x = f32[2,64] parameter(0)
+  g = f32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  t = f32[2,2] transpose(g), dimensions={1,0}
+  f = f32[4] reshape(t)
+  s = f32[4] sign(f)
+  ROOT r = f32[4] add(s, f)
+}
+"""
+
+
+def test_what_is_laid_out_anew_is_asked_for_there() -> None:
+    """A dot that is asked for is another than one that a transpose is merged into."""
+    row = np.linspace(1, 2, 32, dtype=np.float32)
+    x = np.stack([np.concatenate([row, row]), np.concatenate([row, -row])])
+    names = planned(hlo.parse(_LAID_OUT), x, peer=XLA_CPU)
+    assert "f" in names and not {"g", "t"} & set(names)
