@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 def ranking(operand: Array, descending: bool) -> Array:
     """The stable order of the last dimension by value; -0 comes before +0, every NaN is the
     largest."""
-    keys = _keys(operand)
-    return np.argsort(~keys if descending else keys, axis=-1, kind="stable")
+    found = keys(operand)
+    return np.argsort(~found if descending else found, axis=-1, kind="stable")
 
 
 def sorting_order(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
@@ -34,13 +34,13 @@ def sorting_order(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
     return _merged(rows, comparator)
 
 
-def _keys(operand: Array) -> Array:
+def keys(operand: Array) -> Array:
     """Integers in the order of the values."""
     element_type = type_of(operand)
     if element_type.is_float:
-        keys = total_order(operand)
-        largest = np.iinfo(keys.dtype).max
-        return np.where(np.isnan(widened(operand)), keys.dtype.type(largest), keys)
+        order = total_order(operand)
+        largest = np.iinfo(order.dtype).max
+        return np.where(np.isnan(widened(operand)), order.dtype.type(largest), order)
     return operand.view(np.uint8) if element_type.kind == "pred" else widened(operand)
 
 
@@ -49,9 +49,9 @@ def _guesses(rows: tuple[Array, ...]) -> Iterator[Array]:
     floats with equal zeros."""
     if any(row.dtype.kind == "c" for row in rows):
         return
-    keys = [_keys(np.where(widened(row) == 0, row.dtype.type(0), row)) for row in rows]
+    columns = [keys(np.where(widened(row) == 0, row.dtype.type(0), row)) for row in rows]
     for count in range(1, min(len(rows), 3) + 1):
-        first = keys[:count]
+        first = columns[:count]
         yield np.lexsort(first[::-1], axis=-1)
         yield np.lexsort([~key for key in first[::-1]], axis=-1)
 

@@ -78,22 +78,31 @@ class Step:
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
     """The instructions of the entry computation to anchor, found by anchoring at middles: numbers
     that are wide or leave a decision open, and what they come from: a sum of many operands that are
-    each nearly known is wide, and says nothing of the step to it. What is only laid out in another
-    way is asked for there: so the program stays the same one to most compilers."""
+    each nearly known is wide, and says nothing of the steps to it; of exact ones before where all
+    is open. What is only laid out in another way is asked for there: so the program stays the same
+    one to most compilers."""
     loose: set[str] = set()
+    exact: set[str] = set()
     names: dict[str, None] = {}
-    ends = _laid_out(module.entry)
+    instructions = {i.name: i for i in module.entry.instructions}
+    ends, bounded = _laid_out(module.entry), _bounded(module)
 
     def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
-        if instruction.opcode == "parameter" or value.is_point or has_bounds(instruction.shape):
-            return None  # of bounded arrays a compiler gives the room, not the sizes
-        loose.add(instruction.name)
+        if instruction.opcode == "parameter" or instruction.name in bounded:
+            return None
+        (exact if value.is_point else loose).add(instruction.name)
+        if value.is_point:
+            return None
         if value.low.dtype.kind in "biu":
             if all_certain(value):
                 return None
         elif not is_wide(value, middle(value), _WIDE).any():
             return None
-        wanted = [name for name in instruction.operands if name in loose] + [instruction.name]
+        made = instruction
+        while made.opcode == "get-tuple-element":
+            made = instructions[made.operands[0]]
+        asked = loose | exact if _is_open(value) else loose
+        wanted = [name for name in made.operands if name in asked] + [instruction.name]
         names.update((ends.get(name, name), None) for name in wanted)
         return None if instruction.name in ends else point(middle(value))
 
@@ -113,6 +122,24 @@ def _laid_out(computation: Computation) -> dict[str, str]:
             case [user] if user.opcode in _LAYS_OUT:
                 ends[instruction.name] = ends.get(user.name, user.name)
     return ends
+
+
+def _bounded(module: Module) -> frozenset[str]:
+    """What is bounded, or follows from such: a compiler gives its room, and whatever is in there,
+    also where the text says that all of it is in use."""
+    found: set[str] = set()
+    for instruction in module.entry.instructions:
+        if has_bounds(instruction.shape) or not found.isdisjoint(instruction.operands):
+            found.add(instruction.name)
+    return frozenset(found)
+
+
+def _is_open(value: Enclosure) -> bool:
+    """Whether a decision is open, or some number has no bound."""
+    if value.low.dtype.kind in "biu":
+        return True
+    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
+    return not np.isfinite(value.high.astype(wide) - value.low.astype(wide)).all()
 
 
 def middle(value: Enclosure) -> Array:
@@ -150,10 +177,11 @@ class _Followed:
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
-        found = kinds(actual, middle(value), value)
-        verdict = summary(found)
+        verdict = summary(kinds(actual, middle(value), value))
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
+        if value.is_point:
+            return None
         known = self._or_flushed(self._known(instruction, actual), value)
         if instruction.name in self.trusted or not verdict.counts[UNDETERMINED]:
             return known

@@ -1,9 +1,7 @@
-"""Sorting and scattering: where keys overlap, or additions may come in any order."""
+"""Scattering: additions may come in any order."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +18,6 @@ from interp.envelope.enclosure import (
     Enclosure,
     all_certain,
     anything,
-    between,
-    finfo,
-    is_certain,
     is_nan,
     point,
     where,
@@ -31,7 +26,7 @@ from interp.envelope.orders import on_points, open_where
 from interp.envelope.reduction import sum_of
 from interp.envelope.rules import compared, flushed
 
-__all__ = ["scatter", "select_and_scatter", "sort"]
+__all__ = ["scatter", "select_and_scatter"]
 
 Value = Any
 
@@ -199,93 +194,3 @@ def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure
     )
     magnitudes = magnitudes * (1 + 2.0**-20)
     return sum_of(low, high, magnitudes, terms + 1, element_type, accumulates=False)
-
-
-def sort(
-    *operands: Enclosure,
-    dimensions: tuple[int, ...],
-    to_apply: Callee[Any],
-    is_stable: bool = False,
-) -> Any:
-    """The k-th of uncertain numbers is between the k-th of the low ends and that of the high ends.
-    Rows with several operands are followed where all are certain; what compares equal may come in
-    any order, unless the sort is stable."""
-    comparator = on_points(to_apply)
-    numbers = operands[0].element_type.is_float and not operands[0].nan.any()
-    keys = _tied(operands[0])
-    if len(operands) == 1 and numbers and _orders_numbers(to_apply, comparator, keys.ends()):
-        ends = [exact.sort(x, dimensions=dimensions, to_apply=comparator) for x in keys.ends()]
-        return Enclosure(ends[0], ends[-1], operands[0].nan)
-    lows = exact.sort(*(x.low for x in operands), dimensions=dimensions, to_apply=comparator)
-    rows = lows if isinstance(lows, tuple) else (lows,)
-    certain: Array = np.broadcast_to(np.True_, operands[0].shape)
-    for operand in operands:
-        certain = certain & is_certain(_tied(operand))
-    certain = np.broadcast_to(certain.all(axis=dimensions, keepdims=True), certain.shape)
-    if not is_stable and budget.current() is not budget.EXACT:
-        certain = certain & ~_interchangeable(rows, dimensions[0], comparator)
-    results = tuple(_certainly(row, certain) for row in rows)
-    return results if len(operands) > 1 else results[0]
-
-
-# With bits, which JAX and XLA compare as integers, but without arithmetic.
-_COMPARES = frozenset(
-    (
-        *("parameter", "constant", "compare", "select", "and", "or", "not", "xor"),
-        *("bitcast", "bitcast-convert", "broadcast", "copy", "reshape"),
-    )
-)
-
-
-def _orders_numbers(to_apply: Callee[Any], comparator: Callee[Any], ends: Sequence[Array]) -> bool:
-    """Whether numbers are compared as they are, the ends among them: their floors, say, would have
-    another order."""
-    if not all(i.opcode in _COMPARES for i in to_apply.computation.instructions):
-        return False
-    numbers = np.unique(np.concatenate([end.astype(np.float64).reshape(-1) for end in ends]))
-    numbers = numbers.astype(ends[0].dtype)
-    up, down = comparator(numbers[:-1], numbers[1:]), comparator(numbers[1:], numbers[:-1])
-    return bool((up & ~down).all() or (down & ~up).all())
-
-
-def _interchangeable(rows: tuple[Array, ...], axis: int, comparator: Callee[Any]) -> Array:
-    """Where sorted rows compare equal to others that differ from them."""
-    lanes = [np.moveaxis(row, axis, -1) for row in rows]
-    if not lanes[0].size:
-        return np.zeros(rows[0].shape, np.bool_)
-    pairs = [(lane[..., :-1], lane[..., 1:]) for lane in lanes]
-    equal = ~np.asarray(comparator(*(side for pair in pairs for side in pair)))
-    equal = equal == ~np.asarray(comparator(*(side for pair in pairs for side in pair[::-1])))
-    differ = np.logical_or.reduce([(a != b) & ~(is_nan(a) & is_nan(b)) for a, b in pairs])
-    run = np.zeros(lanes[0].shape, np.int64)
-    run[..., 1:] = np.cumsum(~equal, axis=-1)
-    count = math.prod(run.shape[:-1])
-    run += np.arange(count).reshape(*run.shape[:-1], 1) * run.shape[-1]
-    mixed = np.zeros(run.size, np.bool_)
-    mixed[run[..., 1:][equal & differ]] = True
-    return np.moveaxis(mixed[run], -1, axis)
-
-
-def _tied(keys: Enclosure) -> Enclosure:
-    """Where a peer that flushes takes subnormals for zeros, they come in any order."""
-    if not keys.element_type.is_float or not budget.current().flushes:
-        return keys
-    tiny = finfo(keys.low.dtype).smallest_normal
-    low = np.where((keys.low < tiny) & (keys.low > -tiny), -tiny, keys.low)
-    high = np.where((keys.high < tiny) & (keys.high > -tiny), tiny, keys.high)
-    tied = (low != keys.low) | (high != keys.high)
-    zeros = (keys.low == 0) & (keys.high == 0)
-    if not (tied & ~zeros).any():
-        return keys
-    return Enclosure(low, high, keys.nan)
-
-
-def _certainly(row: Array, certain: Array) -> Enclosure:
-    nan = (
-        np.asarray(np.isnan(row)) if row.dtype.kind in "fcV" else np.broadcast_to(False, row.shape)
-    )
-    if certain.all():
-        return Enclosure(row, row, nan)
-    return where(
-        certain, between(row, row, nan), anything(row.shape, between(row, row, nan).element_type)
-    )
