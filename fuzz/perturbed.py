@@ -144,18 +144,18 @@ class Perturbed:
             one = self._added_up(name, operands)
         if one is None and self._widens(*operands):
             result = np.asarray(function(*map(self._in_full, operands), **attributes))
-            result = self._errors.finished(self._errors.moved(name, result))
+            result = self._errors.finished(name, self._errors.moved(name, result))
             one = self._shown(result, operands[0].dtype)
         if one is not None:
             return one
         value = np.asarray(function(*operands, **attributes))
         if type_of(value).is_complex:
-            return self._errors.finished(self._errors.moved_complex(name, value))
+            return self._errors.finished(name, self._errors.moved_complex(name, value))
         if name == "multiply" and self._budget.contracts and value.dtype in _CONTRACTED:
             return self._product(value, operands)
         if not type_of(value).is_float:
             return value
-        value = self._errors.finished(self._errors.moved(name, value))
+        value = self._errors.finished(name, self._errors.moved(name, value))
         self._keep_terms(name, value, operands)
         return value
 
@@ -189,7 +189,7 @@ class Perturbed:
         rest = np.zeros_like(product)
         if value.dtype == np.float64:
             rest = two_product(lhs, rhs).low
-            shown = self._errors.finished(value)
+            shown = self._errors.finished("multiply", value)
         else:
             shown = self._errors.signed(self._errors.directed(value, product))
         kept = product, np.where(np.isfinite(rest), rest, 0.0)
@@ -272,10 +272,10 @@ class Perturbed:
                 product, rest = (x * signs[number] for x in kept.product)
                 other = other * signs[1 - number]
                 if operands[0].dtype == np.float32:
-                    return np.asarray(self._errors.finished(fused(product, other)))
+                    return np.asarray(self._errors.finished(name, fused(product, other)))
                 total, error = two_sum(product, other)
                 whole = np.where(np.isfinite(error), total + (error + rest), total)
-                return np.asarray(self._errors.finished(whole))
+                return np.asarray(self._errors.finished(name, whole))
         return None
 
     # Constants, one after the other
@@ -297,7 +297,7 @@ class Perturbed:
         sums = column("interp")["add"].function, column("interp")[name].function
         constant = sums[1](kept.terms[1], operands[1])
         value = np.asarray(sums[0](kept.terms[0], constant))
-        return np.asarray(self._errors.finished(value))
+        return np.asarray(self._errors.finished(name, value))
 
 
 def _is_narrow(value: Any) -> bool:

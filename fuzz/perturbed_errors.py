@@ -70,9 +70,10 @@ class Errors:
             setattr(moved, name_, np.where(usable, other, exact))
         return moved
 
-    def finished(self, value: Any) -> Any:
+    def finished(self, name: str, value: Any) -> Any:
         """A result of arithmetic: subnormals flushed, zeros of either sign."""
-        return self.signed(self.flushed(value))
+        flushed = self.flushed(value)
+        return flushed if name in _LEAST else self.signed(flushed)
 
     def flushed(self, value: Any) -> Any:
         """The same array where nothing changes, for it may be kept."""

@@ -98,7 +98,8 @@ def select_and_scatter(
     scatter: Callee[Any],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
-    """Where the operand is certain, so is what each window selects: the rest is a scatter."""
+    """Where the operand is certain, also to a peer that takes subnormals for zeros, so is what
+    each window selects: the rest is a scatter."""
     chosen = on_points(select)
     fold = on_points(scatter)
 
@@ -108,12 +109,14 @@ def select_and_scatter(
         )
 
     element_type = source.element_type
-    if all_certain(operand) and scatter.monoid == "add" and element_type.is_float:
+    if not all_certain(operand) or flushed(operand) is not operand:
+        return anything(operand.shape, element_type)
+    if scatter.monoid == "add" and element_type.is_float:
         return _summed(init, source, scattered)
-    if all_certain(operand) and scatter.monoid == "add" and element_type.is_complex:
+    if scatter.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(init), parts(source), strict=True)
         return joined(*(_summed(start, values, scattered) for start, values in pairs))
-    if all_certain(operand) and scatter.monoid in _MONOTONE:
+    if scatter.monoid in _MONOTONE:
         return compared(_by_ends(init, source, scattered))
     return anything(operand.shape, element_type)
 

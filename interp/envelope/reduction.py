@@ -235,22 +235,22 @@ def _in_any_order(
     where a part of them could overflow, or underflow."""
     element_type, info = product.element_type, finfo(product.low.dtype)
     terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
-    logs = [_logarithms(x) for x in (operand, init)]
-    most, fewest = (
-        np.where(pick(0, a) == a, a, 0.0).sum(axis=dimensions) + np.where(pick(0, b) == b, b, 0.0)
-        for pick, (a, b) in zip((np.minimum, np.maximum), zip(*logs), strict=True)
-    )
-    leaves = (most >= float(info.maxexp) - 1) | (fewest <= float(info.minexp) + 1)
+    (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
+    most = np.maximum(high, 0.0).sum(axis=dimensions) + np.maximum(init_high, 0.0)
+    fewest = np.minimum(low, 0.0).sum(axis=dimensions) + np.minimum(init_low, 0.0)
+    leaves = ~(most < float(info.maxexp) - 1) | ~(fewest > float(info.minexp) + 1)
     wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
     unsure = leaves & ~(is_nan(product.low) & product.nan)
     return where(unsure, anything(product.shape, element_type), wider)
 
 
 def _logarithms(value: Enclosure) -> tuple[Array, Array]:
-    """Base 2, of the greatest and of the least magnitudes."""
+    """Base 2, of the greatest and of the least magnitudes; zeros stay zeros in any order."""
     low, high = (np.abs(end.astype(np.float64)) for end in (value.low, value.high))
     least = np.where((value.low <= 0) & (value.high >= 0), 0.0, np.minimum(low, high))
-    return np.log2(np.maximum(low, high)), np.log2(least)
+    logs = np.log2(np.maximum(low, high)), np.log2(least)
+    always_zero = (low == 0) & (high == 0)
+    return np.where(always_zero, 0.0, logs[0]), np.where(always_zero, 0.0, logs[1])
 
 
 def reduce_window(

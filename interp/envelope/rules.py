@@ -123,12 +123,13 @@ def lifted(function: Function, opcode: str = "") -> Rule:
 
 def settled(*operands: Enclosure) -> Array:
     """Where a result that is infinite or zero is so of itself, not by overflow or underflow: of an
-    operand that may be infinite, or is zero."""
+    operand that is infinite, or zero. What is only infinite at one end may be a number that a peer
+    keeps in a wider type."""
     found: Any = np.False_
     for operand in operands:
         if operand.element_type.is_float:
-            found = found | np.isinf(operand.low) | np.isinf(operand.high)
-            found = found | ((operand.low == 0) & (operand.high == 0))
+            one = (operand.low == operand.high) & np.isinf(operand.low)
+            found = found | one | ((operand.low == 0) & (operand.high == 0))
     return np.asarray(found)
 
 

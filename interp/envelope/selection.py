@@ -9,7 +9,7 @@ import numpy as np
 
 from hlo.types import F32, F64, ArrayShape, ElementType
 from interp import elementwise as exact
-from interp.conversion import total_order, widened
+from interp.conversion import total_order, type_of, widened
 from interp.envelope import budget
 from interp.envelope.arithmetic import maximum, minimum
 from interp.envelope.complex_numbers import joined, parts
@@ -20,6 +20,8 @@ from interp.envelope.enclosure import (
     finfo,
     hull,
     is_nan,
+    largest,
+    least,
     point,
     where,
 )
@@ -140,10 +142,24 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     if target.is_float:
         narrows = source.is_integer or (source.is_float and not holds(target, source))
         nan = operand.nan | is_nan(low) | is_nan(high)
+        low, high = _with_numbers(ends, low, high)
         if narrows and low.dtype != operand.low.dtype:
             return finished("convert", low, high, nan, _infinite_or_nan(ends))
         return Enclosure(low, high, nan)
     return _to_integer(ends, low, high)
+
+
+def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends in a type of no infinity, where what is too large becomes NaN: the numbers between are
+    none, also where both are too large, on either side."""
+    lost = [is_nan(end) & ~is_nan(operand.low) for end in (low, high)]
+    if low is high or not any(x.any() for x in lost):
+        return low, high
+    element_type = type_of(low)
+    through = ~(operand.low == operand.high) & (operand.low <= 0) & (operand.high >= 0)
+    through |= lost[0] != lost[1]
+    low = np.where(lost[0] & through, least(element_type), low)
+    return low, np.where(lost[1] & through, largest(element_type), high)
 
 
 def holds(target: ElementType, source: ElementType) -> bool:
@@ -170,7 +186,8 @@ def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:
 def _infinite_or_nan(value: Enclosure) -> Array:
     if not value.element_type.is_float:
         return np.asarray(False)
-    return ~np.isfinite(value.low) | ~np.isfinite(value.high)
+    one = (value.low == value.high) | is_nan(value.low)
+    return np.asarray(one & ~np.isfinite(value.low))
 
 
 def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
