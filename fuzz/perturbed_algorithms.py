@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from fuzz.perturbed_sums import BATCHING, SCATTERS, Sums
+from hlo.attributes import Window
 from hlo.walk import Callee
 from interp.batch_norm import BatchNorm, Instructions
 from interp.conversion import type_of
+from interp.reduction import steps_of
 from interp.rounding import rounded
 from interp.scattering import ScatterDimensions, targets
+from interp.windows import places
 
 Array = np.ndarray[Any, Any]
 Made = Callable[..., Any]
@@ -147,6 +150,22 @@ class Algorithms:
             to_apply = replace(to_apply, call=_swapped(to_apply.call))
         return function(*rows, *inits, dimensions=(0,), to_apply=to_apply)
 
+    def _windows(
+        self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
+    ) -> Any:
+        """The elements of each window in any order."""
+        arity, window = len(operands) // 2, attributes.get("window", Window())
+        inputs, to_apply = operands[:arity], attributes["to_apply"]
+        dims = tuple(map(places, window.dimensions, inputs[0].shape))
+        state = tuple(np.broadcast_to(init, dims) for init in operands[arity:])
+        steps = list(steps_of(window, inputs[0].shape))
+        for number in self._rng.permutation(len(steps)):
+            step = steps[number]
+            made = to_apply(*state, *(x[step.elements] for x in inputs))
+            after = made if isinstance(made, tuple) else (made,)
+            state = tuple(np.where(step.inside, *pair) for pair in zip(after, state, strict=True))
+        return state if arity > 1 else np.asarray(state[0])
+
     def _selected(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
@@ -196,6 +215,7 @@ _MADE: dict[str, Callable[..., Any]] = {
     "cholesky": Algorithms._factored,
     "fft": Algorithms._transformed,
     "reduce": Algorithms._folded,
+    "reduce_window": Algorithms._windows,
     "scatter": Algorithms._scattered,
     "select_and_scatter": Algorithms._selected,
     "sort": Algorithms._sorted,

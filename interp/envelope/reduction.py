@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hlo.attributes import Window
-from hlo.types import ElementType
+from hlo.types import ElementType, leaves
 from hlo.walk import Callee
 from interp import reduction as exact
 from interp.envelope import budget, orders
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.contraction import rounding_error
-from interp.envelope.control import hull_of, spread, unknown
+from interp.envelope.control import hull_of, spread
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -33,13 +32,12 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.orders import disagree, ends_of, open_where
 from interp.envelope.rules import compared, flushed, of_either_sign
-from interp.windows import is_trivial, places, window_fold
 
-__all__ = ["reduce", "reduce_window"]
+__all__ = ["reduce"]
 
 Value = Any
 
-_MONOTONE = ("maximum", "minimum", "and", "or")
+MONOTONE = ("maximum", "minimum", "and", "or")
 _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 
 
@@ -52,29 +50,32 @@ def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[V
     if math.prod(inputs[0].shape[axis] for axis in dimensions) != 1:
         return result
     kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
-    return _or_elements(result, [moved(lambda array: array.reshape(kept), x) for x in inputs])
+    return or_elements(result, [moved(lambda array: array.reshape(kept), x) for x in inputs])
 
 
-def _separately(
-    result: Value, sums: Sequence[Callable[[], Enclosure]], to_apply: Callee[Value]
+def separately(
+    to_apply: Callee[Value],
+    totals: Sequence[Callable[[], Enclosure]],
+    in_order: Callable[[], Value],
+    dims: tuple[int, ...],
 ) -> Value:
     """Of a fold that rounds: the sums that are in it, and what does not round; else anything."""
+    types = [x.element_type for x in leaves(to_apply.computation.root_instruction.shape)]
     opcodes = orders.separate(to_apply.computation)
+    found = [anything(dims, element_type) for element_type in types]
     if opcodes is None:
-        return unknown(result)
-    found = []
-    for opcode, value, total in zip(opcodes, result, sums, strict=True):
-        element_type = value.element_type
+        return found[0] if len(found) == 1 else tuple(found)
+    result: Value = None
+    for number, (opcode, element_type) in enumerate(zip(opcodes, types, strict=True)):
         if opcode == "add" and element_type.is_float:
-            found.append(total())
-        elif opcode in budget.ROUNDED and (element_type.is_float or element_type.is_complex):
-            found.append(unknown(value))
-        else:
-            found.append(compared(value))
+            found[number] = totals[number]()
+        elif opcode not in budget.ROUNDED or element_type.is_integer:
+            result = result or in_order()
+            found[number] = compared(result[number])
     return tuple(found)
 
 
-def _or_elements(result: Value, elements: Sequence[Enclosure]) -> Value:
+def or_elements(result: Value, elements: Sequence[Enclosure]) -> Value:
     if budget.current() is budget.EXACT:
         return result
     return hull_of(result, tuple(elements) if isinstance(result, tuple) else elements[0])
@@ -95,19 +96,24 @@ def _folded(
     if monoid == "add" and element_type.is_complex and rounds:
         sums = [sum_along(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
-    if monoid in _MONOTONE and not element_type.is_complex:
+    if monoid in MONOTONE and not element_type.is_complex:
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
+    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
+    is_product = monoid == "multiply" and element_type.is_float
+    if rounds and steps > 1 and not is_product and orders.rounds(to_apply.computation):
+        totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
+        in_order = partial(_in_order, inputs, inits, dimensions, to_apply)
+        kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
+        return separately(to_apply, totals, in_order, kept)
     result = _in_order(inputs, inits, dimensions, to_apply)
-    if monoid == "multiply" and element_type.is_float and rounds:
-        return _in_any_order(result, inputs[0], dimensions, inits[0])
+    if is_product and rounds:
+        return in_any_order(
+            result, inputs[0], inits[0], lambda array: np.asarray(array.sum(axis=dimensions))
+        )
     if not rounds or (monoid and not element_type.is_complex):
         return result
-    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     if steps > _MOST_STEPS:
         return result  # all of it is open
-    if steps > 1 and orders.rounds(to_apply.computation):
-        totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
-        return _separately(result, totals, to_apply)
 
     def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
         arrays = [getattr(x, end) for x in inputs]
@@ -165,15 +171,15 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
     def total(values: Array) -> Array:
         return np.asarray(values.sum(axis=dimensions))
 
-    return _with_specials(result, special & _is_small(magnitudes, operand), operand, init, total)
+    return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)
 
 
-def _is_small(magnitudes: Array, operand: Enclosure) -> Array:
+def is_small(magnitudes: Array, operand: Enclosure) -> Array:
     """Where no order of the finite addends overflows."""
     return np.asarray(magnitudes < float(finfo(operand.low.dtype).max) / 2)
 
 
-def _with_specials(
+def with_specials(
     result: Enclosure,
     known: Array,
     operand: Enclosure,
@@ -228,16 +234,16 @@ def _in_order(
     return state[0] if len(state) == 1 else tuple(state)
 
 
-def _in_any_order(
-    product: Enclosure, operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure
+def in_any_order(
+    product: Enclosure, operand: Enclosure, init: Enclosure, total: Callable[[Array], Array]
 ) -> Enclosure:
     """A product whose factors may come in another order: with as many roundings more, and anything
-    where a part of them could overflow, or underflow."""
+    where a part of them could overflow, or underflow. ``total`` adds up something of each."""
     element_type, info = product.element_type, finfo(product.low.dtype)
-    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
+    terms = int(total(np.ones(operand.shape)).max(initial=0)) + 1
     (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
-    most = np.maximum(high, 0.0).sum(axis=dimensions) + np.maximum(init_high, 0.0)
-    fewest = np.minimum(low, 0.0).sum(axis=dimensions) + np.minimum(init_low, 0.0)
+    most = total(np.maximum(high, 0.0)) + np.maximum(init_high, 0.0)
+    fewest = total(np.minimum(low, 0.0)) + np.minimum(init_low, 0.0)
     leaves = ~(most < float(info.maxexp) - 1) | ~(fewest > float(info.minexp) + 1)
     wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
     unsure = leaves & ~(is_nan(product.low) & product.nan)
@@ -251,108 +257,3 @@ def _logarithms(value: Enclosure) -> tuple[Array, Array]:
     logs = np.log2(np.maximum(low, high)), np.log2(least)
     always_zero = (low == 0) & (high == 0)
     return np.where(always_zero, 0.0, logs[0]), np.where(always_zero, 0.0, logs[1])
-
-
-def reduce_window(
-    *operands: Enclosure,
-    to_apply: Callee[Value],
-    window: Window = Window(),  # noqa: B008  (frozen)
-) -> Value:
-    """As :func:`reduce`."""
-    arity = len(operands) // 2
-    inputs, inits = operands[:arity], operands[arity:]
-    result = _windows_folded(inputs, inits, to_apply, window)
-    if all(map(is_trivial, window.dimensions)):
-        return _or_elements(result, inputs)
-    return result
-
-
-def _windows_folded(
-    inputs: tuple[Enclosure, ...],
-    inits: tuple[Enclosure, ...],
-    to_apply: Callee[Value],
-    window: Window,
-) -> Value:
-    """Float sums in any order, and folds that grow with every element by their ends."""
-    arity = len(inputs)
-    element_type = inputs[0].element_type
-    monoid = to_apply.monoid if arity == 1 else None
-
-    def folded(values: Array, init: Array) -> Array:
-        fold = Callee(to_apply.computation, to_apply.call)
-        return np.asarray(exact.reduce_window(values, init, to_apply=fold, window=window))
-
-    if monoid in _MONOTONE and not element_type.is_complex:
-        low = folded(inputs[0].low, inits[0].low)
-        high = low
-        if not (inputs[0].is_point and inits[0].is_point):
-            high = folded(inputs[0].high, inits[0].high)
-        nan = _any_in_windows(inputs[0].nan, window) | inits[0].nan
-        return compared(Enclosure(low, high, nan))
-    if monoid == "add" and element_type.is_float:
-        return _window_sums(inputs[0], inits[0], window)
-    if monoid == "add" and element_type.is_complex:
-        sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
-        return joined(*sums)
-    result = _windows_in_order(inputs, inits, to_apply, window)
-    if budget.current() is budget.EXACT or (monoid and not element_type.is_complex):
-        return result
-
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
-    steps = list(exact.steps_of(window, inputs[0].shape))
-    if len(steps) > 1 and orders.rounds(to_apply.computation):
-        totals = [partial(_window_sums, x, init, window) for x, init in zip(inputs, inits)]
-        return _separately(result, totals, to_apply)
-
-    def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
-        state = [np.broadcast_to(getattr(x, end), dims) for x in inits]
-        for step in reversed(steps) if backwards else steps:
-            made = callee(*state, *(getattr(x, end)[step.elements] for x in inputs))
-            after = made if isinstance(made, tuple) else (made,)
-            state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
-        return state
-
-    return open_where(disagree(fold, to_apply, ends_of(*inputs, *inits)), result)
-
-
-def _windows_in_order(
-    inputs: tuple[Enclosure, ...],
-    inits: tuple[Enclosure, ...],
-    to_apply: Callee[Value],
-    window: Window,
-) -> Value:
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
-    state = [spread(x, dims) for x in inits]
-    for step in exact.steps_of(window, inputs[0].shape):
-        elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
-        result = to_apply(*state, *(spread(x, dims) for x in elements))
-        after = result if isinstance(result, tuple) else (result,)
-        state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
-    return state[0] if len(state) == 1 else tuple(state)
-
-
-def _any_in_windows(mask: Array, window: Window) -> Array:
-    return window_fold(mask, window.dimensions, np.logical_or, False)
-
-
-def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosure:
-    values, start = flushed(operand), flushed(init)
-    finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
-    ends = [
-        [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
-        for x, mask in zip((values, start), finite, strict=True)
-    ]
-
-    def total(array: Array) -> Array:
-        return window_fold(array, window.dimensions, np.add, 0.0)
-
-    low, high = (total(a) + b for a, b in zip(*ends, strict=True))
-    most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
-    terms = total(np.ones_like(ends[0][0])) + 1
-    magnitudes = total(most[0]) + most[1]
-    result = sum_of(low, high, magnitudes, terms, operand.element_type)
-    special = _any_in_windows(~finite[0], window) | ~finite[1]
-    if not special.any():
-        return result
-    result = where(special, anything(result.shape, result.element_type), result)
-    return _with_specials(result, special & _is_small(magnitudes, operand), operand, init, total)

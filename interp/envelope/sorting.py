@@ -122,7 +122,8 @@ def _read(to_apply: Callee[Any]) -> list[int]:
 
 def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, Array]:
     """Of sorted rows: the number of the group of equals of each element, and in which rows the
-    comparator is an order of all of them, as far as elements one, two, four … apart say."""
+    comparator is an order of all of them, as far as elements one, two, four … apart say, and each
+    beside the last of the group before and the first of the next: a NaN is equal to all."""
     size = inside[0].shape[-1]
     before = _beside(inside, comparator, 1, forwards=True)
     groups = np.zeros(inside[0].shape, np.int64)
@@ -135,7 +136,28 @@ def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, 
             found = _beside(inside, comparator, apart, forwards=forwards)
             orderly &= (found == (ahead & forwards)).all(axis=-1, keepdims=True)
         apart *= 2
-    return groups, np.asarray(orderly)
+    before = np.concatenate([np.ones((*before.shape[:-1], 1), np.bool_), before], axis=-1)
+    return groups, np.asarray(orderly & _beside_groups(inside, comparator, before))
+
+
+def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Array) -> Array:
+    """In which rows each element comes behind the last of the group before its own, and before the
+    first of the next."""
+    size = begins.shape[-1]
+    places = np.broadcast_to(np.arange(size), begins.shape)
+    last = np.maximum.accumulate(np.where(begins, places, 0), axis=-1) - 1
+    following = np.where(begins, places, size)[..., ::-1]
+    following = np.minimum.accumulate(following, axis=-1)[..., ::-1]
+    first = np.concatenate([following[..., 1:], np.full_like(last[..., :1], size)], axis=-1)
+    orderly = np.ones((*begins.shape[:-1], 1), np.bool_)
+    for other, is_before in ((last, True), (first, False)):
+        there = (other >= 0) & (other < size)
+        others = [np.take_along_axis(x, np.where(there, other, 0), -1) for x in inside]
+        pairs = list(zip(others, inside) if is_before else zip(inside, others))
+        ahead = comparator(*(side for pair in pairs for side in pair))
+        behind = comparator(*(side for pair in pairs for side in pair[::-1]))
+        orderly &= ~(there & ~(ahead & ~behind)).any(axis=-1, keepdims=True)
+    return orderly
 
 
 def _beside(

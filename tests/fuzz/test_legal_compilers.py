@@ -222,6 +222,33 @@ scatter=add
 """,
         [np.array([6.142, 6.141, 6.139, 1], np.float16)],
     ),
+    "products of windows": (
+        """times {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] multiply(x, y)
+}
+""",
+        """
+  x = f32[8] parameter(0)
+  one = f32[] constant(1)
+  ROOT p = f32[2] reduce-window(x, one), window={size=4 stride=4}, to_apply=times
+""",
+        [np.array([0, 1e30, 1e30, 1, 1.1, 1.7, 1.3, 1.9], np.float32)],
+    ),
+    "a sort of numbers and a NaN": (
+        """less {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT c = pred[] compare(x, y), direction=LT
+}
+""",
+        """
+  x = f32[6] parameter(0)
+  ROOT s = f32[6] sort(x), dimensions={0}, to_apply=less
+""",
+        [np.array([np.nan, 1, 1, 1, 1, 2], np.float32)],
+    ),
 }
 
 
