@@ -77,6 +77,10 @@ class Perturbed:
         self._kept: dict[int, _Kept] = {}
         self._constants: dict[int, Array] = {}
         self._flushes_all = False
+        self._ops = {
+            name: Op(self._erring(name, op.function), op.given, op.home)
+            for name, op in column("interp").items()
+        }
 
     def __call__(
         self, module: Module, *arguments: Value, seed: int = 0, fuel: int | None = None
@@ -85,10 +89,7 @@ class Perturbed:
         if self._budget is EXACT:
             with np.errstate(all="ignore"), random.seeded(seed):
                 return evaluation.run(evaluation.plan(module.entry), *arguments)
-        evaluation.ops = {
-            name: Op(self._erring(name, op.function), op.given, op.home)
-            for name, op in column("interp").items()
-        }
+        evaluation.ops = self._ops
         self._kept.clear()
         self._constants.clear()
         self._flushes_all = self._budget.flushes and self._chance()

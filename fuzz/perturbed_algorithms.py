@@ -107,15 +107,25 @@ class Algorithms:
         if how in ("TRANSPOSE", "ADJOINT"):
             triangle = triangle.swapaxes(-1, -2)
             triangle = triangle.conj() if how == "ADJOINT" else triangle
-        left = attributes.get("left_side", False)
-        triangle = triangle.astype(right.dtype)
-        try:
-            if left:
-                return np.asarray(np.linalg.solve(triangle, right))
-            turned = np.linalg.solve(triangle.swapaxes(-1, -2), right.swapaxes(-1, -2))
-        except np.linalg.LinAlgError:
-            return None
-        return np.asarray(turned.swapaxes(-1, -2))
+        triangle, is_left = triangle.astype(right.dtype), attributes.get("left_side", False)
+        if is_left:
+            return self._substituted(triangle, right)
+        turned = self._substituted(triangle.swapaxes(-1, -2), right.swapaxes(-1, -2))
+        return turned.swapaxes(-1, -2)
+
+    def _substituted(self, triangle: Array, right: Array) -> Array:
+        """Column by column, perhaps with reciprocals of the diagonal."""
+        rest, size = np.array(right), triangle.shape[-1]
+        is_lower = not np.triu(triangle, 1).any()
+        by_reciprocals = self._rng.integers(0, 2)
+        result = np.zeros_like(rest)
+        for row in range(size) if is_lower else reversed(range(size)):
+            pivot = triangle[..., row, row, None]
+            above = rest[..., row, :]
+            one = above * (np.ones((), above.dtype) / pivot) if by_reciprocals else above / pivot
+            result[..., row, :] = one
+            rest = rest - triangle[..., :, row, None] * one[..., None, :]
+        return result
 
     def _normalised(self, which: str) -> Made:
         def made(_: Made, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Any:
@@ -153,9 +163,11 @@ class Algorithms:
     def _windows(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """The elements of each window in any order."""
+        """The elements of each window in any order, but for sums, which may have another type."""
         arity, window = len(operands) // 2, attributes.get("window", Window())
         inputs, to_apply = operands[:arity], attributes["to_apply"]
+        if to_apply.monoid == "add":
+            return None
         dims = tuple(map(places, window.dimensions, inputs[0].shape))
         state = tuple(np.broadcast_to(init, dims) for init in operands[arity:])
         steps = list(steps_of(window, inputs[0].shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -25,6 +26,8 @@ MOST_ELEMENTS = 1 << 12
 
 MOST_RANK = 5
 
+_LARGE = (0, 7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
+
 Accepts = Callable[[ArrayShape], bool]
 
 
@@ -35,8 +38,12 @@ def nonzero(dims: Sequence[int]) -> int:
 
 def extents(most: int) -> st.SearchStrategy[int]:
     """Sizes of a dimension: small ones, none, and those around powers of two."""
-    small, large = st.integers(1, min(5, max(1, most))), [0, 7, 8, 9, 16, 31, 32, 33, 64, 100, 257]
-    return st.one_of(small, st.sampled_from([size for size in large if size <= most]))
+    return _extents(min(5, max(1, most)), sum(size <= most for size in _LARGE))
+
+
+@cache  # a strategy that is there already is validated
+def _extents(most: int, count: int) -> st.SearchStrategy[int]:
+    return st.one_of(st.integers(1, most), st.sampled_from(_LARGE[:count]))
 
 
 @st.composite

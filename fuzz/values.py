@@ -35,7 +35,7 @@ def arrays(draw: st.DrawFn, shape: ArrayShape) -> np.ndarray:
         sizes = zip(shape.dims, shape.dynamic, strict=True)
         dims = tuple(draw(st.integers(0, size)) if dynamic else size for size, dynamic in sizes)
         shape = ArrayShape(shape.element_type, dims)
-    numbers = draw(st.lists(scalars(shape.element_type), min_size=1, max_size=6))
+    numbers = draw(_palettes(shape.element_type))
     palette = np.stack(numbers)
     seed = draw(st.integers(0, 255)) if len(palette) > 1 and shape.elements > 1 else 0
     if shape.elements <= len(palette):
@@ -44,6 +44,12 @@ def arrays(draw: st.DrawFn, shape: ArrayShape) -> np.ndarray:
     return np.asarray(palette[chosen])
 
 
+@cache
+def _palettes(element_type: ElementType) -> st.SearchStrategy[list[np.ndarray]]:
+    return st.lists(scalars(element_type), min_size=1, max_size=6)
+
+
+@cache
 def scalars(element_type: ElementType) -> st.SearchStrategy[np.ndarray]:
     """Numbers of a type as arrays of rank 0: simple ones, notable ones, any bits."""
     if element_type.kind == "pred":

@@ -102,7 +102,7 @@ logistic = _monotone("logistic", within=(0, _INF))
 round_nearest_afz = _monotone("round-nearest-afz")
 round_nearest_even = _monotone("round-nearest-even")
 sinh = _monotone("sinh")
-sqrt = _monotone("sqrt", 1, (0, _INF), (0, _INF))
+sqrt = _monotone("sqrt", 1, (0, _INF), (-0.0, _INF))  # of -0 it is -0
 tanh = _monotone("tanh")
 
 

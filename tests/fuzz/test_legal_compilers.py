@@ -249,6 +249,17 @@ scatter=add
 """,
         [np.array([np.nan, 1, 1, 1, 1, 2], np.float32)],
     ),
+    "the root of a zero of either sign": (
+        "",
+        """
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  p = f32[2] multiply(x, y)
+  s = f32[2] sqrt(p)
+  ROOT r = f32[2] rsqrt(s)
+""",
+        [np.array([0, 1e-30], np.float32), np.array([1, 1e-30], np.float32)],
+    ),
 }
 
 
