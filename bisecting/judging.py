@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,12 +28,11 @@ class Judgement:
 
 
 class Output(NamedTuple):
-    """An array of the result that differs: its place in the result, its value in each stage, the
-    kinds of its elements, and what is legal as far as that is known."""
+    """An array of the result that differs: its place in the result, what gives its values in the
+    two stages, the kinds of its elements, and what is legal as far as that is known."""
 
     place: str
-    before: Array
-    after: Array
+    both: Callable[[], tuple[Array, Array]]  # many of them do not fit into memory
     marks: Array
     legal: Enclosure | None = None
 
@@ -72,11 +71,12 @@ def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -
     for output, verdict in zip(outputs, verdicts, strict=True):
         index = verdict.first_outside
         if index is not None and output.legal is not None:
+            before, after = output.both()
             lines.append(
-                f"{output.place or 'result'}: {verdict.counts[OUTSIDE]} of {output.before.size}"
-                f" changed, first at [{','.join(map(str, index))}]: {output.before[index]!s} became"
-                f" {output.after[index]!s}; {output.legal.low[index]!s} to"
-                f" {output.legal.high[index]!s} legal"
+                f"{output.place or 'result'}: {verdict.counts[OUTSIDE]} of {before.size} changed,"
+                f" first at [{','.join(map(str, index))}]: {before[index]!s} became"
+                f" {after[index]!s}; {output.legal.low[index]!s} to {output.legal.high[index]!s}"
+                " legal"
             )
     worst = next((kind for kind in _WORST_FIRST if counts[kind]), EQUAL)
     return Judgement(worst, counts, tuple(lines), is_suspect and worst == UNDETERMINED)

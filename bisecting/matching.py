@@ -33,6 +33,15 @@ class Side:
         return self.program.module.entry
 
     @property
+    def closed(self) -> frozenset[str]:
+        """The instructions into which no argument goes: zeros are alike without being the same."""
+        found: set[str] = set()
+        for i in self.program.steps.instructions:
+            if i.opcode != "parameter" and found.issuperset(i.operands):
+                found.add(i.name)
+        return frozenset(found)
+
+    @property
     def arrays(self) -> dict[str, Instruction]:
         """The instructions that give an array, and matter."""
         matter = self.program.steps.instructions
@@ -58,13 +67,15 @@ def matched(before: Side, after: Side, values: Values) -> Matches:
     ours = {name: i for name, i in arrays[0].items() if name not in shared}
     theirs = {name: i for name, i in arrays[1].items() if name not in known}
     pairs = dict(_of_results(before.entry, after.entry, ours, theirs))
-    _pair(pairs, ours, theirs, lambda instruction: instruction.name)
     sure = frozenset(pairs)
-    _pair(pairs, arrays[0], theirs, lambda instruction: instruction.name)
-    for key in (_own_name, _origin):
-        _pair(pairs, ours, theirs, key)
+    if _are_named_alike(*arrays):
+        _pair(pairs, ours, theirs, lambda instruction: instruction.name)
+        sure = frozenset(pairs)
+        _pair(pairs, arrays[0], theirs, lambda instruction: instruction.name)
+        _pair(pairs, ours, theirs, _own_name)
+    _pair(pairs, ours, theirs, _origin)
     _pair_results_of_pairs(pairs, before, after, (ours, theirs))
-    _pair_operands_of_pairs(pairs, before, after, (ours, theirs))
+    _pair_operands_of_pairs(pairs, before, after, shared, theirs)
     return Matches(shared, pairs, frozenset(pairs) - sure)
 
 
@@ -73,10 +84,19 @@ def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Itera
     there = {reference for reference in other.values.values() if isinstance(reference, bytes)}
     cones = (side.program.cones.of(side.program.module.entry_name) for side in (one, other))
     own, others = next(cones), set(next(cones).values())
+    closed = one.closed
     for name in arrays:
         reference = one.values[name]
-        if reference in there and (values.is_telling(reference) or own[name] in others):
+        is_same = own[name] in others and name not in closed
+        if reference in there and (values.is_telling(reference) or is_same):
             yield name
+
+
+def _are_named_alike(ours: Named, theirs: Named) -> bool:
+    """Whether names mean anything: a pass may have given them anew."""
+    both = [(ours[name], theirs[name]) for name in ours if name in theirs]
+    same = sum(one.opcode == other.opcode and _alike(one, other) for one, other in both)
+    return 2 * same > len(both)
 
 
 def _of_results(
@@ -123,39 +143,47 @@ def _pair_results_of_pairs(
 ) -> None:
     """Add those of one opcode and shape whose operands are all the same ones."""
     taken = set(pairs.values())
-    by_key = _by_key(
-        [i for i in free[0].values() if i.name not in taken],
-        lambda i: _computed(i, [before.values[n] if n not in free[0] else n for n in i.operands]),
-    )
+    open_ = [name.keys() - side.closed for name, side in zip(free, (before, after), strict=True)]
+
+    def mine(instruction: Instruction) -> Hashable:
+        names = instruction.operands
+        return _computed(instruction, [n if n in open_[0] else before.values[n] for n in names])
+
+    def others(instruction: Instruction) -> Hashable:
+        names = instruction.operands
+        found = [pairs.get(n, n) if n in open_[1] else after.values[n] for n in names]
+        return _computed(instruction, found)
+
+    by_key = _by_key([i for i in free[0].values() if i.name not in taken], mine)
     for name, instruction in free[1].items():
-        operands = [
-            pairs.get(n, n) if n in free[1] else after.values[n] for n in instruction.operands
-        ]
-        found = by_key.get(_computed(instruction, operands), [])
+        found = by_key.get(others(instruction), [])
         if name not in pairs and len(found) == 1 and found[0].name not in taken:
             pairs[name] = found[0].name
             taken.add(found[0].name)
 
 
 def _pair_operands_of_pairs(
-    pairs: dict[str, str], before: Side, after: Side, free: tuple[Named, Named]
+    pairs: dict[str, str], before: Side, after: Side, shared: frozenset[str], theirs: Named
 ) -> None:
-    """Add the operands of pairs of one opcode, and of programs' results, one by one."""
+    """Add the operands of pairs of one opcode, and of the programs' results, one by one. What the
+    earlier program has twice may be right in one place only, so values that are shared may be among
+    them, for the same op."""
     taken = set(pairs.values())
-    ours, theirs = ({i.name: i for i in side.entry.instructions} for side in (before, after))
+    free = before.arrays
+    entries = [{i.name: i for i in side.entry.instructions} for side in (after, before)]
     stack = [(after.entry.root, before.entry.root), *reversed(pairs.items())]
     while stack:
-        later, earlier = stack.pop()
-        one, other = ours[earlier], theirs[later]
+        other, one = (entry[name] for entry, name in zip(entries, stack.pop(), strict=True))
         if one.opcode != other.opcode or len(one.operands) != len(other.operands):
             continue
-        for pair in zip(other.operands, one.operands, strict=True):
-            is_free = pair[0] in free[1] and pair[1] in free[0]
-            is_free = is_free and pair[0] not in pairs and pair[1] not in taken
-            if is_free and _alike(theirs[pair[0]], ours[pair[1]]):
-                pairs[pair[0]] = pair[1]
-                taken.add(pair[1])
-                stack.append(pair)
+        for later, earlier in zip(other.operands, one.operands, strict=True):
+            if later not in theirs or later in pairs or earlier not in free or earlier in taken:
+                continue
+            is_same_op = theirs[later].opcode == free[earlier].opcode
+            if _alike(theirs[later], free[earlier]) and (is_same_op or earlier not in shared):
+                pairs[later] = earlier
+                taken.add(earlier)
+                stack.append((later, earlier))
 
 
 def _computed(instruction: Instruction, operands: list[Reference]) -> Hashable:

@@ -7,8 +7,10 @@ envelope, with a budget for rewritings, and no number is legal for both: the env
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,32 +80,26 @@ class Meanings:
         pairs = list(zip(leaves_of(one), leaves_of(other), strict=True))
         if any(self._values.shape(a) != self._values.shape(b) for a, b in pairs):
             return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
-        arrays = {
-            number: (self._values.value(a), self._values.value(b))
-            for number, (a, b) in enumerate(pairs)
-            if a != b
-        }
-        different = [number for number, both in arrays.items() if differences(*both)]
-        equal = sum(
-            int(np.prod(self._values.shape(a), dtype=np.int64))
-            for number, (a, _) in enumerate(pairs)
-            if number not in different
-        )
-        if not different:
-            return judgement((), equal)
-        places = list(_places(one))
-        marks = [beside(None, *arrays[number]) for number in different]
-        outputs = {
-            number: Output(places[number], *arrays[number], mark)
-            for number, mark in zip(different, marks, strict=True)
-        }
+        outputs: dict[int, Output] = {}
+        equal = 0
+        for number, (place, pair) in enumerate(zip(_places(one), pairs, strict=True)):
+            both = partial(self._both, pair)
+            if pair[0] != pair[1] and differences(*both()):
+                outputs[number] = Output(place, both, beside(None, *both()))
+            else:
+                equal += math.prod(self._values.shape(pair[0]))
         return self._judged_outputs(before, after, outputs, equal)
+
+    def _both(self, pair: tuple[bytes, bytes]) -> tuple[Array, Array]:
+        return self._values.value(pair[0]), self._values.value(pair[1])
 
     def _judged_outputs(
         self, before: Read, after: Read, outputs: dict[int, Output], equal: int
     ) -> Judgement:
         """Of the outputs that differ, by their numbers. What step by step is legal is legal; only
         of the others the whole envelope is needed."""
+        if not outputs:
+            return judgement((), equal)
         side = self.side_by_side(before, after)
         steps = _marks_of_steps(side, outputs)
         outputs = {n: outputs[n]._replace(marks=mark) for n, mark in steps.items()}
@@ -122,7 +118,7 @@ class Meanings:
         legal in neither is proven: the later form may be the less accurate."""
         legal = self.legal(before, list(outputs))
         whole = {
-            n: output._replace(marks=beside(legal[n], output.before, output.after), legal=legal[n])
+            n: output._replace(marks=beside(legal[n], *output.both()), legal=legal[n])
             for n, output in outputs.items()
         }
         changed = [n for n, output in whole.items() if output.has(CHANGED)]
@@ -141,9 +137,9 @@ class Meanings:
         references = list(leaves_of(self._result(self.first)))
         found = dict(outputs)
         for number in left:
-            first = self._values.value(references[number])
-            if first.shape == outputs[number].after.shape:
-                again = beside(legal[number], first, outputs[number].after)
+            first, (_, after) = self._values.value(references[number]), outputs[number].both()
+            if first.shape == after.shape:
+                again = beside(legal[number], first, after)
                 marks = resolved(outputs[number].marks, again)
                 found[number] = outputs[number]._replace(marks=marks)
         return found
@@ -251,7 +247,10 @@ def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Ju
     pairs = [(place, a, b) for (place, a), (_, b) in zip(one, other, strict=True)]
     if any(a.shape != b.shape for _, a, b in pairs):
         return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
-    outputs = [Output(place, a, b, beside(None, a, b)) for place, a, b in pairs]
+    outputs = [
+        Output(place, lambda both=(a, b): both, beside(None, a, b))  # type: ignore[misc]
+        for place, a, b in pairs
+    ]
     return judgement(outputs, 0, any(is_far(a, b) for _, a, b in pairs))
 
 

@@ -20,7 +20,8 @@ def apart(one: Array, other: Array) -> float:
     finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
     lost = (~finite & ~((one == other) | (np.isnan(one) & np.isnan(other)))).sum()
     sizes = np.abs(pair[0][finite]).sum() + np.abs(pair[1][finite]).sum()
-    apart = float(np.abs(pair[0] - pair[1])[finite].sum() / sizes) if sizes else 0.0
+    with np.errstate(invalid="ignore"):  # of infinities, which are left out
+        apart = float(np.abs(pair[0] - pair[1])[finite].sum() / sizes) if sizes else 0.0
     return apart + float(lost) / one.size
 
 
@@ -29,9 +30,9 @@ def is_far(one: Array, other: Array) -> bool:
     return apart(one, other) > _NEAR
 
 
-def is_near(one: Array | None, other: Array) -> bool:
+def is_near(one: Array, other: Array) -> bool:
     """Whether two results may be the same but for roundings."""
-    if one is None or one.shape != other.shape:
+    if one.shape != other.shape:
         return False
     if one.dtype.kind in "biu":
         return bool((one == other).all())
@@ -40,6 +41,6 @@ def is_near(one: Array | None, other: Array) -> bool:
     finite = np.isfinite(pair[0]) & np.isfinite(pair[1])
     if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
         return False
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         size = np.sqrt((np.abs(pair[0][finite]) ** 2).mean()) if finite.any() else 0.0
         return bool((np.abs(pair[0] - pair[1])[finite] <= _NEAR * size).all())

@@ -163,9 +163,9 @@ class SideBySide:
         known: dict[str, Reference] = {}
         guesses: dict[str, Reference] = {}
         for later, earlier in self._matches.pairs.items():
-            is_sure = later not in self._matches.guessed or is_near(
-                *map(self._values.value, (ours[earlier], theirs[later]))
-            )
+            pair = ours[earlier], theirs[later]
+            is_sure = later not in self._matches.guessed or pair[0] == pair[1]
+            is_sure = is_sure or is_near(*map(self._values.value, pair))
             (known if is_sure else guesses)[earlier] = theirs[later]
         return _Both(known, guesses, {name: ours[name] for name in self._matches.shared})
 
