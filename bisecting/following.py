@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from bisecting.excerpts import operands_of_result
 from bisecting.values import Program, Reference, Values
+from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.passes.rewriting import integer
 from interp.envelope.anchors import middle
@@ -30,6 +33,8 @@ class Exact:
     maker: Instruction | None = None
     path: tuple[int, ...] = ()  # in the maker's tuple
 
+
+_MOST_WRONG = 64  # steps of a proof: a pass gives few names to other values; all else is a bug's
 
 State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple of states
 
@@ -56,7 +61,7 @@ class Followed:
 class Following:
     """One walk over the earlier stage, whose exact values are ``exact``. ``known`` are the later
     one's values of its instructions, by name. ``is_proof``: a value is taken over only where it is
-    sure that it is legal, and that is wrong is noted and left."""
+    sure that it is legal, and what is wrong is noted and left."""
 
     values: Values
     program: Program
@@ -70,7 +75,12 @@ class Following:
     _wrong: list[Step] = field(default_factory=list)
 
     def followed(self) -> Followed:
-        """Unsupported where it is not known what is legal."""
+        """Unsupported where it is not known what is legal, or if so much is wrong that a proof is
+        one of the whole program."""
+        with np.errstate(all="ignore"):
+            return self._walked()
+
+    def _walked(self) -> Followed:
         entry = self.program.module.entry
         kept = operands_of_result(entry)
         order = self.program.steps.instructions
@@ -123,6 +133,8 @@ class Following:
             self._wrong.append(Step(instruction, _evidence(verdict, actual, legal)))
         if not self.is_proof:
             return Exact(known)
+        if len(self._wrong) > _MOST_WRONG:
+            raise Unsupported(f"more than {_MOST_WRONG} steps are not legal")
         if verdict.counts[OUTSIDE]:
             return state  # a pass may give a name to another value
         if not verdict.counts[UNDETERMINED]:

@@ -29,12 +29,12 @@ class Judgement:
 
 class Output(NamedTuple):
     """An array of the result that differs: its place in the result, what gives its values in the
-    two stages, the kinds of its elements, and what is legal as far as that is known."""
+    two stages, the kinds of its elements, and what is said of the first that is changed."""
 
     place: str
     both: Callable[[], tuple[Array, Array]]  # many of them do not fit into memory
     marks: Array
-    legal: Enclosure | None = None
+    line: str = ""
 
     def has(self, kind: int) -> bool:
         """Whether any element is of a kind."""
@@ -49,7 +49,27 @@ def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
     return kinds(other, one, legal)
 
 
-def meet(one: Enclosure, other: Enclosure) -> Array:
+def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> Output:
+    """What is outside in the earlier stage is proven only where nothing is legal in both, whose
+    enclosures are given: the later form may be the less accurate."""
+    if one is None or other is None:
+        return output._replace(marks=np.minimum(output.marks, UNSURE))
+    doubtful = (output.marks == CHANGED) & _meet(one, other)
+    marks = np.where(doubtful, np.int8(UNSURE), output.marks)
+    verdict = summary(marks)
+    index = verdict.first_outside
+    if index is None:
+        return output._replace(marks=marks)
+    before, after = output.both()
+    line = (
+        f"{output.place or 'result'}: {verdict.counts[OUTSIDE]} of {before.size} changed, first at"
+        f" [{','.join(map(str, index))}]: {before[index]!s} became {after[index]!s};"
+        f" {one.low[index]!s} to {one.high[index]!s} legal"
+    )
+    return output._replace(marks=marks, line=line)
+
+
+def _meet(one: Enclosure, other: Enclosure) -> Array:
     """Where something is legal in both."""
     low, high = greatest_of(one.low, other.low), least_of(one.high, other.high)
     numbers = [np.asarray(a <= b) for a, b in zip(_components(low), _components(high))]
@@ -67,19 +87,9 @@ def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -
     verdicts = [summary(output.marks) for output in outputs]
     counts = {kind: sum(verdict.counts[kind] for verdict in verdicts) for kind in KINDS}
     counts[EQUAL] += equal
-    lines = []
-    for output, verdict in zip(outputs, verdicts, strict=True):
-        index = verdict.first_outside
-        if index is not None and output.legal is not None:
-            before, after = output.both()
-            lines.append(
-                f"{output.place or 'result'}: {verdict.counts[OUTSIDE]} of {before.size} changed,"
-                f" first at [{','.join(map(str, index))}]: {before[index]!s} became"
-                f" {after[index]!s}; {output.legal.low[index]!s} to {output.legal.high[index]!s}"
-                " legal"
-            )
+    lines = tuple(output.line for output in outputs if output.line)
     worst = next((kind for kind in _WORST_FIRST if counts[kind]), EQUAL)
-    return Judgement(worst, counts, tuple(lines), is_suspect and worst == UNDETERMINED)
+    return Judgement(worst, counts, lines, is_suspect and worst == UNDETERMINED)
 
 
 def worst_of(ranks: Sequence[Judgement]) -> Judgement:

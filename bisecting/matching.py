@@ -67,15 +67,17 @@ def matched(before: Side, after: Side, values: Values) -> Matches:
     ours = {name: i for name, i in arrays[0].items() if name not in shared}
     theirs = {name: i for name, i in arrays[1].items() if name not in known}
     pairs = dict(_of_results(before.entry, after.entry, ours, theirs))
-    sure = frozenset(pairs)
-    if _are_named_alike(*arrays):
+    are_named = _are_named_alike(*arrays)
+    if are_named:
         _pair(pairs, ours, theirs, lambda instruction: instruction.name)
-        sure = frozenset(pairs)
-        _pair(pairs, arrays[0], theirs, lambda instruction: instruction.name)
+    sure = frozenset(pairs)
+    if are_named:
         _pair(pairs, ours, theirs, _own_name)
     _pair(pairs, ours, theirs, _origin)
     _pair_results_of_pairs(pairs, before, after, (ours, theirs))
     _pair_operands_of_pairs(pairs, before, after, shared, theirs)
+    if are_named:
+        _pair(pairs, arrays[0], theirs, lambda instruction: instruction.name)
     return Matches(shared, pairs, frozenset(pairs) - sure)
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
-
-import numpy as np
 
 import interp
 from bisecting.excerpts import with_results
@@ -24,8 +22,8 @@ from bisecting.judging import (
     Judgement,
     Output,
     beside,
+    doubted,
     judgement,
-    meet,
     worst_of,
 )
 from bisecting.nearness import is_far
@@ -61,7 +59,7 @@ class Meanings:
         self._references = [self._values.given(array) for array in self._arrays[0]]
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._results: OrderedDict[bytes, Reference] = OrderedDict()
-        self._legal: OrderedDict[bytes, dict[int, Enclosure | None]] = OrderedDict()
+        self._of_first: dict[int, Enclosure | None] = {}  # what is legal in its results
         self._of_ranks: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
 
     def evaluate(self, stage: Read) -> None:
@@ -114,17 +112,17 @@ class Meanings:
     def _beside_all(
         self, before: Read, after: Read, outputs: dict[int, Output]
     ) -> dict[int, Output]:
-        """Outputs beside the whole envelope of the earlier stage; of what is outside only what is
-        legal in neither is proven: the later form may be the less accurate."""
-        legal = self.legal(before, list(outputs))
-        whole = {
-            n: output._replace(marks=beside(legal[n], *output.both()), legal=legal[n])
-            for n, output in outputs.items()
-        }
-        changed = [n for n, output in whole.items() if output.has(CHANGED)]
-        theirs = self.legal(after, changed) if changed else {}
-        for n in changed:
-            whole[n] = _doubted(whole[n], theirs[n])
+        """Outputs beside the whole envelope of the earlier stage, and of what is outside the later
+        stage's, too."""
+        whole = dict(outputs)
+        legal = self._legal(before, list(outputs))
+        for n, output in outputs.items():
+            whole[n] = output._replace(marks=beside(legal[n], *output.both()))
+            if not whole[n].has(CHANGED):
+                del legal[n]  # large
+        theirs = self._legal(after, list(legal)) if legal else {}
+        for n in list(legal):
+            whole[n] = doubted(whole[n], legal.pop(n), theirs.pop(n))
         for n, output in whole.items():
             whole[n] = output._replace(marks=resolved(output.marks, outputs[n].marks))
         return self._beside_first(before, whole)
@@ -133,35 +131,31 @@ class Meanings:
         left = [number for number, output in outputs.items() if output.has(UNSURE)]
         if not left or before.digest == self.first.digest:
             return outputs
-        legal = self.legal(self.first, left)
+        missing = [number for number in left if number not in self._of_first]
+        if missing:
+            self._of_first |= self._legal(self.first, missing)
         references = list(leaves_of(self._result(self.first)))
         found = dict(outputs)
         for number in left:
             first, (_, after) = self._values.value(references[number]), outputs[number].both()
             if first.shape == after.shape:
-                again = beside(legal[number], first, after)
+                again = beside(self._of_first[number], first, after)
                 marks = resolved(outputs[number].marks, again)
                 found[number] = outputs[number]._replace(marks=marks)
         return found
 
-    def legal(self, stage: Read, results: Sequence[int]) -> dict[int, Enclosure | None]:
+    def _legal(self, stage: Read, results: list[int]) -> dict[int, Enclosure | None]:
         """What a compiler may make of the stage, of some arrays of its result by their numbers;
         None where that is not known."""
-        known = self._kept(self._legal, stage.digest, dict)
-        missing = [number for number in results if number not in known]
-        if missing:
-            known.update(zip(missing, self._enclosed(stage, missing), strict=True))
-        return known
-
-    def _enclosed(self, stage: Read, results: list[int]) -> list[Enclosure] | list[None]:
         fewer = with_results(stage.module, results)
         module = stage.module if fewer is None else fewer
         try:
             found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
         except (Unsupported, MemoryError):
-            return [None] * len(results)
+            return dict.fromkeys(results)
         enclosures = list(enclosures_of(found.result))
-        return enclosures if fewer is not None else [enclosures[n] for n in results]
+        kept = enclosures if fewer is not None else [enclosures[n] for n in results]
+        return dict(zip(results, kept, strict=True))
 
     def side_by_side(self, before: Read, after: Read) -> SideBySide:
         """Two stages of one rank."""
@@ -233,13 +227,6 @@ def _is_suspect(side: SideBySide) -> bool:
         return side.is_suspect()
     except (Unsupported, OutOfFuel, MemoryError):
         return False
-
-
-def _doubted(output: Output, theirs: Enclosure | None) -> Output:
-    if output.legal is None or theirs is None:
-        return output._replace(marks=np.minimum(output.marks, UNSURE))
-    doubtful = (output.marks == CHANGED) & meet(output.legal, theirs)
-    return output._replace(marks=np.where(doubtful, np.int8(UNSURE), output.marks))
 
 
 def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Judgement:

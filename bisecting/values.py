@@ -42,10 +42,11 @@ Reference = Any  # bytes, None or a tuple of references
 class Program:
     """A stage, with calls and fusions inlined, to be evaluated instruction by instruction."""
 
-    def __init__(self, module: Module, seed: int) -> None:
-        """Errors as of :class:`interp.stepwise.Steps`."""
+    def __init__(self, module: Module, seed: int, fuel: int | None = None) -> None:
+        """``fuel`` is how much each instruction may use, :data:`FUEL` if it is not said. Errors as
+        of :class:`interp.stepwise.Steps`."""
         self.module = inline(module)
-        self.steps = Steps(self.module, seed=seed, fuel=FUEL)
+        self.steps = Steps(self.module, seed=seed, fuel=FUEL if fuel is None else fuel)
         cones = Cones(self.module)
         self.cones = cones
         self._own = cones.own(self.module.entry_name)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +15,12 @@ import numpy as np
 from fuzz.peers.isolated import Isolated, Outcome
 
 Array = np.ndarray[Any, Any]
+
+# With SciPy's, in which LAPACK is: half of the time that a process takes to begin.
+_PRELOAD = (
+    *(__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax", "jaxlib.lapack"),
+    *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +35,12 @@ class Answer:
     run: float = 0.0
 
 
-def start() -> Callable[..., Answer]:
-    """The function of one process: its client is made once."""
+def start(flags: str | None) -> Callable[..., Answer]:
+    """The function of one process: its client is made once, with ``flags`` as XLA_FLAGS, which the
+    server of all processes was begun with others of."""
+    os.environ.pop("XLA_FLAGS", None)
+    if flags is not None:
+        os.environ["XLA_FLAGS"] = flags
     import jax
     import jax.extend.backend
     from jaxlib import _hlo, _jax, lapack, xla_client  # type: ignore[attr-defined]
@@ -62,8 +74,8 @@ class XLA:
     name = "XLA:CPU"
 
     def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
-        preload = (__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax")
-        self._pool = Isolated(start, preload=preload, workers=workers, timeout=timeout)
+        begin = partial(start, os.environ.get("XLA_FLAGS"))
+        self._pool = Isolated(begin, preload=_PRELOAD, workers=workers, timeout=timeout)
 
     def __enter__(self) -> Self:
         return self
