@@ -162,11 +162,22 @@ def select_and_scatter(
 ) -> Array:
     """Each window selects one element: the first, until ``select(best, candidate)`` is false. Each
     source element is scattered into an array of inits at the place that its window selected."""
-    dims = map(places, window.dimensions, operand.shape)
-    common = tuple(map(slice, map(min, dims, source.shape)))  # of bounded sizes, which may differ
-    source = source[common]
-    best = np.zeros(source.shape, operand.dtype)
-    target = np.full(source.shape, -1)
+    target = selected(operand, source.shape, select, window)
+    source = source[tuple(map(slice, target.shape))]
+    chosen = target.ravel() >= 0
+    ids, values = target.ravel()[chosen], source.ravel()[chosen]
+    return _scattered(operand, ids, values, init, scatter)
+
+
+def selected(
+    operand: Array, source_dims: tuple[int, ...], select: Callee[Value], window: Window
+) -> Array:
+    """The number of the element that each window selects, -1 where it has none. Bounded operands
+    may have fewer windows than ``source_dims``, or more."""
+    dims = tuple(map(min, map(places, window.dimensions, operand.shape), source_dims))
+    common = tuple(map(slice, dims))
+    best = np.zeros(dims, operand.dtype)
+    target = np.full(dims, -1)
     numbers = np.arange(operand.size).reshape(operand.shape)
     for step in steps_of(window, operand.shape):
         elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
@@ -175,9 +186,7 @@ def select_and_scatter(
         taken = step.inside[common] & ~stays
         best = np.where(taken, candidate, best)
         target = np.where(taken, numbers[elements], target)
-    chosen = target.ravel() >= 0
-    ids, values = target.ravel()[chosen], source.ravel()[chosen]
-    return _scattered(operand, ids, values, init, scatter)
+    return target
 
 
 def _scattered(

@@ -19,12 +19,15 @@ from interp.envelope.enclosure import (
     all_certain,
     anything,
     is_nan,
+    moved,
     point,
     where,
 )
 from interp.envelope.orders import on_points, open_where
 from interp.envelope.reduction import sum_of
 from interp.envelope.rules import compared, flushed
+from interp.envelope.updating import updated
+from interp.scattering import ScatterDimensions, targets
 
 __all__ = ["scatter", "select_and_scatter"]
 
@@ -85,7 +88,19 @@ def scatter(
     if known and _keeps_last(to_apply):
         several = _several(values[0], indices, updates[0], to_apply, attributes)
         return open_where(several, _by_ends(values[0], updates[0], scattered))
-    found = tuple(anything(x.shape, x.element_type) for x in values)
+    if not all_certain(indices):
+        found = tuple(anything(x.shape, x.element_type) for x in values)
+        return found if count > 1 else found[0]
+    offset, inside = targets(
+        values[0].shape, indices.low, updates[0].shape, ScatterDimensions(**attributes)
+    )
+    flat = updated(
+        [moved(lambda x: x.reshape(-1), x) for x in values],
+        offset[inside],
+        [moved(lambda x: x[inside], x) for x in updates],
+        to_apply,
+    )
+    found = tuple(moved(lambda x: x.reshape(values[0].shape), x) for x in flat)
     return found if count > 1 else found[0]
 
 
@@ -118,7 +133,15 @@ def select_and_scatter(
         return joined(*(_summed(start, values, scattered) for start, values in pairs))
     if scatter.monoid in _MONOTONE:
         return compared(_by_ends(init, source, scattered))
-    return anything(operand.shape, element_type)
+    if not all_certain(operand):
+        return anything(operand.shape, element_type)
+    target = reduction.selected(operand.low, source.shape, chosen, window)
+    common = tuple(map(slice, target.shape))
+    start = moved(lambda x: np.broadcast_to(x, (operand.low.size,)), init)
+    met = target >= 0
+    values = moved(lambda x: x[common][met], source)
+    (result,) = updated([start], target[met], [values], scatter)
+    return moved(lambda x: x.reshape(operand.shape), result)
 
 
 def _keeps_last(to_apply: Callee[Any]) -> bool:

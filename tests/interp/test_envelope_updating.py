@@ -1,0 +1,76 @@
+"""Updates by computations that are no sums: each alone is known, several may come in any order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from interp.envelope.budget import EXACT, XLA_CPU
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
+
+_SCATTER = """HloModule m
+fold {{ a = {type}[] parameter(0)
+  b = {type}[] parameter(1)
+  ROOT r = {type}[] {opcode}(a, b) }}
+ENTRY e {{ x = {type}[4] parameter(0)
+  i = s32[4,1] constant({{{{0}}, {{1}}, {{1}}, {{9}}}})
+  u = {type}[4] parameter(1)
+  ROOT r = {type}[4] scatter(x, i, u), update_window_dims={{}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=fold }}
+"""
+# of each element: whether it has one legal result
+_KNOWN = {
+    "remainder": ("s32", [False, False, True, True]),  # of a by b, or of b by a
+    "multiply": ("s32", [True, True, True, True]),
+    "xor": ("s32", [True, True, True, True]),
+    "multiply f32": ("f32", [False, False, True, True]),  # a rounding, or several
+}
+
+
+@pytest.mark.parametrize("case", _KNOWN)
+def test_updates_of_one_place(case: str) -> None:
+    element_type, known = _KNOWN[case]
+    text = _SCATTER.format(type=element_type, opcode=case.split()[0])
+    module = hlo.parse(text)
+    dtype = np.dtype({"s32": np.int32, "f32": np.float32}[element_type])
+    arguments = np.array([7, 9, 5, 3], dtype), np.array([3, 5, 4, 2], dtype)
+    exact: Any = interp.evaluate(module, *arguments)
+    legal = enclose(module, *arguments, peer=XLA_CPU).result
+    assert contains(legal, exact).all()
+    assert (legal.low == legal.high).tolist() == known
+    assert contains(legal, arguments[0]).tolist()[2:] == [True, True]
+    fixed = enclose(module, *arguments, peer=EXACT).result
+    assert (fixed.low == fixed.high).all() and (fixed.low == exact).all()
+
+
+def test_a_product_of_one_update_is_off_by_its_rounding() -> None:
+    module = hlo.parse(_SCATTER.format(type="f32", opcode="multiply"))
+    x, u = np.float32([1.1, 1, 1, 1]), np.float32([1.3, 1, 1, 1])
+    legal = enclose(module, x, u, peer=XLA_CPU).result
+    exact = x[0] * u[0]
+    assert legal.low[0] <= exact <= legal.high[0] < exact * (1 + 1e-6)
+
+
+_SELECT = """HloModule m
+ge { a = s8[] parameter(0)
+  b = s8[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE }
+fold { a = s8[] parameter(0)
+  b = s8[] parameter(1)
+  ROOT r = s8[] multiply(a, b) }
+ENTRY e { x = s8[6] parameter(0)
+  s = s8[2] parameter(1)
+  i = s8[] constant(2)
+  ROOT r = s8[6] select-and-scatter(x, s, i), window={size=3 stride=3}, select=ge, scatter=fold }
+"""
+
+
+def test_a_product_at_the_greatest_of_each_window() -> None:
+    x, s = np.int8([1, 5, 3, 9, 8, 7]), np.int8([3, 4])
+    legal = enclose(hlo.parse(_SELECT), x, s, peer=XLA_CPU).result
+    assert legal.low.tolist() == legal.high.tolist() == [2, 6, 2, 8, 2, 2]
