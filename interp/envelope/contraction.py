@@ -174,10 +174,10 @@ def _contraction(
     if element_type.is_float:
         left, right = (_ball(flushed(x), bits) for x in operands)
         bounds = enclosed_product([(1, left, right)], product, terms, element_type)
-        return _with_specials(bounds, operands, partial(exactly, shape=shape), product)
+        return with_specials(bounds, operands, partial(exactly, shape=shape), product)
     component = component_type(element_type)
     bounds = _complex_product(operands, product, terms, bits, component)
-    return _with_specials(bounds, operands, None, product)
+    return with_specials(bounds, operands, None, product)
 
 
 def _complex_product(
@@ -234,7 +234,7 @@ def enclosed_product(
     return where(overflows, anything(result.shape, element_type), result)
 
 
-def _with_specials(
+def with_specials(
     result: Enclosure,
     operands: Sequence[Enclosure],
     exactly: Product | None,

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from hlo.errors import Unsupported
-from hlo.types import TupleShape, leaves
 from hlo.walk import Callee
-from interp.envelope import budget
-from interp.envelope.enclosure import Enclosure, anything, hull, moved
+from interp.envelope.enclosure import Enclosure, anything, hull
 
-__all__ = ["conditional", "scan", "while_"]
+__all__ = ["conditional", "while_"]
 
 _MOST_TURNS = 1 << 22  # hours
 
@@ -48,46 +46,6 @@ def conditional(
     for other in results[1:]:
         result = hull_of(result, other)
     return result
-
-
-def scan(
-    *operands: Enclosure,
-    to_apply: Callee[Value],
-    dimensions: tuple[int, ...],
-    num_carries: int,
-    is_reverse: bool = False,
-    is_associative: bool = False,
-) -> tuple[Value, ...]:
-    """Step by step in order; that of an associative one is open."""
-    (dimension,) = dimensions
-    count = len(operands) - num_carries
-    carries, length = operands[count:], operands[0].shape[dimension]
-    steps: list[tuple[Enclosure, ...]] = []
-    for step in reversed(range(length)) if is_reverse else range(length):
-        slices = [moved(lambda x, n=step: x.take(n, dimension), x) for x in operands[:count]]
-        results = to_apply(*slices, *carries)
-        steps.append(results[: len(results) - num_carries])
-        carries = results[len(results) - num_carries :]
-    if not steps or (is_associative and budget.current() is not budget.EXACT):
-        return _open_scan(to_apply, num_carries, dimension, length, carries)
-    ordered = steps[::-1] if is_reverse else steps
-    outputs = [
-        moved(lambda *arrays: np.stack(arrays, dimension), *parts)
-        for parts in zip(*ordered, strict=True)
-    ]
-    return (*outputs, *carries)
-
-
-def _open_scan(
-    to_apply: Callee[Value], num_carries: int, dimension: int, length: int, carries: Value
-) -> tuple[Value, ...]:
-    shape = to_apply.computation.root_instruction.shape
-    assert isinstance(shape, TupleShape)
-    outputs = []
-    for leaf in leaves(TupleShape(shape.elements[: len(shape.elements) - num_carries])):
-        dims = (*leaf.dims[:dimension], length, *leaf.dims[dimension:])
-        outputs.append(anything(dims, leaf.element_type))
-    return (*outputs, *(map(unknown, carries) if length else carries))
 
 
 def _choices(selector: Enclosure, count: int) -> list[int]:

@@ -74,7 +74,7 @@ _EXCHANGES = frozenset(
     )
 )
 # Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
-_OPEN = frozenset(("custom-call", "scaled-dot"))
+_OPEN = frozenset(("custom-call",))
 _MOVING_TARGETS = frozenset(("PadToStatic", "SliceToDynamic", "TopK"))  # of custom calls
 _BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
