@@ -46,20 +46,24 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Value:
-    """What this run (:func:`registered`) or ``TARGETS`` has for ``custom_call_target``, else
-    Unsupported."""
+    """By :func:`target_of`."""
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
+    return target_of(custom_call_target)(operands, shape, backend_config)
+
+
+def target_of(name: str) -> Target:
+    """What this run (:func:`registered`) or ``TARGETS`` has for a target, else Unsupported."""
     known = {**TARGETS, **_REGISTERED.get({})}
-    target = known.get(custom_call_target)
+    target = known.get(name)
     if target is None:
         raise Unsupported(
-            f"no function is registered for the custom call target {custom_call_target!r}:"
+            f"no function is registered for the custom call target {name!r}:"
             " evaluate(module, ..., custom_calls={target: function}) registers one;"
             f" there are {', '.join(sorted(known))}"
         )
-    return target(operands, shape, backend_config)
+    return target
 
 
 @contextmanager

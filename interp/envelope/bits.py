@@ -50,7 +50,7 @@ def _regrouped(mask: Array, source: ElementType, value: Array) -> Array:
     """Where all is true that an element of the result is made of."""
     target = type_of(value).bits
     if source.bits < target:
-        mask = mask.all(axis=-1)
+        mask = np.asarray(mask.all(axis=-1))
     elif source.bits > target:
         mask = mask[..., None]
     return np.broadcast_to(mask, value.shape)

@@ -17,13 +17,12 @@ import numpy as np
 from hlo.actual_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
-from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
 from interp.actual_sizes import results_of, sizes_of
-from interp.custom_call import MARKERS
-from interp.envelope import bounded, budget, lapack
+from interp.envelope import bounded, budget
 from interp.envelope.budget import Budget
 from interp.envelope.control import spread, unknown
 from interp.envelope.enclosure import (
@@ -73,10 +72,6 @@ _EXCHANGES = frozenset(
         "reduce-scatter",
     )
 )
-# Ops whose results a peer may not round as the interpreter does, and that have no rule yet.
-_OPEN = frozenset(("custom-call",))
-_MOVING_TARGETS = frozenset(("PadToStatic", "SliceToDynamic", "TopK"))  # of custom calls
-_BITS = frozenset(("bitcast", "bitcast-convert"))  # those of a NaN are open
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
 
@@ -173,10 +168,7 @@ class Enclosing:
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
-        target = lapack.TARGETS.get(_target(instruction))
-        if target is not None and budget.current() is not budget.EXACT:
-            return target(tuple(operands), instruction.annotations.get("backend_config", ""))
-        if instruction.opcode in _STRUCTURE or _target(instruction) in MARKERS:
+        if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
             return _points(call(op, instruction, operands, given, first))
         if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
@@ -256,10 +248,7 @@ class Enclosing:
     ) -> Value:
         """An op that is known by its values: exact for certain operands, else anything."""
         given = keywords(self._module, instruction, self._exact.enter)
-        open_ = instruction.opcode in _OPEN and _has_floats(instruction.shape)
-        open_ &= _target(instruction) not in _MOVING_TARGETS
-        open_ |= instruction.opcode == "rng"  # no compiler's is defined
-        open_ |= instruction.opcode in _BITS and any(x.nan.any() for x in operands)
+        open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
         opens = not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT)
         if opens and not has_bounds(instruction.shape):
             return _anything(instruction.shape)
@@ -285,10 +274,6 @@ def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
     if isinstance(values[0], tuple):
         return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
     return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
-
-
-def _target(instruction: Instruction) -> object:
-    return instruction.attributes.get("custom_call_target")
 
 
 def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
@@ -327,10 +312,6 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
         return anything(dims, element_type)
     low, high = min(x.low.min() for x in values), max(x.high.max() for x in values)
     return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))
-
-
-def _has_floats(shape: Shape) -> bool:
-    return any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
 
 
 def _points(value: Any) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import S32
-from interp.envelope.enclosure import Enclosure, anything, point, where
+from interp.envelope.enclosure import Enclosure, all_certain, anything, point, where
 from interp.envelope.linear_algebra import cholesky, triangular_solve
 from interp.lapack import TRANSPOSES, letter
 
@@ -41,7 +41,26 @@ def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
     )
 
 
-TARGETS: Mapping[object, Target] = {
+def _blas_trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """(left_side, lower, transposed, unit_diagonal, m, n, batch, alpha, a, b)."""
+    del config
+    alpha, a, b = operands[7:]
+    known = all(map(all_certain, (*operands[:4], alpha)))
+    if not known or (alpha.low != 1).any():
+        return anything(b.shape, b.element_type)
+    left, lower, transposed, unit = (int(x.low) for x in operands[:4])
+    return triangular_solve(
+        a,
+        b,
+        left_side=bool(left),
+        lower=bool(lower),
+        unit_diagonal=bool(unit),
+        transpose_a=TRANSPOSES["NTC"[transposed]],
+    )
+
+
+TARGETS: Mapping[str, Target] = {
     **{f"lapack_{kind}potrf_ffi": _potrf for kind in "sdcz"},
     **{f"lapack_{kind}trsm_ffi": _trsm for kind in "sdcz"},
+    **{f"blas_{kind}trsm": _blas_trsm for kind in "sdcz"},
 }

@@ -300,10 +300,10 @@ def _tied(keys: Enclosure) -> Enclosure:
     if not keys.element_type.is_float or not budget.current().flushes:
         return keys
     tiny = finfo(keys.low.dtype).smallest_normal
-    low = np.where((keys.low < tiny) & (keys.low > -tiny), -tiny, keys.low)
-    high = np.where((keys.high < tiny) & (keys.high > -tiny), tiny, keys.high)
-    tied = (low != keys.low) | (high != keys.high)
+    near = (keys.low < tiny) & (keys.high > -tiny)
     zeros = (keys.low == 0) & (keys.high == 0)
-    if not (tied & ~zeros).any():
+    if not (near & ~zeros).any():
         return keys
+    low = np.where(near, np.minimum(keys.low, -tiny), keys.low)
+    high = np.where(near, np.maximum(keys.high, tiny), keys.high)
     return Enclosure(low, high, keys.nan)

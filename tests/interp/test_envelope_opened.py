@@ -107,3 +107,46 @@ def test_integers_have_one_result_in_all_groupings(opcode: str) -> None:
     x, i = np.arange(64, dtype=np.int32), np.int32(3)
     for legal in enclose(module, x, i, peer=XLA_CPU).result:
         assert (legal.low == legal.high).all() == (opcode != "subtract")
+
+
+@pytest.mark.parametrize("element_type", ["f32", "s32", "u8"])
+def test_uniform_random_numbers_lie_between_their_ends(element_type: str) -> None:
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{ a = {element_type}[] constant(3)
+  b = {element_type}[] constant(9)
+  ROOT r = {element_type}[64] rng(a, b), distribution=rng_uniform }}
+""")
+    legal = enclose(module, peer=XLA_CPU).result
+    for seed in range(3):
+        found: Any = interp.evaluate(module, seed=seed)
+        assert contains(legal, found).all()
+    assert not contains(legal, found - found.dtype.type(7)).any()
+    assert not contains(legal, found + found.dtype.type(7)).any()
+
+
+def test_the_greatest_by_a_custom_call() -> None:
+    """Of uncertain numbers."""
+    module = hlo.parse("""HloModule m
+ENTRY e { x = f32[4] parameter(0)
+  y = f32[4] exponential(x)
+  ROOT t = (f32[2], s32[2]) custom-call(y), custom_call_target="TopK" }
+""")
+    values, indices = enclose(module, np.float32([1, 3, 2, 0]), peer=XLA_CPU).result
+    assert indices.low.tolist() == indices.high.tolist() == [1, 2]
+    assert contains(values, np.exp(np.float32([3, 2]))).all()
+
+
+def test_a_triangular_system_by_an_older_custom_call() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e { a = f32[2,2] parameter(0)
+  b = f32[2,1] parameter(1)
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  alpha = f32[] constant(1)
+  ROOT r = f32[2,1] custom-call(one, one, zero, zero, one, one, one, alpha, a, b),
+    custom_call_target="blas_strsm" }
+""")
+    a, b = np.float32([[2, 0], [1, 4]]), np.float32([[3], [5]])
+    exact: Any = interp.evaluate(module, a, b)
+    legal = enclose(module, a, b, peer=XLA_CPU).result
+    assert contains(legal, exact).all() and not contains(legal, exact * 2).any()

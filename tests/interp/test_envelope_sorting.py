@@ -109,3 +109,13 @@ def test_a_sort_with_a_wrong_companion_is_outside() -> None:
     _, others = enclose(module, x, y, peer=budget.XLA_CPU).result
     right = np.take_along_axis(y, np.argsort(x, axis=1), 1)
     assert contains(others, right).all() and not contains(others, right[:, ::-1]).all()
+
+
+def test_what_may_be_subnormal_is_equal_to_zeros() -> None:
+    """To a compiler that flushes, but for what is moved."""
+    low, high = np.float32([[0, -2e-38, 0]]), np.float32([[0, 2e-38, 0]])
+    given = {"dimensions": (1,), "to_apply": _comparator("LT"), "is_stable": True}
+    with budget.using(budget.XLA_CPU):
+        keys, others = sorting.sort(_between(low, high), point(np.float32([[0, 1, 2]])), **given)
+    assert contains(keys, np.float32([[0, 1e-45, 0]])).all()
+    assert contains(others, np.float32([[0, 1, 2]])).all()
