@@ -75,9 +75,10 @@ def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = 
         uncertain = np.asarray(~is_certain(compared).all(axis=-1, keepdims=True))
         if uncertain.any():
             ends = ordering.keys(compared.low), ordering.keys(compared.high)
-            numbers = _numbered(*ends, falls=largest)
-            known = np.asarray(~operand.nan.any(axis=-1, keepdims=True))
-            ranks = numbers.over(_unknown(order.shape), known).over(ranks, uncertain)
+            ranks = _numbered(*ends, falls=largest).over(ranks, uncertain)
+        if budget.current() is not budget.EXACT:  # -NaN may be the least
+            with_nan = np.asarray(operand.nan.any(axis=-1, keepdims=True))
+            ranks = _unknown(order.shape).over(ranks, with_nan)
         rows = [_placed(row, ranks) for row in rows]
     return tuple(moved(lambda x: x[..., :k], x) for x in rows)
 
@@ -90,6 +91,10 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
     order = ordering.sorting_order(lows, comparator)
     inside = [np.take_along_axis(x, order, -1) for x in lows]
     groups, orderly = _compared(inside, comparator)
+    if any(is_nan(x).any() for x in inside):  # whose signs are open
+        others = [np.where(is_nan(x), -x, x) if is_nan(x).any() else x for x in inside]
+        with_others, orderly_too = _compared(others, comparator)
+        orderly &= orderly_too & (with_others == groups).all(axis=-1, keepdims=True)
     ranks = _certain_ranks(order, groups, is_stable)
     if budget.current() is not budget.EXACT:
         ranks = ranks.over(_unknown(order.shape), orderly)

@@ -119,3 +119,21 @@ def test_what_may_be_subnormal_is_equal_to_zeros() -> None:
         keys, others = sorting.sort(_between(low, high), point(np.float32([[0, 1, 2]])), **given)
     assert contains(keys, np.float32([[0, 1e-45, 0]])).all()
     assert contains(others, np.float32([[0, 1, 2]])).all()
+
+
+@pytest.mark.parametrize(
+    "line", ["(f32[4], s32[4]) topk(x), k=4", "f32[4] sort(x), dimensions={0}"]
+)
+def test_a_nan_of_either_sign_may_be_at_either_end(line: str) -> None:
+    module = hlo.parse(f"""HloModule m
+less {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GT, type=TOTALORDER }}
+ENTRY e {{ x = f32[4] parameter(0)
+  ROOT r = {line}{", to_apply=less" if "sort" in line else ""} }}
+""")
+    x = np.float32([1, np.nan, 3, 2])
+    legal = enclose(module, x, peer=budget.XLA_CPU).result
+    values = legal[0] if isinstance(legal, tuple) else legal
+    for row in ([np.nan, 3, 2, 1], [3, 2, 1, np.nan]):
+        assert contains(values, np.float32(row)).all()
