@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
+_TRIALS = 24  # of programs with values in between, until they give the results that are judged
 
 
 class Peer(NamedTuple):
@@ -92,7 +93,7 @@ def judge(
         if answer.outputs is None:
             return Judgement(refused=_first_line(answer.error or ""))
         right = list(arrays_of(exact))
-        judging = Judge(module, values, right, peer=peer.budget, seed=seed)
+        judging = Judge(module, values, right, peer=peer.budget, seed=seed, trials=_TRIALS)
         found = judging.judged(answer.outputs, lambda other: run(hlo.format(other), arrays).outputs)
     opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
     lines = tuple(_lines(found))[:_MOST_LINES]

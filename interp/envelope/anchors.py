@@ -8,7 +8,7 @@ legal only if it is legal there, too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -140,6 +140,15 @@ def _is_open(value: Enclosure) -> bool:
         return True
     wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
     return not np.isfinite(value.high.astype(wide) - value.low.astype(wide)).all()
+
+
+def by_opcode(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
+    """Names of instructions of the entry computation by their opcodes."""
+    opcodes = {i.name: i.opcode for i in module.entry.instructions}
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(opcodes[name], []).append(name)
+    return found
 
 
 def middle(value: Enclosure) -> Array:

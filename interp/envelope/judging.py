@@ -20,7 +20,17 @@ from interp.envelope.anchors import Step
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, Verdict, kinds, resolved, summary
+from interp.envelope.undisturbed import undisturbed
+from interp.envelope.verdict import (
+    KINDS,
+    OUTSIDE,
+    UNDETERMINED,
+    Verdict,
+    kinds,
+    resolved,
+    same_where_open,
+    summary,
+)
 
 Named = tuple[str, Array]  # an array of a result, and its place in the result
 Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives no results
@@ -65,8 +75,12 @@ class Judge:
         *,
         peer: Budget,
         seed: int = 0,
+        trials: int = 0,
     ) -> None:
+        """``trials``: how many more programs a compiler is asked for at most, where the values in
+        between disturb its results."""
         self._module, self._values, self._exact = module, tuple(values), exact
+        self._trials = trials
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
 
     @cached_property
@@ -92,9 +106,7 @@ class Judge:
         found = self._kinds(actual, legal)
         wrong: tuple[Step, ...] = ()
         if _is_open(found) and self._anchors:
-            steps = run(anchors.exposed(self._inlined, self._anchors))
-            if steps is not None:
-                found, wrong = self._step_by_step(actual, found, steps)
+            found, wrong = self._by_steps(actual, found, run)
         parts = zip(found, self._exact, actual, legal, strict=True)
         return Found(
             tuple(
@@ -104,18 +116,55 @@ class Judge:
             wrong,
         )
 
+    def _by_steps(
+        self, actual: Sequence[Array], found: list[Array], run: Run
+    ) -> tuple[list[Array], tuple[Step, ...]]:
+        """The kinds, as far as values in between tell, and the steps to those that are wrong."""
+        steps = run(anchors.exposed(self._inlined, self._anchors))
+        if steps is None:
+            return found, ()
+        found, wrong = self._step_by_step(actual, found, self._anchors, steps)
+        own = self._own(steps, actual)
+        if wrong or not self._trials or same_where_open(found, actual, own):
+            return found, wrong
+        return self._step_by_step(actual, found, *self._undisturbed(actual, found, run))
+
     def _step_by_step(
-        self, actual: Sequence[Array], found: Sequence[Array], steps: Sequence[Array]
+        self,
+        actual: Sequence[Array],
+        found: Sequence[Array],
+        names: Sequence[str],
+        steps: Sequence[Array],
     ) -> tuple[list[Array], tuple[Step, ...]]:
         """The kinds, as far as the peer's own values in between tell, and the steps that are
         wrong."""
-        own = self._within_sizes(steps[: len(actual)])
-        known = dict(zip(self._anchors, steps[len(actual) :], strict=True))
+        own = self._own(steps, actual)
+        known = dict(zip(names, steps[len(actual) :], strict=True))
         narrower, wrong = self._followed(known, own)
         kinds_of = [*map(resolved, found, self._kinds(actual, narrower))]
         if not wrong and _is_open(kinds_of):
             wrong = self._followed(known, own, is_proof=False)[1]
         return kinds_of, wrong
+
+    def _undisturbed(
+        self, actual: Sequence[Array], found: Sequence[Array], run: Run
+    ) -> tuple[Sequence[str], Sequence[Array]]:
+        """Anchors with which the undetermined elements are what they are without, and what a
+        compiler gives with them."""
+        best: tuple[Sequence[str], Sequence[Array]] = ((), actual)
+        trials = self._trials
+
+        def agrees(names: tuple[str, ...]) -> bool:
+            nonlocal best, trials
+            trials -= 1
+            steps = run(anchors.exposed(self._inlined, names)) if trials >= 0 else None
+            if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
+                return False
+            best = names, steps
+            return True
+
+        undisturbed(anchors.by_opcode(self._inlined, self._anchors), agrees)
+        return best
 
     def _followed(
         self, known: Mapping[str, Array], own: Sequence[Array], is_proof: bool = True
@@ -130,6 +179,10 @@ class Judge:
         verdicts = map(summary, self._kinds(own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
         return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
+
+    def _own(self, steps: Sequence[Array], actual: Sequence[Array]) -> Sequence[Array]:
+        """The results that came with values in between."""
+        return self._within_sizes(steps[: len(actual)])
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
         """A compiler may return the room of bounded arrays: what lies within the actual sizes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,14 @@ def resolved(found: Array, anchored: Array) -> Array:
     are legal."""
     known = (found == _UNDETERMINED) & ((anchored == _WITHIN) | (anchored == _EQUAL))
     return np.where(known, np.int8(_WITHIN), found)
+
+
+def same_where_open(found: Sequence[Array], one: Sequence[Array], other: Sequence[Array]) -> bool:
+    """Whether results are the same numbers where their kinds are undetermined."""
+    return all(
+        bool((_same(x, y) | (kind != _UNDETERMINED)).all())
+        for kind, x, y in zip(found, one, other, strict=False)
+    )
 
 
 def _same(actual: Array, exact: Array) -> Array:
