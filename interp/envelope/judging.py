@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
+import numpy as np
+
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
@@ -141,7 +143,7 @@ class Judge:
         own = self._own(steps, actual)
         known = dict(zip(names, steps[len(actual) :], strict=True))
         narrower, wrong = self._followed(known, own)
-        kinds_of = [*map(resolved, found, self._kinds(actual, narrower))]
+        kinds_of = [*map(resolved, found, _beside_middles(actual, narrower))]
         if not wrong and _is_open(kinds_of):
             wrong = self._followed(known, own, is_proof=False)[1]
         return kinds_of, wrong
@@ -176,7 +178,7 @@ class Judge:
         )
         legal = tuple(enclosures_of(enclosed.result))
         root = self._inlined.entry.root_instruction
-        verdicts = map(summary, self._kinds(own, legal))
+        verdicts = map(summary, _beside_middles(own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
         return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
 
@@ -212,6 +214,13 @@ class Judge:
 
 def _is_open(found: Sequence[Array]) -> bool:
     return any(summary(one).counts[UNDETERMINED] for one in found)
+
+
+def _beside_middles(actual: Sequence[Array], legal: Sequence[Enclosure]) -> list[Array]:
+    """The kinds beside what a peer's own values say, however far from the exact results."""
+    with np.errstate(all="ignore"):
+        middles = [*map(anchors.middle, legal)]
+    return [*map(kinds, actual, middles, legal)]
 
 
 def enclosures_of(value: object) -> Iterator[Enclosure]:

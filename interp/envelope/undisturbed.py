@@ -12,15 +12,19 @@ Names = tuple[str, ...]
 
 
 def undisturbed(groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool]) -> Names:
-    """As many names as can be asked for together such that ``agrees``; what cannot is tried in
-    halves, after all groups. ``agrees`` is False, too, when it was asked often enough."""
+    """As many names as can be asked for together such that ``agrees``; of a group that cannot, the
+    halves are tried after all others. ``agrees`` is False, too, when it was asked often enough."""
     kept: Names = ()
+    refused: list[frozenset[str]] = []
     waiting = [tuple(group) for group in groups.values()]
     while waiting:
         group = waiting.pop(0)
-        if agrees(kept + group):
-            kept += group
-        elif len(group) > 1:
+        wanted = kept + group
+        if not any(one.issubset(wanted) for one in refused) and agrees(wanted):
+            kept = wanted
+            continue
+        refused.append(frozenset(wanted))
+        if len(group) > 1:
             half = len(group) // 2
             waiting += [group[:half], group[half:]]
     return kept
