@@ -1,4 +1,4 @@
-"""Values in between that change the results when they are asked for are left out, the others not."""
+"""Values in between that change the results when they are asked for are left out."""
 
 from __future__ import annotations
 
