@@ -44,6 +44,8 @@ _EXACT = frozenset(
         *("round_nearest_afz", "round_nearest_even"),
     )
 )
+_LINEAR = frozenset(("cholesky", "fft", "triangular_solve"))
+_COMPARING = frozenset(("maximum", "minimum"))
 _HAND_ON = frozenset(("bitcast", "broadcast", "copy", "reshape"))  # a constant
 _CONTRACTED = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -118,12 +120,12 @@ class Perturbed:
         self, name: str, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
         found = self._sums.of(name, operands, attributes)
-        if found is None:
-            found = self._algorithms.of(name, function, operands, attributes)
-            if found is not None and name in ("scatter", "sort"):
-                return found  # of moved elements
         if found is not None:
-            return mapped(self._errors.signed, found)
+            return self._errors.signed(found)
+        found = self._algorithms.of(name, function, operands, attributes)
+        if found is not None:
+            compares = getattr(attributes.get("to_apply"), "monoid", None) in _COMPARING
+            return mapped(self._errors.signed, found) if compares or name in _LINEAR else found
         if name in _MOVES:
             return self._moved_wide(function, operands, attributes)
         if name in _EXACT:

@@ -122,7 +122,10 @@ def _folded(
         given = exact.reduce(*turned, *starts, dimensions=dimensions, to_apply=callee)
         return given if isinstance(given, tuple) else (given,)
 
-    return open_where(disagree(fold, to_apply, ends_of(*inputs, *inits)), result)
+    open_ = disagree(fold, to_apply, ends_of(*inputs, *inits))
+    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
+        open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
+    return open_where(open_, result)
 
 
 def sum_of(

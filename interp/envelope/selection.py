@@ -211,12 +211,15 @@ def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
 
 
 def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
-    """Monotone."""
+    """Monotone. Without mantissa bits NaN becomes an infinity of its sign, which is open."""
     values = [
         exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
         for x in flushed(operand).ends()
     ]
-    return Enclosure(values[0], values[-1], operand.nan)
+    result = Enclosure(values[0], values[-1], operand.nan)
+    if mantissa_bits or budget.current() is budget.EXACT or not operand.nan.any():
+        return result
+    return where(operand.nan, anything(result.shape, result.element_type), result)
 
 
 def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:

@@ -113,7 +113,10 @@ def _in_some_order(
             state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
         return state
 
-    return open_where(disagree(fold, to_apply, ends_of(*inputs, *inits)), result)
+    open_ = disagree(fold, to_apply, ends_of(*inputs, *inits))
+    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
+        open_ = open_ | _any_in_windows(value.nan, window) | init.nan
+    return open_where(open_, result)
 
 
 def _windows_in_order(

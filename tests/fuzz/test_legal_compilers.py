@@ -260,6 +260,36 @@ scatter=add
 """,
         [np.array([0, 1e-30], np.float32), np.array([1, 1e-30], np.float32)],
     ),
+    "NaN without mantissa bits": (
+        "",
+        """
+  x = f32[2] parameter(0)
+  s = f32[2] sqrt(x)
+  ROOT r = f32[2] reduce-precision(s), exponent_bits=5, mantissa_bits=0
+""",
+        [np.array([-1, 2], np.float32)],
+    ),
+    "the greatest of numbers and a NaN, in any order": (
+        """greater {
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  c = pred[] compare(a, b), direction=GT
+  v = f32[] select(c, a, b)
+  k = s32[] select(c, i, j)
+  ROOT t = (f32[], s32[]) tuple(v, k)
+}
+""",
+        """
+  x = f32[5] parameter(0)
+  n = s32[5] iota(), iota_dimension=0
+  least = f32[] constant(-inf)
+  none = s32[] constant(-1)
+  ROOT r = (f32[], s32[]) reduce(x, n, least, none), dimensions={0}, to_apply=greater
+""",
+        [np.array([1, 3, np.nan, 3, 2], np.float32)],
+    ),
 }
 
 
