@@ -45,7 +45,8 @@ class Change:
 
 
 class History:
-    """Of one module of a dump; ``arguments`` draws those of a program."""
+    """Of one module of a dump; ``arguments`` draws those of a program in a file, for so many
+    ranks. Errors of stages are kept in ``faults``."""
 
     def __init__(self, dumped: Dumped, arguments: Arguments, seed: int) -> None:
         self._dumped, self._arguments, self._seed = dumped, arguments, seed

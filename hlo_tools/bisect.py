@@ -18,11 +18,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from bisecting import dump
-from bisecting.dump import Dumped
-from bisecting.history import Change, History
-from bisecting.places import Place, origin
-from bisecting.side_by_side import Culprit
+import bisecting
+from bisecting import Change, Culprit, Dumped, History
 from hlo.errors import Error
 from hlo_tools import arguments
 from hlo_tools.dump_check import drawn, progress
@@ -46,9 +43,9 @@ def _dumped(paths: list[Path]) -> list[Dumped]:
     files = [path for path in paths if not path.is_dir()]
     directories = [path for path in paths if path.is_dir()]
     if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages
-        directories = [path for path in directories if dump.is_dump(path)]
-    found = [module for path in directories for module in dump.modules(path)]
-    stages = dump.grouped(files) or ([dump.in_order(files)] if files else [])
+        directories = [path for path in directories if bisecting.is_dump(path)]
+    found = [module for path in directories for module in bisecting.modules(path)]
+    stages = bisecting.grouped(files) or ([bisecting.in_order(files)] if files else [])
     found += stages
     if all(len(module.stages) < 2 for module in found):
         raise Error(
@@ -63,7 +60,7 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
     with progress(console, dumped, options.json) as watch:
         change = history.first_change(watch)
         shown = change or history.suspect
-        culprit = _culprit(shown) if shown else None
+        culprit = bisecting.culprit(shown) if shown else None
     status = 1 if change else 2 if history.faults else 0
     if options.json:
         found = _as_json(dumped, history, shown, culprit)
@@ -90,13 +87,6 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
     return status
 
 
-def _culprit(change: Change) -> Culprit | None:
-    try:
-        return change.meanings.side_by_side(change.before, change.after).culprit()
-    except (Error, MemoryError):
-        return None  # what changed is known, where it began is not
-
-
 def _print_change(change: Change, console: Console) -> None:
     stage = change.after.stage
     console.print(f"  [red]by {escape(one_line(stage.maker))}[/]")
@@ -116,19 +106,9 @@ def _print_culprit(change: Change, culprit: Culprit | None, console: Console) ->
     for title, places in (("before", culprit.before), ("after", culprit.after)):
         for place in places:
             console.print(escape(f"  {title:7} {place.line}: {one_line(place.text)}"))
-    source = _source(change, culprit)
+    source = bisecting.source(change, culprit)
     if source:
         console.print(escape(f"  from    {one_line(source)}"))
-
-
-def _source(change: Change, culprit: Culprit) -> str:
-    sides = ((change.after, culprit.after), (change.before, culprit.before))
-    found = (origin(_last(places), read.module.preamble) for read, places in sides)
-    return next((text for text in found if text), "")
-
-
-def _last(places: tuple[Place, ...]) -> str:
-    return next((place.metadata for place in reversed(places) if place.metadata), "")
 
 
 def _as_json(
@@ -151,6 +131,6 @@ def _as_json(
             "after": str(stage.path),
             "results": list(change.judgement.lines),
             "instruction": asdict(culprit) if culprit else None,
-            "source": _source(change, culprit) if culprit else "",
+            "source": bisecting.source(change, culprit) if culprit else "",
         }
     return found

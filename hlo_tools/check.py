@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bisecting import dump
+import bisecting
 from hlo.errors import Error
 from hlo_tools import against, arguments, dump_check, on_ranks
 from hlo_tools.against import PEERS
@@ -65,7 +65,7 @@ def _threads(text: str) -> int:
 def main(options: argparse.Namespace) -> int:
     if options.against:
         against.require(options.against)
-    dumps = [path for path in options.paths if path.is_dir() and dump.is_dump(path)]
+    dumps = [path for path in options.paths if path.is_dir() and bisecting.is_dump(path)]
     status = _dumps(dumps, options) if dumps else 0
     others = [path for path in options.paths if path not in dumps]
     return _worst(status, _files(programs(others), options) if others else 0)
@@ -79,7 +79,7 @@ def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
     for option in ("same", "against"):
         if getattr(options, option):
             raise Error(f"--{option} is for programs; {directories[0]} is a dump of stages")
-    return dump_check.report([m for path in directories for m in dump.modules(path)], options)
+    return dump_check.report([m for path in directories for m in bisecting.modules(path)], options)
 
 
 def _files(files: list[Path], options: argparse.Namespace) -> int:
