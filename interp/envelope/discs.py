@@ -93,8 +93,51 @@ def _sign(disc: Disc) -> Array:
     return _known(2 * r / np.abs(z), np.abs(z) > r)
 
 
+def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Array]) -> Spread:
+    """Of inverse functions, whose derivative is 1 / |1 + sign z²|^power."""
+
+    def spread(disc: Disc) -> Array:
+        z, r = disc
+        size = np.abs(z)
+        gap = np.abs(1 + sign * z * z) - r * (2 * size + r) - 2.0**-45 * (1 + size * size)
+        return _known(r / gap**power, (gap > 0) & off_cut(z, r))
+
+    return spread
+
+
+def _off_both_sides(z: Array, r: Array) -> Array:
+    """Where a disc does not meet the real axis from 1 on, nor up to -1."""
+    return np.asarray((np.abs(z.imag) > r) | (np.abs(z.real) + r < 1))
+
+
+def _off_left_of_one(z: Array, r: Array) -> Array:
+    return np.asarray((np.abs(z.imag) > r) | (z.real - r > 1))
+
+
+def _power(base: Disc, exponent: Disc) -> Array:
+    """exp(exponent · log(base))."""
+    logarithm = np.log(base[0]), _log(base)
+    product = logarithm[0] * exponent[0], _multiply(logarithm, exponent)
+    return _exponential(product)
+
+
+def _atan2(y: Disc, x: Disc) -> Array:
+    """-i log((x + iy) / sqrt(x² + y²))."""
+    squares = x[0] * x[0] + y[0] * y[0], _multiply(x, x) + _multiply(y, y)
+    root = np.sqrt(squares[0]), _sqrt(squares)
+    direction = x[0] + 1j * y[0], x[1] + y[1]
+    quotient = direction[0] / root[0], _divide(direction, root)
+    return _log(quotient)
+
+
 SPREADS: dict[str, Spread] = {
     "abs": lambda disc: disc[1],
+    "acos": _by_derivative(-1, 0.5, _off_both_sides),
+    "acosh": _by_derivative(-1, 0.5, _off_left_of_one),
+    "asin": _by_derivative(-1, 0.5, _off_both_sides),
+    "asinh": _by_derivative(1, 0.5, lambda z, r: _off_both_sides(1j * z, r)),
+    "atan2": _atan2,
+    "atanh": _by_derivative(-1, 1.0, _off_both_sides),
     "cosh": _along("real"),
     "cosine": _along("imag"),
     "divide": _divide,
@@ -104,6 +147,7 @@ SPREADS: dict[str, Spread] = {
     "log-plus-one": lambda disc: _log((disc[0] + 1, disc[1])),
     "logistic": _logistic,
     "multiply": _multiply,
+    "power": _power,
     "rsqrt": _rsqrt,
     "sign": _sign,
     "sine": _along("imag"),

@@ -46,10 +46,20 @@ def swapped(callee: Callee[Value]) -> Callee[Value]:
 _SUBCOMPUTATIONS = frozenset(("call", "conditional", "fusion", "map", "while"))
 
 
+# The same in any order; and what only chooses among values, as a fold for the greatest one's index.
+ASSOCIATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
+_CHOOSES = frozenset(
+    (
+        *("and", "compare", "constant", "convert", "copy", "get-tuple-element", "is-finite"),
+        *("maximum", "minimum", "not", "or", "parameter", "select", "tuple", "xor"),
+    )
+)
+
+
 def rounds(computation: Computation) -> bool:
-    """Whether it has arithmetic whose roundings depend on the order: a few orders that agree on
-    the numbers at hand say nothing of the others."""
-    return any(
+    """Whether it has arithmetic whose results depend on the order: a few orders that agree on the
+    numbers at hand say nothing of the others."""
+    inexact = any(
         i.opcode in _SUBCOMPUTATIONS
         or (
             i.opcode in budget.ROUNDED
@@ -57,6 +67,17 @@ def rounds(computation: Computation) -> bool:
         )
         for i in computation.instructions
     )
+    chooses = all(i.opcode in _CHOOSES for i in computation.instructions)
+    return inexact or not (chooses or _is_associative(computation))
+
+
+def _is_associative(computation: Computation) -> bool:
+    root = computation.root_instruction
+    if root.opcode == "tuple":
+        opcodes = separate(computation)
+        return opcodes is not None and ASSOCIATIVE.issuperset(opcodes)
+    names = sorted(parameter.name for parameter in computation.parameters)
+    return root.opcode in ASSOCIATIVE and sorted(root.operands) == names
 
 
 def separate(computation: Computation) -> tuple[str, ...] | None:

@@ -69,7 +69,9 @@ def separately(
     for number, (opcode, element_type) in enumerate(zip(opcodes, types, strict=True)):
         if opcode == "add" and element_type.is_float:
             found[number] = totals[number]()
-        elif opcode not in budget.ROUNDED or element_type.is_integer:
+        elif opcode in orders.ASSOCIATIVE and (
+            opcode not in budget.ROUNDED or element_type.is_integer
+        ):
             result = result or in_order()
             found[number] = compared(result[number])
     return tuple(found)

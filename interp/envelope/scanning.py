@@ -12,14 +12,13 @@ from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.control import unknown
 from interp.envelope.enclosure import Array, Enclosure, anything, moved
+from interp.envelope.orders import ASSOCIATIVE
 from interp.envelope.reduction import sum_of
 from interp.envelope.rules import flushed
 
 __all__ = ["scan"]
 
 Value = Any  # an Enclosure, a token, or a tuple of values
-
-_ASSOCIATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
 
 
 def scan(
@@ -98,7 +97,7 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
     root = by_name[to_apply.computation.root]
     made = [by_name[name] for name in root.operands]
     if root.opcode != "tuple" or not all(
-        i.opcode in _ASSOCIATIVE and sorted(i.operands) in pairs for i in made
+        i.opcode in ASSOCIATIVE and sorted(i.operands) in pairs for i in made
     ):
         return None
     found = [(pairs.index(sorted(i.operands)), i.opcode) for i in made]

@@ -26,7 +26,8 @@ def updated(
     to_apply: Callee[Any],
 ) -> tuple[Enclosure, ...]:
     """Vectors of values with updates, each at one of the places. Where several meet, another order
-    may give another result; of roundings no few orders say what others give."""
+    may give another result, and no few orders say what others give: only of what is the same in
+    all, and does not round, one is known."""
     counts = np.bincount(places, minlength=values[0].shape[0])
     if counts.max(initial=0) > _MOST_ROUNDS:
         return tuple(anything(x.shape, x.element_type) for x in values)

@@ -71,6 +71,13 @@ ENTRY main {
         ("logistic(e)", 8),
         ("sine(e)", 4),
         ("cosh(e)", 4),
+        ("acos(e)", 8),
+        ("acosh(e)", 8),
+        ("asin(e)", 8),
+        ("asinh(e)", 8),
+        ("atanh(e)", 8),
+        ("atan2(e, x)", 6),
+        ("power(e, x)", 8),
     ],
 )
 def test_functions_of_uncertain_complex_numbers_are_known(line: str, bits: int) -> None:
