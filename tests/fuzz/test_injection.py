@@ -73,6 +73,27 @@ def test_outcomes(name: str, outcome: str) -> None:
     assert found is not None and found.outcome == outcome
 
 
+@pytest.mark.parametrize(("flag", "outcome"), [("", ALLOWED), (", is_stable=true", OUTSIDE)])
+def test_equal_keys_in_another_order_are_no_bug_unless_a_sort_is_stable(
+    flag: str, outcome: str
+) -> None:
+    module = hlo.parse(f"""HloModule m
+less {{ a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=LT }}
+ENTRY e {{ x = s32[4] parameter(0)
+  i = s32[4] iota(), iota_dimension=0
+  ROOT r = (s32[4], s32[4]) sort(x, i), dimensions={{0}}, to_apply=less{flag} }}
+""")
+    given = case("ties", module, [np.array([2, 1, 2, 1], np.int32)], XLA_CPU)
+    assert given is not None
+    (bug,) = (bug for bug in BUGS if bug.name == "sort: not stable")
+    found = injected(bug, given, given.sites[-1])
+    assert found is not None and found.outcome == outcome
+
+
 def test_a_bug_in_place_does_not_reach_the_case() -> None:
     """It writes into what others read, and into constants it cannot."""
     text = """  x = f32[3] parameter(0)
