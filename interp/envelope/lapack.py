@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo.types import S32
-from interp.envelope.enclosure import Enclosure, all_certain, anything, point, where
-from interp.envelope.linear_algebra import cholesky, triangular_solve
+from interp.envelope.enclosure import Enclosure, all_certain, anything, between, where
+from interp.envelope.linear_algebra import factored, indefinite, triangular_solve
 from interp.lapack import TRANSPOSES, letter
 
 __all__: list[str] = []
@@ -19,15 +18,19 @@ Target = Callable[[tuple[Enclosure, ...], str], Value]
 
 
 def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
-    """(factor, info): info is open where a matrix may not be positive."""
+    """(factor, info): the factor is open where a matrix may not be positive, and info is the
+    number of the pivot that was not, which is open, too."""
     (operand,) = operands
+    size = operand.shape[-1]
     lower = letter(config, "uplo") == "L"
-    triangle = np.tri(operand.shape[-1], dtype=np.bool_)
-    factor = cholesky(operand, lower=lower)
+    triangle = np.tri(size, dtype=np.bool_)
+    is_complex = operand.element_type.is_complex
+    factor = factored(operand, 4 * size + 8 if is_complex else size + 8, lower=lower)
     finite = np.isfinite(factor.low) & np.isfinite(factor.high) & ~factor.nan
     known = np.asarray(finite.all(axis=(-2, -1)))
-    fine, open_ = point(np.zeros(known.shape, np.int32)), anything(known.shape, S32)
-    info = where(known, fine, open_)
+    first = np.where(~known & indefinite(operand, lower=lower), np.int32(1), np.int32(0))
+    last = np.where(known, np.int32(0), np.int32(size))
+    info = between(first, last, np.asarray(False))
     return where(triangle if lower else triangle.T, factor, operand), info
 
 

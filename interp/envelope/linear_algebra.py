@@ -30,6 +30,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 # A transform of N points errs by at most so many units per level of log2 N, of its norm (24.1), and
 # this leaves room for the detours of lengths that are not smooth.
 _FFT_UNITS = 8.0
+_CONTRACTING = 0.5  # what is added up without end is at most twice the first term
 _SMALL = 0.1  # a first-order bound holds for perturbations below this
 
 
@@ -53,28 +54,54 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
 
 
 def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
-    """What a perturbation of the matrix as small as the roundings does to its factor, to first
-    order (10.8); anything where a matrix is nearly singular, or not positive."""
+    """Of any usual algorithm, those that invert blocks among them."""
     value = exact.cholesky(operand.low, lower=lower)
     if budget.current() is budget.EXACT and all_certain(operand):
         return point(value)
+    return factored(operand, 4 * operand.shape[-1] + 8, lower=lower)
+
+
+def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
+    """What a perturbation of the matrix by so many roundings of ``|L| |L*|`` (10.3) does to its
+    factor L (J.-g. Sun, "Componentwise perturbation bounds for some matrix decompositions", 1992);
+    anything where a matrix is nearly singular, or not positive."""
     middle, radius = _middle(operand)
     factor = exact.cholesky(middle, lower=lower)
     if not lower:
         factor = _transposed(factor).conj()
-    size = operand.shape[-1]
-    triangle = np.tril(radius) if lower else np.triu(radius)
-    around = np.maximum(triangle, _transposed(triangle))
-    magnitudes = np.abs(factor)
-    backward = (4 * size + 8) * _unit(value) * (magnitudes @ _transposed(magnitudes)) + around
-    inverse = np.abs(_inverse(factor))
-    change = np.tril(inverse @ backward @ _transposed(inverse))
-    error = 1.25 * magnitudes @ change
-    known = (change.sum(axis=-1) < _SMALL).all(axis=-1)[..., None, None]
-    error = np.where(known, error, np.inf)
+    magnitudes, inverse = np.abs(factor), np.abs(_inverse(factor))
+    backward = units * _unit(operand.low) * (magnitudes @ _transposed(magnitudes))
+    change = inverse @ (backward + _symmetric(radius, lower)) @ _transposed(inverse)
+    known = np.asarray((change.sum(axis=-1) < _CONTRACTING).all(axis=-1))[..., None, None]
+    change = np.where(known, change, 0.0)
+    all_orders = np.linalg.solve(np.eye(operand.shape[-1]) - change, change)
+    error = np.where(known, 1.01 * magnitudes @ np.tril(all_orders), np.inf)
     if not lower:
         factor, error = _transposed(factor).conj(), _transposed(error)
-    return _around(factor, np.tril(error) if lower else np.triu(error), value.dtype)
+    dtype = operand.low.dtype
+    return _around(factor, np.tril(error) if lower else np.triu(error), dtype)
+
+
+def indefinite(operand: Enclosure, *, lower: bool) -> Array:
+    """Matrices that no factor is found of: one would be that of a positive matrix (10.3) nearer
+    than all positive ones are, which is by as much as the least eigenvalue is negative."""
+    middle, radius = _middle(operand)
+    matrix = _symmetric(middle, lower)
+    known = np.asarray(np.isfinite(matrix).all(axis=(-2, -1)))[..., None, None]
+    matrix, around = np.where(known, matrix, 0), np.where(known, _symmetric(radius, lower), 0)
+    least = np.linalg.eigvalsh(matrix).min(axis=-1, initial=0.0)
+    largest = np.abs(matrix).max(axis=(-2, -1), initial=0.0) + around.max(axis=(-2, -1), initial=0)
+    size = operand.shape[-1]
+    units = (4 * size + 8) * _unit(operand.low)
+    nearest = size * (units / (1 - units) * largest + around.max(axis=(-2, -1), initial=0.0))
+    return np.asarray((units < _SMALL) & (least < -2 * nearest))
+
+
+def _symmetric(matrix: Array, lower: bool) -> Array:
+    """With the triangle that is read in place of the other, too."""
+    if lower:
+        return np.asarray(np.tril(matrix) + _transposed(np.tril(matrix, -1)).conj())
+    return np.asarray(np.triu(matrix) + _transposed(np.triu(matrix, 1)).conj())
 
 
 def triangular_solve(

@@ -1,0 +1,55 @@
+"""Cholesky factors by other algorithms are within; that none exists is known, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from interp.envelope import budget, lapack
+from interp.envelope.enclosure import Enclosure, contains, point
+from interp.envelope.verdict import is_wide
+
+_LOWER, _UPPER = "{uplo = 76 : ui8}", "{uplo = 85 : ui8}"
+
+
+def _potrf(matrix: np.ndarray, config: str) -> tuple[Enclosure, Enclosure]:
+    with budget.using(budget.XLA_CPU):
+        factor, info = lapack.TARGETS["lapack_spotrf_ffi"]((point(matrix),), config)
+    return factor, info
+
+
+@pytest.mark.parametrize("config", [_LOWER, _UPPER])
+@pytest.mark.parametrize("size", [0, 1, 2, 40, 200])
+def test_a_factor_in_f32(size: int, config: str) -> None:
+    rows = np.random.default_rng(size).normal(size=(size, size)).astype(np.float32)
+    matrix = (rows @ rows.T + size * np.eye(size)).astype(np.float32)
+    factor, info = _potrf(matrix, config)
+    actual = np.linalg.cholesky(matrix)  # in f32
+    actual = actual.T + np.tril(matrix, -1) if config == _UPPER else actual + np.triu(matrix, 1)
+    assert info.low == info.high == 0
+    assert contains(factor, actual).all() and not is_wide(factor, actual).any()
+    wrong = actual.copy()
+    wrong[np.diag_indices(size)] *= 1 + 2.0**-6
+    assert not contains(factor, wrong)[np.diag_indices(size)].any()
+
+
+@pytest.mark.parametrize("config", [_LOWER, _UPPER])
+def test_what_is_not_positive_has_no_factor(config: str) -> None:
+    matrix = np.diag(np.array([3, 2, -1, 4], np.float32))
+    info = _potrf(matrix, config)[1]
+    assert (info.low, info.high) == (1, 4)
+    matrix[2, 2] = np.nan
+    info = _potrf(matrix, config)[1]
+    assert (info.low, info.high) == (0, 4)
+    nearly = np.ones((3, 3), np.float32)
+    info = _potrf(nearly, config)[1]
+    assert (info.low, info.high) == (0, 3)
+
+
+def test_a_factor_that_one_algorithm_finds_may_not_be_called_missing() -> None:
+    """The least eigenvalue is negative by less than roundings are."""
+    rows = np.random.default_rng(3).normal(size=(30, 4))
+    matrix = (rows @ rows.T).astype(np.float32)
+    matrix -= np.float32(1e-7) * np.eye(30, dtype=np.float32)
+    info = _potrf(matrix, _LOWER)[1]
+    assert (info.low, info.high) == (0, 30)
