@@ -131,7 +131,8 @@ class Perturbed:
         if name in _EXACT:
             return self._exactly(name, function, operands, attributes)
         if name in ("dot", "convolution"):
-            return self._contracted(function, operands, attributes)
+            with self._sums.terms_of(name):
+                return self._contracted(function, operands, attributes)
         if name not in NAMES:
             return function(*operands, **attributes)
         if name == "convert":

@@ -4,7 +4,8 @@ products first."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Sums:
     ) -> None:
         """``in_full`` is what there is in f32 of a narrow array."""
         self._rng, self._budget, self._in_full = rng, budget, in_full
+        self._is_padded = True
 
     def of(self, name: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Array | None:
         """The sum, if the op is one of floats that is made here."""
@@ -79,6 +81,15 @@ class Sums:
             return make(operands)
         wide = [self._in_full(x) if x.dtype == first.dtype else x for x in operands]
         return make(wide).astype(first.dtype)
+
+    @contextmanager
+    def terms_of(self, name: str) -> Iterator[None]:
+        """Products are those of an op: of a dot there are no others than the language names."""
+        self._is_padded = name != "dot"
+        try:
+            yield
+        finally:
+            self._is_padded = True
 
     def _reduced(self, operands: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
         axes = attributes["dimensions"]
@@ -134,7 +145,7 @@ class Sums:
         dtype = element_type.numpy
         if not (element_type.is_float or element_type.is_complex):
             return None
-        if not all(np.isfinite(x).all() for x in (lhs, rhs)):
+        if self._is_padded and not all(np.isfinite(x).all() for x in (lhs, rhs)):
             return None  # where padding meets an infinity, or a NaN, it is no factor
         narrow = dtype.itemsize == 2 and element_type.is_float and self._budget.widest_sums
         if narrow and lhs.dtype == rhs.dtype == dtype:

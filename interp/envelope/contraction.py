@@ -240,14 +240,17 @@ def with_specials(
     exactly: Product | None,
     product: Product,
 ) -> Enclosure:
-    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain
-    and the language says what it is."""
+    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain,
+    also to a peer that takes subnormals for zeros, and the language says what it is, and if no
+    part of the others overflows."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result
     one, other = (x.astype(np.float64) for x in special)
     met = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
-    if exactly is not None and all(map(all_certain, operands)):
-        value = exactly(operands[0].low, operands[1].low)
-        return where(met, Enclosure(value, value, is_nan(value)), result)
-    return where(met, anything(result.shape, result.element_type), result)
+    opened = where(met, anything(result.shape, result.element_type), result)
+    if exactly is None or not all(all_certain(flushed(x)) for x in operands):
+        return opened
+    value = exactly(operands[0].low, operands[1].low)
+    overflows = np.isinf(result.low) & np.isinf(result.high)
+    return where(met & ~overflows, Enclosure(value, value, is_nan(value)), opened)

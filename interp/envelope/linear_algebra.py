@@ -49,6 +49,8 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
     error = 2 * units * math.sqrt(points) * (norm + spread) + spread
     if fft_type in ("IFFT", "IRFFT"):
         error = error / max(points, 1)
+    total = 2 * (np.abs(middle) + radius).sum(axis=axes, keepdims=True)
+    error = np.where(total < _most(value) / 2, error, np.inf)  # in between it may overflow
     wide = exact.fft(middle.astype(np.float64 if fft_type == "RFFT" else np.complex128), **given)
     return _around(wide, np.broadcast_to(error, value.shape), value.dtype)
 
@@ -133,6 +135,7 @@ def triangular_solve(
     units = 4 * (a.shape[-1] + 2) * _unit(value)
     magnitudes = np.abs(matrix) @ most
     error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
+    error = np.where(magnitudes < _most(value) / 2, error, np.inf)  # in between it may overflow
     contracts = ((inverse @ np.abs(matrix_radius)).sum(axis=-1) < _SMALL).all(axis=-1)
     error = np.where(contracts[..., None, None], 1.25 * error, np.inf)
     wide = exact.triangular_solve(*(_middle(x)[0] for x in (a, b)), **given)
@@ -174,6 +177,10 @@ def _unit(value: Array) -> float:
     """Of the rounding in which a peer computes: half a unit in the last place of 1."""
     part = type_of(value.real)
     return float(2.0 ** -min(budget.current().significant_bits(part), 48))
+
+
+def _most(value: Array) -> float:
+    return float(finfo(type_of(value.real).numpy).max)
 
 
 def _middle(operand: Enclosure) -> tuple[Array, Array]:

@@ -111,8 +111,35 @@ def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)
     for end in ends:
         first = fold(exact, False, end)
         for other in (fold(exact, True, end), fold(swapped(exact), False, end)):
-            for one, another in zip(first, other, strict=True):
-                found = found | ~((one == another) | (is_nan(one) & is_nan(another)))
+            found = found | _differ(first, other)
+    return found
+
+
+def _differ(some: Sequence[Array], others: Sequence[Array]) -> Array:
+    found: Array = np.asarray(np.False_)
+    for one, other in zip(some, others, strict=True):
+        found = found | ~((one == other) | (is_nan(one) & is_nan(other)))
+    return found
+
+
+def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
+    """Where the computation is not commutative and associative for neighbours along the first
+    axis, in the order that they have and in another one."""
+    exact = on_points(callee)
+
+    def combined(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
+        result = exact(*lhs, *rhs)
+        return result if isinstance(result, tuple) else (result,)
+
+    count = len(rows[0])
+    found = np.zeros(rows[0].shape[1:], np.bool_)
+    for order in (np.arange(count), np.random.default_rng(count).permutation(count)):
+        one, other = ([row[part] for row in rows] for part in (order[:-1], order[1:]))
+        found |= _differ(combined(one, other), combined(other, one)).any(axis=0)
+        a, b, c = ([row[part] for row in rows] for part in (order[:-2], order[1:-1], order[2:]))
+        if count > 2:
+            left, right = combined(combined(a, b), c), combined(a, combined(b, c))
+            found |= _differ(left, right).any(axis=0)
     return found
 
 

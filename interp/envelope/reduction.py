@@ -114,8 +114,18 @@ def _folded(
         )
     if not rounds or (monoid and not element_type.is_complex):
         return result
-    if steps > _MOST_STEPS:
-        return result  # all of it is open
+    if steps == 0 or steps > _MOST_STEPS:
+        return result  # the init, or all of it is open
+    return open_where(_depends(inputs, inits, dimensions, to_apply), result)
+
+
+def _depends(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Array:
+    """Where the order of a fold may show."""
 
     def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
         arrays = [getattr(x, end) for x in inputs]
@@ -124,10 +134,23 @@ def _folded(
         given = exact.reduce(*turned, *starts, dimensions=dimensions, to_apply=callee)
         return given if isinstance(given, tuple) else (given,)
 
-    open_ = disagree(fold, to_apply, ends_of(*inputs, *inits))
+    ends = ends_of(*inputs, *inits)
+    open_ = disagree(fold, to_apply, ends)
+    for end in ends:
+        rows = [_rows(getattr(x, end), dimensions, getattr(i, end)) for x, i in zip(inputs, inits)]
+        open_ = open_ | orders.lawless(to_apply, rows)
     for value, init in zip(inputs, inits):  # a NaN is neither above nor below
         open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
-    return open_where(open_, result)
+    return open_
+
+
+def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
+    """What is folded, one after the other, the init first."""
+    kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
+    dims = [operand.shape[axis] for axis in kept]
+    steps = math.prod(operand.shape[axis] for axis in dimensions)
+    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
+    return np.concatenate([np.broadcast_to(init, (1, *dims)), rows])
 
 
 def sum_of(

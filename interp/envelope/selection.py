@@ -224,4 +224,5 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
 
 def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
     """Only certain operands are followed."""
-    return lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))(operand, random)
+    convert_ = lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))
+    return convert_(flushed(operand), random)

@@ -32,6 +32,8 @@ __all__ = ["reduce_window"]
 
 Value = Any
 
+_MOST_NEIGHBOURS = 64  # in a window
+
 
 def reduce_window(
     *operands: Enclosure,
@@ -113,7 +115,15 @@ def _in_some_order(
             state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
         return state
 
-    open_ = disagree(fold, to_apply, ends_of(*inputs, *inits))
+    ends = ends_of(*inputs, *inits)
+    open_ = disagree(fold, to_apply, ends)
+    for end in ends if steps else ():
+        rows = []
+        for value, init in zip(inputs, inits):
+            array, start = getattr(value, end), np.broadcast_to(getattr(init, end), dims)
+            of_each = [np.where(step.inside, array[step.elements], start) for step in steps]
+            rows.append(np.stack([start, *of_each[:_MOST_NEIGHBOURS]]))
+        open_ = open_ | orders.lawless(to_apply, rows)
     for value, init in zip(inputs, inits):  # a NaN is neither above nor below
         open_ = open_ | _any_in_windows(value.nan, window) | init.nan
     return open_where(open_, result)

@@ -290,6 +290,30 @@ scatter=add
 """,
         [np.array([1, 3, np.nan, 3, 2], np.float32)],
     ),
+    "an infinity times a subnormal, and one beside an overflow": (
+        "",
+        """
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  z = f32[4] parameter(2)
+  a = f32[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  b = f32[] dot(x, z), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  ROOT t = (f32[], f32[]) tuple(a, b)
+""",
+        [
+            np.array([np.inf, 1e30, 1e30, 1], np.float32),
+            np.array([1e-40, 1, 1, 1], np.float32),
+            np.array([1, -1e30, -1e30, 1], np.float32),
+        ],
+    ),
+    "a transform that overflows in between": (
+        "",
+        """
+  x = c64[8] parameter(0)
+  ROOT f = c64[8] fft(x), fft_type=IFFT, fft_length={8}
+""",
+        [np.full(8, 1e38, np.complex64)],
+    ),
 }
 
 

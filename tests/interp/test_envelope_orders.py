@@ -32,6 +32,16 @@ ENTRY e { x = u8[3] parameter(0)
         np.array([7, 1, 0], np.uint8),
         [True, True],
     ),
+    "a fold that looks at one of two, of an even number": (
+        """fold { a = pred[] parameter(0)
+  b = pred[] parameter(1)
+  ROOT r = pred[] not(a) }
+ENTRY e { x = pred[2,3] parameter(0)
+  i = pred[] constant(false)
+  ROOT r = pred[2] reduce(x, i), dimensions={1}, to_apply=fold }""",
+        np.array([[0, 1, 0], [0, 0, 0]], np.bool_),
+        [True, True],
+    ),
     "a reduction over nothing": (
         """fold { a = u8[] parameter(0)
   b = u8[] parameter(1)
@@ -174,3 +184,15 @@ ENTRY e { x = u16[64,9] parameter(0)
     legal = enclose(module, x, peer=XLA_CPU).result
     for seed in range(4):
         assert contains(legal, Perturbed(XLA_CPU, seed)(module, x)).all()
+
+
+def test_folds_of_no_elements() -> None:
+    module = hlo.parse("""HloModule m
+fold { a = u8[] parameter(0)
+  b = u8[] parameter(1)
+  c = pred[] compare(a, b), direction=LT
+  ROOT r = u8[] select(c, a, b) }
+ENTRY e { x = u8[3,0] parameter(0)
+  i = u8[] constant(3)
+  ROOT r = u8[0] reduce(x, i), dimensions={0}, to_apply=fold }""")
+    assert enclose(module, np.zeros((3, 0), np.uint8), peer=XLA_CPU).result.shape == (0,)
