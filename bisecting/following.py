@@ -34,7 +34,9 @@ class Exact:
     path: tuple[int, ...] = ()  # in the maker's tuple
 
 
-_MOST_WRONG = 64  # steps of a proof: a pass gives few names to other values; all else is a bug's
+# Instructions of a proof that are enclosed although something is wrong: a pass may give a name to
+# another value, but what follows from a bug is the rest of the program.
+_MOST_ENCLOSED = 256
 
 State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple of states
 
@@ -73,6 +75,7 @@ class Following:
     _open: set[str] = field(default_factory=set)  # states that hold enclosures
     _enclosures: dict[str, Any] = field(default_factory=dict)
     _wrong: list[Step] = field(default_factory=list)
+    _count: int = 0  # enclosed instructions
 
     def followed(self) -> Followed:
         """Unsupported where it is not known what is legal, or if so much is wrong that a proof is
@@ -133,8 +136,6 @@ class Following:
             self._wrong.append(Step(instruction, _evidence(verdict, actual, legal)))
         if not self.is_proof:
             return Exact(known)
-        if len(self._wrong) > _MOST_WRONG:
-            raise Unsupported(f"more than {_MOST_WRONG} steps are not legal")
         if verdict.counts[OUTSIDE]:
             return state  # a pass may give a name to another value
         if not verdict.counts[UNDETERMINED]:
@@ -152,6 +153,9 @@ class Following:
             missing = [i for i in self._unopened(top) if i.name not in self._enclosures]
             stack.extend(missing)
             if not missing:
+                self._count += 1
+                if self.is_proof and self._wrong and self._count > _MOST_ENCLOSED:
+                    raise Unsupported(f"%{self._wrong[0].instruction.name} is not legal")
                 operands = [self._opened(self._states[name]) for name in top.operands]
                 self._enclosures[top.name] = self.enclosing.value(top, operands)
         return self._enclosures[instruction.name]

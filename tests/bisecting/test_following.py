@@ -81,9 +81,9 @@ def test_what_is_not_legal_is_not_taken_over(enclosed: list[str]) -> None:
 
 def test_where_all_is_wrong_nothing_is_followed() -> None:
     """That would take as long as the envelope of the whole, and prove less."""
-    lines = "".join(f"  a{n + 1} = f32[50] add(a{n}, x)\n" for n in range(100))
+    lines = "".join(f"  a{n + 1} = f32[50] add(a{n}, x)\n" for n in range(300))
     text = f"HloModule m\nENTRY main {{\n  x = f32[50] parameter(0)\n  a0 = f32[50] OP(x)\n{lines}"
-    text += "  ROOT r = f32[50] negate(a100)\n}\n"
+    text += "  ROOT r = f32[50] negate(a300)\n}\n"
     side = side_by_side(text.replace("OP", "negate"), text.replace("OP", "exponential"))
     with pytest.raises(Unsupported, match="not legal"):
         side.marks([0])
