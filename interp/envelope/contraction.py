@@ -210,24 +210,28 @@ def enclosed_product(
     pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
 ) -> Enclosure:
     """A sum of bilinear products of balls, with any order of additions."""
-    middle, magnitudes, radius = np.zeros(()), np.zeros(()), np.zeros(())
+    error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
+    middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
         middle = middle + sign * product(a, b)
-        magnitudes = magnitudes + product(a_most, b_most)
-        if a_radius.any():
-            radius = radius + product(a_radius, b_most) * (1 + terms * 2.0**-50)
+        most = most + product(a_radius / error + a_most, b_most)  # of magnitudes, and more
         if b_radius.any():
-            radius = radius + product(a_most, b_radius) * (1 + terms * 2.0**-50)
-    radius = radius + magnitudes * (rounding_error(terms, element_type) + (terms + 2) * 2.0**-51)
+            radius = radius + product(a_most, b_radius)
+    radius = (radius + error * most) * (1 + (terms + 2) * 2.0**-50)
+    is_zero = most == 0
+    largest = float(finfo(element_type.numpy).max)
+    overflows = ~(most + radius <= largest)
+    if overflows.any():
+        magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
+        overflows = ~(magnitudes + radius <= largest)
     info = finfo(element_type.numpy)
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
     if budget.current().flushes:
         radius = radius + (terms + 1) * float(info.smallest_normal)
     if element_type is not F64:  # whose products could be lost in float64
-        radius = np.where(magnitudes == 0, 0.0, radius)
+        radius = np.where(is_zero, 0.0, radius)
     low = rounded_down(middle - radius, element_type)
     high = rounded_up(middle + radius, element_type)
-    overflows = ~(magnitudes + radius <= float(info.max))
     result = between(*of_either_sign(low, high), np.asarray(False))
     if not overflows.any():
         return result
