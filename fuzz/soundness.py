@@ -35,6 +35,7 @@ from fuzz.values import arguments
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64
+from hlo.walk import column
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
@@ -76,7 +77,10 @@ class Findings:
 
 
 def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, ...]]]:
-    """The programs of a chunk with arguments; the same for a seed."""
+    """The programs of a chunk with arguments; the same for a seed, for all is loaded that
+    Hypothesis may draw numbers from."""
+    for package in ("hlo.ops", "interp", "interp.envelope"):
+        column(package)
 
     def program(data: st.DataObject) -> tuple[Module, tuple[Value, ...]]:
         length = data.draw(st.integers(1, 25))
