@@ -107,25 +107,26 @@ def _folded(
         in_order = partial(_in_order, inputs, inits, dimensions, to_apply)
         kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
         return separately(to_apply, totals, in_order, kept)
+    if rounds and not is_product and (not monoid or element_type.is_complex):
+        return _in_some_order(inputs, inits, dimensions, to_apply)
     result = _in_order(inputs, inits, dimensions, to_apply)
     if is_product and rounds:
         return in_any_order(
             result, inputs[0], inits[0], lambda array: np.asarray(array.sum(axis=dimensions))
         )
-    if not rounds or (monoid and not element_type.is_complex):
-        return result
-    if steps == 0 or steps > _MOST_STEPS:
-        return result  # the init, or all of it is open
-    return open_where(_depends(inputs, inits, dimensions, to_apply), result)
+    return result
 
 
-def _depends(
+def _in_some_order(
     inputs: tuple[Enclosure, ...],
     inits: tuple[Enclosure, ...],
     dimensions: tuple[int, ...],
     to_apply: Callee[Value],
-) -> Array:
-    """Where the order of a fold may show."""
+) -> Value:
+    """A fold, and anything where its order may show."""
+    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
+    if steps == 0 or steps > _MOST_STEPS:  # the init, or all of it is open
+        return _in_order(inputs, inits, dimensions, to_apply)
 
     def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
         arrays = [getattr(x, end) for x in inputs]
@@ -135,13 +136,17 @@ def _depends(
         return given if isinstance(given, tuple) else (given,)
 
     ends = ends_of(*inputs, *inits)
-    open_ = disagree(fold, to_apply, ends)
+    open_: Array = np.asarray(np.False_)
+    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
+        open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
     for end in ends:
         rows = [_rows(getattr(x, end), dimensions, getattr(i, end)) for x, i in zip(inputs, inits)]
         open_ = open_ | orders.lawless(to_apply, rows)
-    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
-        open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
-    return open_
+    if open_.all():  # without following it
+        found = [anything(open_.shape, x.element_type) for x in inputs]
+        return found[0] if len(found) == 1 else tuple(found)
+    open_ = open_ | disagree(fold, to_apply, ends)
+    return open_where(open_, _in_order(inputs, inits, dimensions, to_apply))
 
 
 def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
