@@ -118,7 +118,7 @@ def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
     """Whether all that the site gave is legal for what it was given: no bug, in this program."""
     program = alone(module, injected.site)
     for operands, wrong in injected.seen:
-        if _is_sorted(injected.site.instruction, program, operands, wrong):
+        if _is_other_order(injected.site.instruction, program, operands, wrong):
             continue
         try:
             legal = enclose(program, *operands, peer=budget, seed=injected.seed).result
@@ -133,18 +133,40 @@ def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
     return len(injected.seen) < _MOST_SEEN and not injected.spilled
 
 
+def _is_other_order(
+    instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
+) -> bool:
+    """Whether an op that is not stable has put what is equal in an order that is right, too."""
+    is_right = _ORDERS.get(instruction.opcode)
+    stable = instruction.attributes.get("is_stable", instruction.opcode == "topk")
+    return is_right is not None and not stable and is_right(instruction, program, operands, wrong)
+
+
 def _is_sorted(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """Whether a sort that is not stable has put the rows in an order that is right, too: a stable
-    one leaves it as it is."""
-    if instruction.opcode != "sort" or instruction.attributes.get("is_stable"):
-        return False
+    """The same rows, which a sort leaves as they are."""
     rows = arrays_of(wrong)
     again = arrays_of(evaluate(program, *rows, fuel=FUEL))
     (axis,) = cast("tuple[int, ...]", instruction.attributes["dimensions"])
     same = (_in_order(arrays_of(tuple(x)), axis) for x in (operands, rows))
     return all(map(_is_kept, again, rows)) and next(same) == next(same)
+
+
+def _are_greatest(
+    instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
+) -> bool:
+    """The same values, from different places."""
+    values, places = arrays_of(wrong)
+    right = arrays_of(evaluate(program, *operands, fuel=FUEL))[0]
+    if not ((places >= 0) & (places < operands[0].shape[-1])).all():
+        return False
+    apart = (np.diff(np.sort(places, axis=-1), axis=-1) > 0).all()
+    taken = np.take_along_axis(operands[0], places, -1)
+    return _is_kept(right, values) and _is_kept(taken, values) and bool(apart)
+
+
+_ORDERS = {"sort": _is_sorted, "topk": _are_greatest}
 
 
 def _in_order(arrays: Sequence[Array], axis: int) -> list[list[bytes]]:

@@ -32,6 +32,8 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.verdict import (
+    EQUAL,
+    KINDS,
     OUTSIDE,
     UNDETERMINED,
     Verdict,
@@ -160,6 +162,18 @@ def middle(value: Enclosure) -> Array:
     return np.asarray((low / 2 + high / 2).astype(value.low.dtype))
 
 
+def beside_middle(actual: Array, legal: Enclosure) -> Array:
+    """The kinds beside what a peer's own values say, however far from the exact results. Integers
+    have no middle: of an open one each is as good as another."""
+    with np.errstate(all="ignore"):
+        centre = middle(legal)
+        found = kinds(actual, centre, legal)
+    if legal.low.dtype.kind not in "biu":
+        return found
+    open_ = (found == KINDS.index(EQUAL)) & is_wide(legal, centre)
+    return np.where(open_, np.int8(KINDS.index(UNDETERMINED)), found)
+
+
 def exposed(module: Module, names: tuple[str, ...]) -> Module:
     """The module whose result is a tuple: its own result, and the values of some instructions."""
     entry = module.entry
@@ -186,7 +200,7 @@ class _Followed:
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
-        verdict = summary(kinds(actual, middle(value), value))
+        verdict = summary(beside_middle(actual, value))
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
         if value.is_point:

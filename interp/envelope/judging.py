@@ -12,8 +12,6 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-import numpy as np
-
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
@@ -143,7 +141,7 @@ class Judge:
         own = self._own(steps, actual)
         known = dict(zip(names, steps[len(actual) :], strict=True))
         narrower, wrong = self._followed(known, own)
-        kinds_of = [*map(resolved, found, _beside_middles(actual, narrower))]
+        kinds_of = [*map(resolved, found, map(anchors.beside_middle, actual, narrower))]
         if not wrong and _is_open(kinds_of):
             wrong = self._followed(known, own, is_proof=False)[1]
         return kinds_of, wrong
@@ -178,7 +176,7 @@ class Judge:
         )
         legal = tuple(enclosures_of(enclosed.result))
         root = self._inlined.entry.root_instruction
-        verdicts = map(summary, _beside_middles(own, legal))
+        verdicts = map(summary, map(anchors.beside_middle, own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
         return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
 
@@ -214,13 +212,6 @@ class Judge:
 
 def _is_open(found: Sequence[Array]) -> bool:
     return any(summary(one).counts[UNDETERMINED] for one in found)
-
-
-def _beside_middles(actual: Sequence[Array], legal: Sequence[Enclosure]) -> list[Array]:
-    """The kinds beside what a peer's own values say, however far from the exact results."""
-    with np.errstate(all="ignore"):
-        middles = [*map(anchors.middle, legal)]
-    return [*map(kinds, actual, middles, legal)]
 
 
 def enclosures_of(value: object) -> Iterator[Enclosure]:
