@@ -18,7 +18,9 @@ from hlo.actual_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
 from interp.conversion import type_of
+from interp.elementwise import complex_
 from interp.envelope.budget import Budget
+from interp.envelope.complex_numbers import parts
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -103,7 +105,7 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
         made = instruction
         while made.opcode == "get-tuple-element":
             made = instructions[made.operands[0]]
-        asked = loose | exact if _is_open(value) else loose
+        asked = loose | exact if _unbounded(value).any() else loose
         wanted = [name for name in made.operands if name in asked] + [instruction.name]
         names.update((ends.get(name, name), None) for name in wanted)
         return None if instruction.name in ends else point(middle(value))
@@ -136,14 +138,6 @@ def _bounded(module: Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_open(value: Enclosure) -> bool:
-    """Whether a decision is open, or some number has no bound."""
-    if value.low.dtype.kind in "biu":
-        return True
-    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
-    return not np.isfinite(value.high.astype(wide) - value.low.astype(wide)).all()
-
-
 def by_opcode(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
     """Names of instructions of the entry computation by their opcodes."""
     opcodes = {i.name: i.opcode for i in module.entry.instructions}
@@ -154,24 +148,33 @@ def by_opcode(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def middle(value: Enclosure) -> Array:
-    """The numbers half way between the ends; of integers the low ends."""
+    """The numbers half way between the ends, zero between infinities; of integers the low ends."""
     if value.low.dtype.kind in "biu":
         return np.asarray(value.low)
-    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
-    low, high = value.low.astype(wide), value.high.astype(wide)
-    return np.asarray((low / 2 + high / 2).astype(value.low.dtype))
+    if value.low.dtype.kind == "c":
+        return np.asarray(complex_(*map(middle, parts(value))))
+    low, high = value.low.astype(np.float64), value.high.astype(np.float64)
+    centre = np.where((low == -np.inf) & (high == np.inf), 0.0, low / 2 + high / 2)
+    return np.asarray(centre.astype(value.low.dtype))
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:
-    """The kinds beside what a peer's own values say, however far from the exact results. Integers
-    have no middle: of an open one each is as good as another."""
+    """The kinds beside what a peer's own values say, however far from the exact results. Open
+    integers and numbers without bound have no middle: each is as good as another."""
     with np.errstate(all="ignore"):
         centre = middle(legal)
         found = kinds(actual, centre, legal)
-    if legal.low.dtype.kind not in "biu":
-        return found
-    open_ = (found == KINDS.index(EQUAL)) & is_wide(legal, centre)
+        open_ = _unbounded(legal) & is_wide(legal, centre) & (found == KINDS.index(EQUAL))
     return np.where(open_, np.int8(KINDS.index(UNDETERMINED)), found)
+
+
+def _unbounded(value: Enclosure) -> Array:
+    """Where a decision is open, or a number has no bound, or may be NaN, too."""
+    if value.low.dtype.kind in "biu":
+        return np.broadcast_to(np.True_, value.shape)
+    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
+    width = value.high.astype(wide) - value.low.astype(wide)
+    return np.asarray(~np.isfinite(width) | value.nan)
 
 
 def exposed(module: Module, names: tuple[str, ...]) -> Module:
