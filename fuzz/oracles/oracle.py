@@ -1,0 +1,81 @@
+"""What an oracle is: a property that every program has, asked of many programs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import interp
+from fuzz.reducer.search import Case, Value
+from hlo import results
+from hlo.errors import Error, OutOfFuel, Unsupported
+
+FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end is far shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A program without the property. ``kind`` is the same for the same defect in other programs;
+    ``detail`` says where, what was right and what was given."""
+
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A program of which the property says nothing, and why."""
+
+    reason: str
+
+
+Outcome = Difference | LeftOut | None  # None: the program has the property
+Property = Callable[[Sequence[Case]], list[Outcome]]  # an outcome for each case, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """A property with its name and, in one line, what it says."""
+
+    name: str
+    about: str
+    outcomes: Property
+
+
+class NoResult(Exception):
+    """The interpreter gives none: ``outcome`` says what that means."""
+
+    def __init__(self, outcome: Difference | LeftOut) -> None:
+        super().__init__(str(outcome))
+        self.outcome = outcome
+
+
+def right(case: Case) -> Value:
+    """The interpreter's result, or NoResult."""
+    try:
+        return interp.evaluate(case.module, *case.arrays, fuel=FUEL)
+    except (OutOfFuel, Unsupported) as error:
+        raise NoResult(LeftOut(type(error).__name__)) from error
+    except Error as error:  # of what is valid
+        raise NoResult(Difference(type(error).__name__, str(error))) from error
+
+
+def compared(expected: Value, actual: Value) -> Difference | None:
+    """Results that are to have the same bits."""
+    found = results.differences(expected, actual)
+    if not found:
+        return None
+    kind = "another type or shape" if found[0].first is None else "other bits"
+    return Difference(kind, str(found[0]))
+
+
+def each(outcome: Callable[[Case], Outcome]) -> Property:
+    """A property that is asked of one program at a time."""
+
+    def of(case: Case) -> Outcome:
+        try:
+            return outcome(case)
+        except NoResult as none:
+            return none.outcome
+
+    return lambda cases: [of(case) for case in cases]

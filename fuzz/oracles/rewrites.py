@@ -1,0 +1,246 @@
+"""Equivalent programs: whatever is put around a value gives the value back, to the last bit.
+
+A rewrite takes an instruction of the entry computation and gives instructions to put after it; all
+that used it uses the last of them. Those that hold of some values only say of which.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fuzz.reducer.cut import can_be_shown
+from hlo.attributes import Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.types import PRED, S32, ArrayShape, ElementType, Shape, TupleShape
+
+_SCALAR = ArrayShape(S32)
+
+
+@dataclass(slots=True)
+class Place:
+    """After one instruction, ``value``: what is put there, and numbers by chance."""
+
+    value: Instruction
+    rng: random.Random
+    taken: set[str]
+    instructions: list[Instruction] = field(default_factory=list)
+    computations: list[Computation] = field(default_factory=list)
+
+    @property
+    def shape(self) -> ArrayShape:
+        assert isinstance(self.value.shape, ArrayShape)
+        return self.value.shape
+
+    def name(self, stem: str) -> str:
+        """One that nothing has."""
+        number = len(self.taken)
+        while f"{stem}.{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{stem}.{number}")
+        return f"{stem}.{number}"
+
+    def add(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
+        """Put an instruction there; its name."""
+        name = self.name(opcode)
+        self.instructions.append(Instruction(name, shape, opcode, operands, attributes))
+        return name
+
+    def constant(self, value: object, element_type: ElementType) -> str:
+        """A scalar."""
+        array = np.asarray(value, element_type.numpy)
+        array.flags.writeable = False
+        shape = ArrayShape(element_type)
+        return self.add("constant", shape, literal=Literal(shape, array))
+
+    def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
+        """The name of a computation that returns one of its parameters."""
+        given = tuple(
+            Instruction(f"p{n}", shape, "parameter", (), {"parameter_number": n})
+            for n, shape in enumerate(parameters)
+        )
+        name = self.name(stem)
+        self.computations.append(Computation(name, given, given[root].name))
+        return name
+
+
+Rewrite = Callable[[Place], str]  # the name of the instruction that has the value
+
+
+def _reversed(place: Place) -> str:
+    """reverse(reverse(x))."""
+    chosen = tuple(d for d in range(place.shape.rank) if place.rng.random() < 0.5)
+    once = place.add("reverse", place.shape, place.value.name, dimensions=chosen)
+    return place.add("reverse", place.shape, once, dimensions=chosen)
+
+
+def _transposed(place: Place) -> str:
+    """transpose(transpose(x)) by the inverse permutation."""
+    order = list(range(place.shape.rank))
+    place.rng.shuffle(order)
+    dims = tuple(place.shape.dims[d] for d in order)
+    middle = ArrayShape(place.shape.element_type, dims)
+    once = place.add("transpose", middle, place.value.name, dimensions=tuple(order))
+    back = tuple(order.index(d) for d in range(len(order)))
+    return place.add("transpose", place.shape, once, dimensions=back)
+
+
+def _reshaped(place: Place) -> str:
+    """reshape(reshape(x)) over one dimension, or with a dimension of one element more."""
+    dims = place.rng.choice([(place.shape.elements,), (1, *place.shape.dims)])
+    middle = ArrayShape(place.shape.element_type, dims)
+    return place.add("reshape", place.shape, place.add("reshape", middle, place.value.name))
+
+
+def _copied(place: Place) -> str:
+    """copy(x), held back by a barrier or not."""
+    once = place.add(place.rng.choice(["copy", "opt-barrier"]), place.shape, place.value.name)
+    return place.add("copy", place.shape, once)
+
+
+def _cut(place: Place) -> str:
+    """concatenate(slice(x), slice(x)) of two parts, one of which may be empty."""
+    if not place.shape.rank:
+        return _reshaped(place)
+    along = place.rng.randrange(place.shape.rank)
+    at = place.rng.randint(0, place.shape.dims[along])
+    parts = []
+    for start, limit in ((0, at), (at, place.shape.dims[along])):
+        ranges = [(0, size, 1) for size in place.shape.dims]
+        ranges[along] = (start, limit, 1)
+        dims = tuple(b - a for a, b, _ in ranges)
+        shape = ArrayShape(place.shape.element_type, dims)
+        parts.append(place.add("slice", shape, place.value.name, slice=tuple(ranges)))
+    return place.add("concatenate", place.shape, *parts, dimensions=(along,))
+
+
+def _selected(place: Place) -> str:
+    """select(p, x, x) for any p."""
+    mask = place.constant(place.rng.random() < 0.5, PRED)
+    shape = ArrayShape(PRED, place.shape.dims)
+    spread = place.add("broadcast", shape, mask, dimensions=())
+    return place.add("select", place.shape, spread, place.value.name, place.value.name)
+
+
+def _branched(place: Place) -> str:
+    """conditional with two branches that return what they are given."""
+    one, other = (place.around("branch", place.shape) for _ in range(2))
+    chosen = place.constant(place.rng.randint(-1, 2), S32)
+    given = (chosen, place.value.name, place.value.name)
+    return place.add("conditional", place.shape, *given, branch_computations=(one, other))
+
+
+def _called(place: Place) -> str:
+    """call of a computation that returns its parameter."""
+    callee = place.around("called", place.shape)
+    return place.add("call", place.shape, place.value.name, to_apply=callee)
+
+
+def _in_tuple(place: Place) -> str:
+    """get-tuple-element(tuple(x, x))."""
+    both = TupleShape((place.shape, place.shape))
+    made = place.add("tuple", both, place.value.name, place.value.name)
+    return place.add("get-tuple-element", place.shape, made, index=place.rng.randrange(2))
+
+
+def _looped(place: Place) -> str:
+    """A loop of a few turns that leaves x as it is."""
+    turns = place.rng.randint(0, 3)
+    state = TupleShape((_SCALAR, place.shape))
+    number, one = place.constant(0, S32), ArrayShape(PRED)
+    given = Instruction("state", state, "parameter", (), {"parameter_number": 0})
+    count = Instruction("count", _SCALAR, "get-tuple-element", ("state",), {"index": 0})
+    kept = Instruction("kept", place.shape, "get-tuple-element", ("state",), {"index": 1})
+
+    def scalar(name: str, value: int) -> Instruction:
+        array = np.asarray(value, np.int32)
+        array.flags.writeable = False
+        return Instruction(name, _SCALAR, "constant", (), {"literal": Literal(_SCALAR, array)})
+
+    less = Instruction("less", one, "compare", ("count", "most"), {"direction": "LT"})
+    condition = Computation(
+        place.name("condition"), (given, count, scalar("most", turns), less), "less"
+    )
+    more = Instruction("more", _SCALAR, "add", ("count", "step"))
+    again = Instruction("again", state, "tuple", ("more", "kept"))
+    body = Computation(
+        place.name("body"), (given, count, kept, scalar("step", 1), more, again), "again"
+    )
+    place.computations += [condition, body]
+    first = place.add("tuple", state, number, place.value.name)
+    last = place.add("while", state, first, condition=condition.name, body=body.name)
+    return place.add("get-tuple-element", place.shape, last, index=1)
+
+
+def _padded(place: Place) -> str:
+    """slice(pad(x)): what is put around is cut off again."""
+    edges = [tuple(place.rng.randint(0, 2) for _ in range(3)) for _ in place.shape.dims]
+    zero = place.constant(0, place.shape.element_type)
+    dims, ranges = [], []
+    for size, (low, high, between) in zip(place.shape.dims, edges, strict=True):
+        inner = size + max(size - 1, 0) * between
+        dims.append(low + inner + high)
+        ranges.append((low, low + inner, between + 1) if size else (0, 0, 1))
+    shape = ArrayShape(place.shape.element_type, tuple(dims))
+    wide = place.add("pad", shape, place.value.name, zero, padding=tuple(edges))
+    return place.add("slice", place.shape, wide, slice=tuple(ranges))
+
+
+def _negated(place: Place) -> str:
+    """negate(negate(x)) of numbers, not(not(x)) of truth values."""
+    if place.shape.element_type.name == "f8e8m0fnu":  # has no sign
+        return _copied(place)
+    opcode = "not" if place.shape.element_type is PRED else "negate"
+    once = place.add(opcode, place.shape, place.value.name)
+    return place.add(opcode, place.shape, once)
+
+
+REWRITES: dict[str, Rewrite] = {
+    "reverse twice": _reversed,
+    "transpose and back": _transposed,
+    "reshape and back": _reshaped,
+    "copy": _copied,
+    "concatenate slices": _cut,
+    "select either": _selected,
+    "branches": _branched,
+    "call": _called,
+    "tuple": _in_tuple,
+    "loop": _looped,
+    "pad and slice": _padded,
+    "negate twice": _negated,
+}
+
+
+def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
+    """The module with one rewrite around an instruction drawn by chance; None where it has no
+    place."""
+    entry = module.entry
+    places = [i for i in entry.instructions if _is_plain(i.shape) and can_be_shown(i)]
+    if not places:
+        return None
+    taken = {i.name for i in entry.instructions} | {c.name for c in module.computations}
+    place = Place(rng.choice(places), rng, taken)
+    instead = REWRITES[name](place)
+    root = instead if entry.root == place.value.name else entry.root
+    whole = replace(entry, instructions=tuple(_around(entry, place, instead)), root=root)
+    others = (c for c in module.computations if c is not entry)
+    computations = (*others, *place.computations, whole)
+    return replace(module, computations=computations, attributes={}, text="", preamble="")
+
+
+def _around(entry: Computation, place: Place, instead: str) -> Iterator[Instruction]:
+    """The instructions of the entry computation with those of the place."""
+    for instruction in entry.instructions:
+        operands = tuple(instead if o == place.value.name else o for o in instruction.operands)
+        yield instruction._replace(operands=operands)
+        if instruction is place.value:
+            yield from place.instructions
+
+
+def _is_plain(shape: Shape) -> bool:
+    """Of an array whose sizes are certain."""
+    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.is_array

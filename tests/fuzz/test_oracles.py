@@ -1,0 +1,122 @@
+"""Each oracle is silent about right columns, and speaks of a wrong one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import hlo
+import interp
+from fuzz.examples import examples
+from fuzz.modules import modules
+from fuzz.oracles import ORACLES, Difference, LeftOut
+from fuzz.oracles.rewrites import REWRITES, rewritten
+from fuzz.reducer.search import Case
+from fuzz.values import arguments
+from hlo.module import Module
+from hlo.results import Value, differences
+from tests.fuzz.planted import planted
+
+_COUNT = 30
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    def drawn(data: st.DataObject) -> Case:
+        module = data.draw(modules())
+        return Case(module, data.draw(arguments(module)))
+
+    return examples(drawn, _COUNT, "oracles")
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_nothing_is_wrong(name: str, cases: list[Case]) -> None:
+    outcomes = ORACLES[name].outcomes(cases)
+    assert len(outcomes) == len(cases)
+    wrong = [x for x in outcomes if isinstance(x, Difference)]
+    assert not wrong, wrong[0]
+    assert sum(isinstance(x, LeftOut) for x in outcomes) <= _COUNT // 5
+
+
+@pytest.mark.parametrize("name", REWRITES)
+def test_a_rewrite_keeps_every_bit(name: str, cases: list[Case]) -> None:
+    for number, case in enumerate(cases):
+        module = rewritten(case.module, name, random.Random(number))
+        if module is not None:
+            hlo.verify(module)
+            assert module.instruction_count > case.module.instruction_count
+            one, other = (interp.evaluate(m, *case.arrays) for m in (case.module, module))
+            assert not differences(one, other), f"{hlo.format(case.module)}\n{hlo.format(module)}"
+
+
+_parse = hlo.parse
+_PROGRAM = """HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  d = f32[4] subtract(x, y)
+  ROOT r = f32[4] negate(d)
+}
+"""
+
+
+def _swapped(module: Module, pipeline: str) -> Module:
+    """A pass that exchanges the operands of a difference."""
+    del pipeline
+    return _parse(hlo.format(module).replace("subtract(x, y)", "subtract(y, x)"))
+
+
+def _wrong(name: str) -> Callable[..., Value]:
+    return planted(name, lambda value: value + 1)
+
+
+def _evaluate(run: Callable[..., Value]) -> Callable[..., Value]:
+    return lambda module, *arrays, fuel: run(module, arrays)
+
+
+def _unsteady() -> Callable[..., Value]:
+    """Each time by another number."""
+    count = itertools.count()
+    return _evaluate(planted("negate", lambda value: value + np.float32(next(count))))
+
+
+def _of_constants_only() -> Callable[..., Value]:
+    """Wrong where it sees constants, as a defect of folding is."""
+    wrong, right = _evaluate(_wrong("negate")), interp.evaluate
+
+    def evaluate(module: Module, *arrays: np.ndarray, fuel: int) -> Value:
+        folds = any(i.opcode == "constant" for i in module.entry.instructions)
+        return (wrong if folds else right)(module, *arrays, fuel=fuel)
+
+    return evaluate
+
+
+# oracle -> what is put in place of what, so that it must speak
+_DEFECTS: dict[str, tuple[str, Callable[[], object]]] = {
+    "same-bits": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
+    "printed": ("hlo.parse", lambda: lambda text: _swapped(_parse(text), "")),
+    "shapes": (
+        "interp.evaluate",
+        lambda: _evaluate(planted("negate", lambda value: value.astype(np.float64))),
+    ),
+    "twice": ("interp.evaluate", _unsteady),
+    "constants": ("interp.evaluate", _of_constants_only),
+    "passes": ("fuzz.oracles.exact.run", lambda: _swapped),
+    "rewrites": ("interp.evaluate", lambda: _evaluate(_wrong("subtract"))),
+}
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_a_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = hlo.parse(_PROGRAM)
+    where, defect = _DEFECTS[name]
+    monkeypatch.setattr(where, defect())
+    arrays = (np.arange(4, dtype=np.float32), np.ones(4, np.float32))
+    (outcome,) = ORACLES[name].outcomes([Case(module, arrays)])
+    assert isinstance(outcome, Difference), outcome
+    assert outcome.kind and outcome.detail
