@@ -99,6 +99,7 @@ class Values:
     ) -> dict[str, Reference]:
         """The values of the instructions that matter, by name; of those in ``instead`` what
         stands there."""
+        program.steps.begin()
         found: dict[str, Reference] = dict(instead or {})
         for instruction in program.steps.instructions:
             if instruction.name in found:
@@ -173,7 +174,7 @@ class Values:
                 self._keep(reference, array, seconds)
 
     def _keep(self, reference: bytes, array: Array, seconds: float) -> None:
-        self._kept[reference] = array
+        self._kept[reference] = array = _alone(array)
         self._bytes += array.nbytes
         heapq.heappush(self._cheapest, (seconds / (array.nbytes + 1), reference))
         while self._bytes > self._most and self._cheapest:
@@ -236,6 +237,13 @@ def _gathered(reference: Reference, arrays: Mapping[bytes, Array]) -> Value:
     if isinstance(reference, tuple):
         return tuple(_gathered(part, arrays) for part in reference)
     return None if reference is None else arrays[reference]
+
+
+def _alone(array: Array) -> Array:
+    """The array, without a much larger one that it is a part of."""
+    whole = array.base
+    is_part = isinstance(whole, np.ndarray) and whole.nbytes > 2 * array.nbytes
+    return array.copy() if is_part else array
 
 
 def _is_telling(array: Array) -> bool:

@@ -29,11 +29,15 @@ class Steps:
         verify(module)
         ranks = ranks_of(module, 1, 1)
         connect(ranks, Feeds())
-        self._rank, self._fuel = ranks.members[0], fuel
+        self._rank, self._fuel, self._seed = ranks.members[0], fuel, seed
         self._evaluation = Evaluation(module, fuel, self._rank)
         self._plan = self._evaluation.plan(module.entry)
-        self._generator = random.Generator(seed % 2**64)
         self._module = module
+        self.begin()
+
+    def begin(self) -> None:
+        """Random numbers are drawn from the seed again."""
+        self._generator = random.Generator(self._seed % 2**64)
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
