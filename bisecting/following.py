@@ -36,7 +36,7 @@ class Exact:
 
 # Instructions of a proof that are enclosed although something is wrong: a pass may give a name to
 # another value, but what follows from a bug is the rest of the program.
-_MOST_ENCLOSED = 256
+_MOST_ENCLOSED = 64
 
 State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple of states
 

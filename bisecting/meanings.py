@@ -100,13 +100,17 @@ class Meanings:
             return judgement((), equal)
         side = self.side_by_side(before, after)
         steps = _marks_of_steps(side, outputs)
-        outputs = {n: outputs[n]._replace(marks=mark) for n, mark in steps.items()}
+        if steps is not None:
+            outputs = {n: outputs[n]._replace(marks=mark) for n, mark in steps.items()}
         left = [n for n, output in outputs.items() if output.has(UNSURE) or output.has(CHANGED)]
         if not left:
             return judgement(list(outputs.values()), equal)
         found = self._beside_all(before, after, {number: outputs[number] for number in left})
+        is_proven = any(output.has(CHANGED) for output in found.values())
+        if steps is not None and not is_proven:  # else the first stage would say no more
+            found = self._beside_first(before, found)
         outputs |= found
-        is_unsure = any(output.has(UNSURE) for output in found.values())
+        is_unsure = not is_proven and any(output.has(UNSURE) for output in found.values())
         return judgement(list(outputs.values()), equal, is_unsure and _is_suspect(side))
 
     def _beside_all(
@@ -125,7 +129,7 @@ class Meanings:
             whole[n] = doubted(whole[n], legal.pop(n), theirs.pop(n))
         for n, output in whole.items():
             whole[n] = output._replace(marks=resolved(output.marks, outputs[n].marks))
-        return self._beside_first(before, whole)
+        return whole
 
     def _beside_first(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
         left = [number for number, output in outputs.items() if output.has(UNSURE)]
@@ -215,11 +219,12 @@ class Meanings:
         return kept[key]
 
 
-def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array]:
+def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array] | None:
+    """None if they cannot be followed, or lead nowhere."""
     try:
         return dict(zip(outputs, side.marks(list(outputs)), strict=True))
     except (Unsupported, OutOfFuel, MemoryError):
-        return {number: output.marks for number, output in outputs.items()}
+        return None
 
 
 def _is_suspect(side: SideBySide) -> bool:
