@@ -15,8 +15,9 @@ import numpy as np
 from hlo.module import Computation
 from hlo.types import leaves
 from hlo.walk import Callee
+from interp.conversion import type_of
 from interp.envelope import budget
-from interp.envelope.enclosure import Array, Enclosure, anything, is_nan, point, where
+from interp.envelope.enclosure import Array, Enclosure, anything, finfo, is_nan, point, where
 
 Value = Any
 Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
@@ -103,13 +104,29 @@ def ends_of(*values: Enclosure) -> tuple[str, ...]:
     return ("low",) if all(x.is_point for x in values) else ("low", "high")
 
 
+def _is_tiny(array: Array) -> Array:
+    """Where floats are zeros, or subnormals that may be flushed in comparisons."""
+    if not type_of(array).is_float:
+        return np.broadcast_to(np.False_, np.shape(array))
+    return np.asarray(np.abs(array) < finfo(array.dtype).smallest_normal)
+
+
 def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)) -> Array:
     """Where ``fold(callee, backwards, end)`` of the numbers at some end gives other results in
     another order."""
     exact = on_points(callee)
     found: Array = np.asarray(np.False_)
     for end in ends:
-        first = fold(exact, False, end)
+        subnormal = False
+
+        def watched(*arrays: Array) -> Value:
+            nonlocal subnormal
+            subnormal |= any((_is_tiny(x) & (x != 0)).any() for x in arrays)
+            return exact(*arrays)
+
+        first = fold(replace(exact, call=watched), False, end)
+        if subnormal and budget.current().flushes:
+            found = found | np.logical_or.reduce([_is_tiny(one) for one in first])
         for other in (fold(exact, True, end), fold(swapped(exact), False, end)):
             found = found | _differ(first, other)
     return found

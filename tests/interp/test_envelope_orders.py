@@ -196,3 +196,20 @@ ENTRY e { x = u8[3,0] parameter(0)
   i = u8[] constant(3)
   ROOT r = u8[0] reduce(x, i), dimensions={0}, to_apply=fold }""")
     assert enclose(module, np.zeros((3, 0), np.uint8), peer=XLA_CPU).result.shape == (0,)
+
+
+def test_subnormals_that_a_comparison_takes_for_zeros() -> None:
+    """The greater of 0 and 1e-45 by comparing them: either."""
+    module = hlo.parse("""HloModule m
+fold { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = pred[] compare(a, b), direction=GT
+  ROOT r = f32[] select(c, a, b) }
+ENTRY e { x = f32[32,3] parameter(0)
+  i = f32[] constant(0)
+  ROOT r = f32[32] reduce(x, i), dimensions={1}, to_apply=fold }""")
+    x = np.random.default_rng(0).choice(np.float32([0, 1e-45, -1e-45, 1]), (32, 3))
+    legal = enclose(module, x, peer=XLA_CPU).result
+    for seed in range(4):
+        assert contains(legal, Perturbed(XLA_CPU, seed)(module, x)).all()
+    assert legal.low[x.max(axis=1) == 1].min() == 1
