@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import interp
@@ -35,11 +36,12 @@ Property = Callable[[Sequence[Case]], list[Outcome]]  # an outcome for each case
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A property with its name and, in one line, what it says."""
+    """A property with its name and, in one line, what it says. It is asked while it is open: other
+    compilers have processes."""
 
     name: str
     about: str
-    outcomes: Property
+    opened: Callable[[], AbstractContextManager[Property]]
 
 
 class NoResult(Exception):
@@ -79,3 +81,8 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
             return none.outcome
 
     return lambda cases: [of(case) for case in cases]
+
+
+def plain(name: str, about: str, of: Property) -> Oracle:
+    """An oracle that needs nothing opened."""
+    return Oracle(name, about, lambda: nullcontext(of))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from fuzz.oracles import exact, language
-from fuzz.oracles.oracle import Oracle, each
+from fuzz.oracles import compilers, exact, language
+from fuzz.oracles.oracle import Oracle, each, plain
 
 _ALL = (
-    Oracle("same-bits", "interpreter and C give the same bits", exact.same_bits),
-    Oracle("printed", "printed and read again, it is the same program", each(language.printed)),
-    Oracle("shapes", "each value has the shape that is declared", each(language.shapes)),
-    Oracle(
+    plain("same-bits", "interpreter and C give the same bits", exact.same_bits),
+    plain("printed", "printed and read again, it is the same program", each(language.printed)),
+    plain("shapes", "each value has the shape that is declared", each(language.shapes)),
+    plain(
         "twice", "run again, it gives the same bits; lowered again, the same C", each(exact.twice)
     ),
-    Oracle(
-        "constants", "with its arguments as constants it gives the same bits", each(exact.constants)
-    ),
-    Oracle("passes", "the passes of the C backend keep every bit", each(exact.passes)),
-    Oracle(
-        "rewrites",
-        "an equivalent program gives the same bits, interpreted and as C",
-        exact.rewritings,
-    ),
+    plain("constants", "with constants for its arguments it gives the same", each(exact.constants)),
+    plain("passes", "the passes of the C backend keep every bit", each(exact.passes)),
+    plain("rewrites", "an equivalent program gives the same bits, also as C", exact.rewritings),
+    Oracle("xla", "XLA gives nothing outside of the envelope, and survives", compilers.xla),
 )
 ORACLES = {oracle.name: oracle for oracle in _ALL}

@@ -23,6 +23,7 @@ from hlo.results import Value, differences
 from tests.fuzz.planted import planted
 
 _COUNT = 30
+OURS = [name for name in ORACLES if name != "xla"]
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,10 @@ def cases() -> list[Case]:
     return examples(drawn, _COUNT, "oracles")
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", OURS)
 def test_nothing_is_wrong(name: str, cases: list[Case]) -> None:
-    outcomes = ORACLES[name].outcomes(cases)
+    with ORACLES[name].opened() as outcomes_of:
+        outcomes = outcomes_of(cases)
     assert len(outcomes) == len(cases)
     wrong = [x for x in outcomes if isinstance(x, Difference)]
     assert not wrong, wrong[0]
@@ -111,12 +113,13 @@ _DEFECTS: dict[str, tuple[str, Callable[[], object]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("name", OURS)
 def test_a_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = hlo.parse(_PROGRAM)
     where, defect = _DEFECTS[name]
     monkeypatch.setattr(where, defect())
     arrays = (np.arange(4, dtype=np.float32), np.ones(4, np.float32))
-    (outcome,) = ORACLES[name].outcomes([Case(module, arrays)])
+    with ORACLES[name].opened() as outcomes_of:
+        (outcome,) = outcomes_of([Case(module, arrays)])
     assert isinstance(outcome, Difference), outcome
     assert outcome.kind and outcome.detail

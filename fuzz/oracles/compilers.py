@@ -1,0 +1,46 @@
+"""Another compiler, judged within the envelope; its process may die of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fuzz.failure import Against, Failure
+from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
+from fuzz.peers.xla import XLA
+from fuzz.reducer.search import Case
+from hlo.errors import Error, OutOfFuel, Unsupported
+from interp.envelope.budget import XLA_CPU
+
+SECONDS = 20.0  # for one program
+
+
+@contextmanager
+def xla() -> Iterator[Property]:
+    """Nothing that XLA gives is outside of what is legal; it neither crashes nor hangs."""
+    with XLA(timeout=SECONDS) as run:
+        against = Against(run, XLA_CPU)
+        yield each(lambda case: _judged(against, case))
+
+
+def _judged(against: Against, case: Case) -> Outcome:
+    try:
+        failure = against.failure(case.module, case.arrays)
+    except (OutOfFuel, Unsupported) as error:
+        return LeftOut(type(error).__name__)
+    except Error as error:
+        return Difference(type(error).__name__, str(error))
+    if failure is not None:
+        return Difference(f"{failure.kind}: {', '.join(sorted(failure.signs))}", _detail(failure))
+    refusal = against.refusal
+    return None if refusal is None else LeftOut("refused")
+
+
+def _detail(failure: Failure) -> str:
+    if failure.crash is not None:
+        return failure.crash.splitlines()[0][:200]
+    found = failure.found
+    assert found is not None
+    steps = [f"%{s.instruction.name} = {s.instruction.opcode}" for s in found.wrong]
+    places = [o.place for o in found.outputs if o.verdict.counts["outside"]]
+    return ", ".join([*places, *steps]) or str(found.mismatch)
