@@ -9,6 +9,7 @@ from fuzz.failure import Against, Failure
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
+from fuzz.time_limit import TooLongError, time_limit
 from hlo.errors import Error, OutOfFuel, Unsupported
 from interp.envelope.budget import XLA_CPU
 
@@ -25,7 +26,10 @@ def xla() -> Iterator[Property]:
 
 def _judged(against: Against, case: Case) -> Outcome:
     try:
-        failure = against.failure(case.module, case.arrays)
+        with time_limit(3 * SECONDS):
+            failure = against.failure(case.module, case.arrays)
+    except TooLongError:
+        return LeftOut("takes too long")
     except (OutOfFuel, Unsupported) as error:
         return LeftOut(type(error).__name__)
     except Error as error:

@@ -37,11 +37,13 @@ Property = Callable[[Sequence[Case]], list[Outcome]]  # an outcome for each case
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """A property with its name and, in one line, what it says. It is asked while it is open: other
-    compilers have processes."""
+    compilers have processes. ``runs_c``: what it runs here may crash, see
+    :mod:`fuzz.oracles.guarded`."""
 
     name: str
     about: str
     opened: Callable[[], AbstractContextManager[Property]]
+    runs_c: bool = True
 
 
 class NoResult(Exception):

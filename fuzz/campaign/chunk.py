@@ -1,0 +1,61 @@
+"""One chunk of a campaign: its programs asked of every oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fuzz.campaign.plan import Plan, cases
+from fuzz.oracles import Difference, LeftOut
+from fuzz.oracles.oracle import Property
+from fuzz.reducer.search import Case
+from hlo.types import leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A program of a chunk without a property."""
+
+    oracle: str
+    program: int
+    kind: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Examined:
+    """``counts`` are of outcomes by oracle, ``coverage`` of instructions by opcode and type."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    coverage: Counter[str] = field(default_factory=Counter)
+    suspects: list[Suspect] = field(default_factory=list)
+
+
+def examined(plan: Plan, number: int, properties: Mapping[str, Property]) -> Examined:
+    """What becomes of the programs of a chunk."""
+    drawn = cases(plan, number)
+    found = Examined(counts=Counter(programs=len(drawn)))
+    for case in drawn:
+        found.coverage.update(covered(case))
+    for oracle in plan.oracles:
+        for program, outcome in enumerate(properties[oracle](drawn)):
+            match outcome:
+                case None:
+                    found.counts[f"{oracle}: holds"] += 1
+                case LeftOut(reason):
+                    found.counts[f"{oracle}: left out, {reason}"] += 1
+                case Difference(kind, detail):
+                    found.counts[f"{oracle}: violated"] += 1
+                    found.suspects.append(Suspect(oracle, program, kind, detail))
+    return found
+
+
+def covered(case: Case) -> Counter[str]:
+    """The pairs of opcode and element type in a program."""
+    found: Counter[str] = Counter()
+    for computation in case.module.computations:
+        for instruction in computation.instructions:
+            for leaf in leaves(instruction.shape):
+                found[f"{instruction.opcode} {leaf.element_type}"] += 1
+    return found

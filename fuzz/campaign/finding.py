@@ -1,0 +1,105 @@
+"""A violated property: reduced, told from others, kept as a folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import fuzz
+import hlo
+from fuzz.failure import opcodes
+from fuzz.oracles import Difference
+from fuzz.oracles.oracle import Property
+from fuzz.reducer.search import Case, Value, flat
+from hlo.module import Module
+
+_PLAIN = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a program comes from: the property, and what draws it again."""
+
+    oracle: str
+    seed: int
+    chunk: int
+    program: int
+
+
+def key(oracle: str, kind: str, module: Module) -> str:
+    """The same for findings that are taken for one: property, kind, opcodes."""
+    told = json.dumps([oracle, kind, sorted(opcodes(module) - _PLAIN)])
+    words = re.sub(r"[^a-z0-9]+", "-", f"{oracle} {kind}".lower()).strip("-")[:60]
+    return f"{words}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+
+def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
+    """Whether a finding of the property and the kind has no opcode that the program has not. That
+    one is counted; it is reduced all the same whenever the count doubles."""
+    own = opcodes(module)
+    for path in sorted(findings.glob("*/finding.json")):
+        kept = json.loads(path.read_text())
+        if (kept["oracle"], kept["kind"]) == (oracle, kind) and own.issuperset(kept["opcodes"]):
+            kept["times"] += 1
+            _write(path, json.dumps(kept, indent=1) + "\n")
+            return bool(kept["times"] & (kept["times"] - 1))
+    return False
+
+
+def reduced(of: Property, case: Case, kind: str, seconds: float) -> Case:
+    """A small program that violates the property in the same way."""
+
+    def violates(module: Module, arrays: tuple[Value, ...]) -> bool:
+        (outcome,) = of([Case(module, arrays)])
+        return isinstance(outcome, Difference) and outcome.kind == kind
+
+    return Case(*fuzz.reduce(case.module, case.arrays, violates, seconds=seconds))
+
+
+def keep(findings: Path, origin: Origin, found: Difference, small: Case, original: Case) -> Path:
+    """Write the folder of a finding, or count it where there is one of its key; the folder."""
+    folder = findings / key(origin.oracle, found.kind, small.module)
+    told = folder / "finding.json"
+    if told.exists():
+        kept = json.loads(told.read_text())
+        kept["times"] += 1
+        _write(told, json.dumps(kept, indent=1) + "\n")
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, case in (("reduced", small), ("original", original)):
+        (folder / f"{name}.hlo").write_text(hlo.format(case.module))
+        with (folder / f"{name}.npz").open("wb") as file:
+            numbered = {f"p{n}": array for n, array in enumerate(flat(case.arrays))}
+            np.savez(file, **numbered)
+    kept = {
+        "oracle": origin.oracle,
+        "kind": found.kind,
+        "detail": found.detail,
+        "opcodes": sorted(opcodes(small.module) - _PLAIN),
+        "instructions": small.module.instruction_count,
+        "times": 1,
+        "seed": origin.seed,
+        "chunk": origin.chunk,
+        "program": origin.program,
+    }
+    _write(told, json.dumps(kept, indent=1) + "\n")
+    return folder
+
+
+def all_kept(findings: Path) -> Sequence[dict[str, object]]:
+    """What the folders say, the most frequent first."""
+    kept = [json.loads(path.read_text()) for path in sorted(findings.glob("*/finding.json"))]
+    return sorted(kept, key=lambda one: -int(str(one["times"])))
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(path)

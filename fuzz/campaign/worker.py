@@ -1,0 +1,62 @@
+"""A process of a campaign: chunk after chunk, until there are no more or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from fuzz.campaign import finding
+from fuzz.campaign.chunk import Suspect, examined
+from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.finding import Origin
+from fuzz.campaign.plan import Plan, cases
+from fuzz.oracles import ORACLES, Difference
+from fuzz.oracles.guarded import guarded
+from fuzz.oracles.oracle import Property
+
+
+@contextmanager
+def opened(plan: Plan) -> Iterator[Mapping[str, Property]]:
+    """The properties of a plan, each where a crash does no harm."""
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                guarded(name) if ORACLES[name].runs_c else ORACLES[name].opened()
+            )
+            for name in plan.oracles
+        }
+
+
+def work(directory: Path, plan: Plan, most: int, end: float, reducing: float) -> None:
+    """Do chunks below ``most`` that nobody else does, until the time ``end``; reduce each finding
+    for at most ``reducing`` seconds."""
+    corpus = Corpus(directory, plan)
+    with opened(plan) as properties:
+        for number in corpus.claimed(most):
+            found = examined(plan, number, properties)
+            for suspect in found.suspects:
+                examine(corpus, plan, number, suspect, properties, reducing)
+            corpus.done(number, found)
+            if time.time() > end:
+                return
+
+
+def examine(
+    corpus: Corpus,
+    plan: Plan,
+    number: int,
+    suspect: Suspect,
+    properties: Mapping[str, Property],
+    reducing: float,
+) -> None:
+    """Reduce and keep a finding that is not known."""
+    case, of = cases(plan, number)[suspect.program], properties[suspect.oracle]
+    if finding.is_known(corpus.findings, suspect.oracle, suspect.kind, case.module):
+        return
+    small = finding.reduced(of, case, suspect.kind, reducing)
+    (outcome,) = of([small])
+    assert isinstance(outcome, Difference)
+    origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
+    finding.keep(corpus.findings, origin, outcome, small, case)

@@ -1,0 +1,40 @@
+"""Oracles in a process of their own: generated C may crash or never end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property
+from fuzz.oracles.table import ORACLES
+from fuzz.peers.isolated import Isolated
+from fuzz.reducer.search import Case
+
+SECONDS = 60.0  # for one call, and then for each of its programs
+_NO_END = "no answer"
+
+
+@contextmanager
+def guarded(name: str) -> Iterator[Property]:
+    """The property of an oracle. Where its process ends or does not answer, each program is asked
+    alone: one that ends it violates the property."""
+    with Isolated(partial(_start, name), preload=(__name__,), timeout=SECONDS) as pool:
+
+        def of(cases: Sequence[Case]) -> list[Outcome]:
+            answer = pool(tuple(cases))
+            if answer.crash is None:
+                found: list[Outcome] = answer.result
+                return found
+            if len(cases) > 1:
+                return [outcome for case in cases for outcome in of([case])]
+            if answer.crash.startswith(_NO_END):
+                return [LeftOut("takes too long")]
+            return [Difference(f"crash: {answer.crash.split(':')[0]}", answer.crash)]
+
+        yield of
+
+
+def _start(name: str) -> Callable[[Sequence[Case]], list[Outcome]]:
+    context = ORACLES[name].opened()
+    return context.__enter__()  # until the process ends
