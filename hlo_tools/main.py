@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from hlo.errors import Error
-from hlo_tools import bisect, check, emit, opt, reduce, report, run
+from hlo_tools import bisect, check, emit, fuzz, opt, reduce, report, run
 from hlo_tools.terminal import printable
 
 # Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
@@ -17,6 +17,7 @@ _SUBCOMMANDS: dict[str, ModuleType] = {
     "check": check,
     "bisect": bisect,
     "report": report,
+    "fuzz": fuzz,
     "reduce": reduce,
     "opt": opt,
     "emit": emit,

@@ -13,7 +13,7 @@ from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.finding import Origin
 from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import ORACLES, Difference
-from fuzz.oracles.guarded import guarded
+from fuzz.oracles.guarded import by_name
 from fuzz.oracles.oracle import Property
 
 
@@ -23,7 +23,7 @@ def opened(plan: Plan) -> Iterator[Mapping[str, Property]]:
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(
-                guarded(name) if ORACLES[name].runs_c else ORACLES[name].opened()
+                by_name(name) if ORACLES[name].runs_c else ORACLES[name].opened()
             )
             for name in plan.oracles
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property
@@ -15,11 +15,16 @@ SECONDS = 60.0  # for one call, and then for each of its programs
 _NO_END = "no answer"
 
 
+def by_name(name: str) -> AbstractContextManager[Property]:
+    """That of an oracle."""
+    return guarded(partial(_start, name))
+
+
 @contextmanager
-def guarded(name: str) -> Iterator[Property]:
-    """The property of an oracle. Where its process ends or does not answer, each program is asked
-    alone: one that ends it violates the property."""
-    with Isolated(partial(_start, name), preload=(__name__,), timeout=SECONDS) as pool:
+def guarded(start: Callable[[], Property]) -> Iterator[Property]:
+    """A property that ``start()`` makes in another process. Where that ends or does not answer,
+    each program is asked alone: one that ends it violates the property."""
+    with Isolated(start, preload=(__name__,), timeout=SECONDS) as pool:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
             answer = pool(tuple(cases))
@@ -35,6 +40,5 @@ def guarded(name: str) -> Iterator[Property]:
         yield of
 
 
-def _start(name: str) -> Callable[[Sequence[Case]], list[Outcome]]:
-    context = ORACLES[name].opened()
-    return context.__enter__()  # until the process ends
+def _start(name: str) -> Property:
+    return ORACLES[name].opened().__enter__()  # until the process ends

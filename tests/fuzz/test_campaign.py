@@ -1,0 +1,126 @@
+"""Campaigns: the same programs for a seed, nothing done twice or lost, findings told apart."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import hlo
+from fuzz.campaign import local
+from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.plan import Plan, cases
+from fuzz.campaign.worker import work
+from fuzz.oracles import ORACLES, Difference, Outcome
+from fuzz.oracles.guarded import guarded
+from fuzz.oracles.oracle import Oracle, Property, plain
+from fuzz.reducer.search import Case
+from hlo.errors import ArgumentError
+
+_FOREVER = float("inf")
+
+
+def _no_select(found: Sequence[Case]) -> list[Outcome]:
+    """Speaks of every program with a select, as if that were a defect."""
+    return [
+        Difference("selects", "here") if " select(" in hlo.format(case.module) else None
+        for case in found
+    ]
+
+
+def _ends(found: Sequence[Case]) -> list[Outcome]:
+    """Ends its process at a negate."""
+    if any(" negate(" in hlo.format(case.module) for case in found):
+        os.abort()
+    return [None] * len(found)
+
+
+def _ending() -> Property:
+    return _ends
+
+
+def test_a_chunk_is_the_same_in_another_process() -> None:
+    program = (
+        "import hlo, fuzz.campaign.plan as p\n"
+        "for c in p.cases(p.Plan(3, ('printed',), 5), 2): print(hlo.format(c.module))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    own = cases(Plan(3, ("printed",), 5), 2)
+    assert told.stdout == "".join(f"{hlo.format(case.module)}\n" for case in own)
+
+
+def test_findings_are_reduced_and_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle = plain("planted", "no select", _no_select)
+    monkeypatch.setitem(
+        ORACLES, "planted", Oracle(oracle.name, oracle.about, oracle.opened, runs_c=False)
+    )
+    plan = Plan(1, ("planted",), 30)
+    work(tmp_path, plan, 2, _FOREVER, 20.0)
+    corpus = Corpus(tmp_path, plan)
+    assert corpus.totals().counts["programs"] == 60
+    violated = corpus.totals().counts["planted: violated"]
+    (told,) = corpus.findings.glob("*/finding.json")
+    kept = json.loads(told.read_text())
+    assert (kept["kind"], kept["opcodes"]) == ("selects", ["select"])
+    assert kept["times"] >= violated > 1
+    assert kept["instructions"] <= 2
+    small = hlo.parse((told.parent / "reduced.hlo").read_text())
+    hlo.verify(small)
+    original = cases(plan, kept["chunk"])[kept["program"]]
+    assert hlo.format(original.module) == (told.parent / "original.hlo").read_text()
+
+
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    plan = Plan(1, ("printed",), 3)
+    work(tmp_path, plan, 2, _FOREVER, 1.0)
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").iterdir()}
+    (tmp_path / "chunks" / "000001.json").unlink()
+    work(tmp_path, plan, 3, _FOREVER, 1.0)
+    assert len(list((tmp_path / "chunks").iterdir())) == 3
+    kept = tmp_path / "chunks" / "000000.json"
+    assert kept.stat().st_mtime_ns == written[kept]
+    assert not list((tmp_path / "claims").iterdir())
+    with pytest.raises(ArgumentError, match="another campaign"):
+        Corpus(tmp_path, Plan(2, ("printed",), 3))
+
+
+def test_a_claim_counts_as_long_as_its_process_lives(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, Plan(1, ("printed",)))
+    living, dead = tmp_path / "claims" / "000000", tmp_path / "claims" / "000001"
+    host = os.uname().nodename
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    living.write_text(f"{host} {os.getpid()}")
+    dead.write_text(f"{host} {gone.pid}")
+    assert list(corpus.claimed(3)) == [1, 2]
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_LOOK", 0.02)
+    plan, killed = Plan(2, ("printed",), 4), False
+    for total in local.campaign(tmp_path, plan, local.Limits(40, 120.0), 2):
+        if not killed and total.counts["chunks"]:
+            multiprocessing.active_children()[0].kill()
+            killed = True
+    assert killed
+    assert total.counts["chunks"] == 40 and total.counts["programs"] == 160
+
+
+def test_a_program_that_ends_its_process_is_found() -> None:
+    texts = [
+        f"HloModule m\nENTRY e {{\n  x = f32[2] parameter(0)\n  ROOT r = f32[2] {name}(x)\n}}\n"
+        for name in ("abs", "negate", "cosine")
+    ]
+    found = [Case(hlo.parse(text), ()) for text in texts]
+    with guarded(_ending) as of:
+        assert [type(outcome) for outcome in of(found)] == [type(None), Difference, type(None)]
