@@ -43,7 +43,7 @@ compiler:
 	@touch $@
 
 .venv/installed-for-tests: .venv/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[test,xla,dev]'
+	$(BIN)/pip install --quiet --editable '.[test,xla,distributed,dev]'
 	@touch $@ .venv/installed
 
 .venv/pip:

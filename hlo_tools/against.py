@@ -65,15 +65,16 @@ class Judgement:
 def require(name: str) -> None:
     """Error if a peer is not installed."""
     for package in PEERS[name].needs:
-        _require(f"--against {name}", package, PEERS[name].extra)
+        require_package(f"--against {name}", package, PEERS[name].extra)
 
 
 def require_fuzz(what: str) -> None:
     """Error if what :mod:`fuzz` needs is not installed."""
-    _require(what, "hypothesis", "xla")
+    require_package(what, "hypothesis", "xla")
 
 
-def _require(what: str, package: str, extra: str) -> None:
+def require_package(what: str, package: str, extra: str) -> None:
+    """Error if it is not installed, with the extra that brings it."""
     if importlib.util.find_spec(package) is None:
         raise Error(f"{what}: {package} is not installed: pip install 'hlo-oracle[{extra}]'")
 

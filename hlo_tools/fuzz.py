@@ -13,7 +13,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from hlo_tools.terminal import one_line
 
 if TYPE_CHECKING:
     from fuzz.campaign.chunk import Examined
+    from fuzz.campaign.plan import Plan
 
 _CHUNKS = 1_000_000  # without --programs: until time is up
 
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=5.0, help="default 5")
     parser.add_argument("--programs", type=int, help="how many in all")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster")
     parser.add_argument("--corpus", type=Path, metavar="DIR", default=Path("hlo-fuzz"))
     parser.add_argument("--list", action="store_true", help="name the oracles")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")
@@ -45,47 +47,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     against.require_fuzz("hlo fuzz")
-    if options.against:
-        against.require(options.against)
-    from fuzz.campaign.local import Limits, campaign, findings
-    from fuzz.campaign.plan import Plan
-    from fuzz.oracles import ORACLES
-
     if options.list:
-        _print_oracles([(oracle.name, oracle.about) for oracle in ORACLES.values()])
+        _print_oracles()
         return 0
-    names = tuple(
-        dict.fromkeys([*(options.oracle or ()), *([options.against] * bool(options.against))])
-    )
-    unknown = [name for name in names if name not in ORACLES]
-    if unknown:
-        raise ArgumentError(f"--oracle {unknown[0]}: one of {', '.join(ORACLES)}")
-    if options.workers < 1:
-        raise ArgumentError("--workers: at least 1")
-    plan = Plan(options.seed, names or ("same-bits",))
-    chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
-    limits = Limits(chunks, 60 * options.minutes)
-    begin, first, total = time.monotonic(), None, None
+    plan = _plan(options)
+    from fuzz.campaign.local import findings
+
+    first, begin, total = None, time.monotonic(), None
     with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        for total in campaign(options.corpus, plan, limits, options.workers):
+        for total in _campaign(options, plan):
             first = total.counts["programs"] if first is None else first
             rate = (total.counts["programs"] - first) / (time.monotonic() - begin)
             live.update(_progress(total, rate, findings(options.corpus, plan)), refresh=True)
     found = findings(options.corpus, plan)
-    assert total is not None
     if options.json:
-        told = {"counts": total.counts, "covered": len(total.coverage), "findings": found}
-        json.dump(told, sys.stdout)
+        counts, covered = (total.counts, total.coverage) if total else ({}, {})
+        json.dump({"counts": counts, "covered": len(covered), "findings": found}, sys.stdout)
         print()
-    else:
+    elif total is not None:
         _print(total, found, options.corpus)
     return 1 if found else 0
 
 
-def _print_oracles(rows: Sequence[tuple[str, str]]) -> None:
+def _plan(options: argparse.Namespace) -> Plan:
+    """What the options ask for; ArgumentError if that cannot be."""
+    from fuzz.campaign.plan import Plan
+    from fuzz.oracles import ORACLES
+
+    if options.against:
+        against.require(options.against)
+    wanted = [*(options.oracle or ()), *filter(None, [options.against])] or ["same-bits"]
+    unknown = [name for name in wanted if name not in ORACLES]
+    if unknown:
+        raise ArgumentError(f"--oracle {unknown[0]}: one of {', '.join(ORACLES)}")
+    if options.workers < 1:
+        raise ArgumentError("--workers: at least 1")
+    return Plan(options.seed, tuple(dict.fromkeys(wanted)))
+
+
+def _campaign(options: argparse.Namespace, plan: Plan) -> Iterator[Examined]:
+    """On this machine, or on a cluster."""
+    from fuzz.campaign import local
+
+    chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
+    limits = local.Limits(chunks, 60 * options.minutes)
+    if options.scheduler is None:
+        yield from local.campaign(options.corpus, plan, limits, options.workers)
+        return
+    against.require_package("--scheduler", "distributed", "distributed")
+    from distributed import Client
+
+    from fuzz.campaign import cluster
+
+    with Client(options.scheduler) as client:
+        yield from cluster.campaign(options.corpus, plan, limits, client)
+
+
+def _print_oracles() -> None:
+    from fuzz.oracles import ORACLES
+
     table = Table("oracle", "what it says of every program")
-    for row in rows:
-        table.add_row(*row)
+    for oracle in ORACLES.values():
+        table.add_row(oracle.name, oracle.about)
     Console().print(table)
 
 

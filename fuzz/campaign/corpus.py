@@ -14,7 +14,7 @@ import json
 import os
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,17 +40,40 @@ class Corpus:
         else:
             _write(path, wanted)
 
+    @staticmethod
+    def plan_of(directory: Path) -> Plan:
+        """What the directory is of."""
+        kept = json.loads((directory / "campaign.json").read_text())
+        return Plan(**{**kept, "oracles": tuple(kept["oracles"])})
+
+    def take(self, files: Mapping[str, bytes]) -> None:
+        """What another directory of the campaign has: chunks, and findings that are not here."""
+        known = {path.name for path in self.findings.iterdir()}
+        for name, content in sorted(files.items()):
+            path = self._directory / name
+            kind, inner = Path(name).parts[:2]
+            if kind == "findings" and inner in known:
+                if path.name == "finding.json":
+                    _count(path, json.loads(content)["times"])
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+    def has(self, number: int) -> bool:
+        """Whether a chunk is done."""
+        return self._chunk(number).exists()
+
     @property
     def findings(self) -> Path:
         """The directory of findings."""
         return self._directory / "findings"
 
-    def claimed(self, most: int) -> Iterator[int]:
-        """The numbers of chunks below ``most`` that nobody has done or is at work on, each claimed
-        for this process. A claim of a process that is gone does not count."""
-        for number in range(most):
-            if not self._chunk(number).exists() and self._claim(number):
-                if not self._chunk(number).exists():  # done since
+    def claimed(self, numbers: Iterable[int]) -> Iterator[int]:
+        """Those chunks that nobody has done or is at work on, each claimed for this process. A
+        claim of a process that is gone does not count."""
+        for number in numbers:
+            if not self.has(number) and self._claim(number):
+                if not self.has(number):  # done since
                     yield number
                 self._claim_path(number).unlink(missing_ok=True)
 
@@ -88,6 +111,12 @@ class Corpus:
             path.unlink(missing_ok=True)
             return self._claim(number)
         return True
+
+
+def _count(path: Path, times: int) -> None:
+    """One more place where a finding was made."""
+    kept = json.loads(path.read_text())
+    _write(path, {**kept, "times": kept["times"] + times})
 
 
 def _is_stale(path: Path) -> bool:

@@ -35,7 +35,7 @@ def campaign(directory: Path, plan: Plan, limits: Limits, workers: int) -> Itera
     context = multiprocessing.get_context("spawn")
 
     def begun() -> BaseProcess:
-        given = (directory, plan, limits.chunks, end, limits.reducing)
+        given = (directory, plan, range(limits.chunks), end, limits.reducing)
         process = context.Process(target=work, args=given)
         process.start()
         return process

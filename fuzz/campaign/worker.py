@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -29,12 +30,12 @@ def opened(plan: Plan) -> Iterator[Mapping[str, Property]]:
         }
 
 
-def work(directory: Path, plan: Plan, most: int, end: float, reducing: float) -> None:
-    """Do chunks below ``most`` that nobody else does, until the time ``end``; reduce each finding
-    for at most ``reducing`` seconds."""
+def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reducing: float) -> None:
+    """Do those chunks that nobody else does, until the time ``end``; reduce each finding for at
+    most ``reducing`` seconds."""
     corpus = Corpus(directory, plan)
     with opened(plan) as properties:
-        for number in corpus.claimed(most):
+        for number in corpus.claimed(numbers):
             found = examined(plan, number, properties)
             for suspect in found.suspects:
                 examine(corpus, plan, number, suspect, properties, reducing)
@@ -60,3 +61,14 @@ def examine(
     assert isinstance(outcome, Difference)
     origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
     finding.keep(corpus.findings, origin, outcome, small, case)
+
+
+def main(words: Sequence[str]) -> None:
+    """``python -m fuzz.campaign.worker DIRECTORY FIRST STOP REDUCING``: those chunks of its
+    campaign."""
+    directory, first, stop, reducing = Path(words[0]), int(words[1]), int(words[2]), float(words[3])
+    work(directory, Corpus.plan_of(directory), range(first, stop), float("inf"), reducing)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,72 @@
+"""A campaign on many machines, by dask.distributed: ranges of chunks are tasks.
+
+A task is a process of its own beside the cluster's worker, with a directory of its own, of which
+the files come back; where a worker dies its ranges are run again elsewhere. The programs of a chunk
+are the same wherever they are drawn, so that what comes back does not depend on who did it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fuzz.campaign.chunk import Examined
+from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.local import Limits
+from fuzz.campaign.plan import Plan
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_RANGE = 4  # chunks of a task: some seconds to a minute
+_AHEAD = 4  # tasks that wait for each thread of the cluster, so that none is idle
+_AGAIN = 3  # times a range is run after its worker died
+
+Files = dict[str, bytes]  # by path in the directory of a campaign
+
+
+def campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> Iterator[Examined]:
+    """What all chunks of the directory came to, whenever a range is done."""
+    from distributed import as_completed
+
+    corpus, end = Corpus(directory, plan), time.monotonic() + limits.seconds
+    ranges = _ranges(corpus, limits.chunks)
+
+    def begun(numbers: range) -> Any:
+        given = (asdict(plan), numbers, limits.reducing)
+        return client.submit(files_of, *given, pure=False, retries=_AGAIN)
+
+    most = _AHEAD * max(1, sum(client.nthreads().values()))
+    running = as_completed([begun(numbers) for numbers, _ in zip(ranges, range(most))])
+    for future in running:
+        corpus.take(future.result())
+        future.release()
+        yield corpus.totals()
+        following = next(ranges, None) if time.monotonic() < end else None
+        if following is not None:
+            running.add(begun(following))
+
+
+def _ranges(corpus: Corpus, chunks: int) -> Iterator[range]:
+    """Those of which a chunk is not done."""
+    for first in range(0, chunks, _RANGE):
+        numbers = range(first, min(first + _RANGE, chunks))
+        if not all(map(corpus.has, numbers)):
+            yield numbers
+
+
+def files_of(plan: dict[str, Any], numbers: range, reducing: float) -> Files:
+    """The files of a campaign of these chunks alone."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        Corpus(directory, Plan(**{**plan, "oracles": tuple(plan["oracles"])}))
+        words = [name, str(numbers.start), str(numbers.stop), str(reducing)]
+        subprocess.run([sys.executable, "-m", "fuzz.campaign.worker", *words], check=True)
+        found = (path for part in ("chunks", "findings") for path in (directory / part).rglob("*"))
+        return {str(p.relative_to(directory)): p.read_bytes() for p in found if p.is_file()}
