@@ -7,21 +7,26 @@ each err within its budget. What is outside of it is proven wrong.
 from __future__ import annotations
 
 import importlib.util
+import shlex
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
-from hlo.errors import Error, Unsupported
+from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.module import Module
 from hlo.results import Value, arrays_of, outputs
-from interp.envelope.budget import XLA_CPU, Budget
+from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
+    from fuzz.peers.command import Command
     from fuzz.peers.xla import XLA
 
 _MOST_LINES = 8
@@ -32,7 +37,7 @@ _TRIALS = 24  # of programs with values in between, until they give the results 
 class Peer(NamedTuple):
     """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
 
-    start: Callable[[float], XLA]  # with the seconds that one program may take
+    start: Callable[[float], XLA | Command]  # with the seconds that one program may take
     budget: Budget
     needs: tuple[str, ...]
     extra: str
@@ -45,6 +50,32 @@ def _xla(timeout: float) -> XLA:
 
 
 PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib", "hypothesis"), "xla")}
+METAVAR = "|".join((*PEERS, "COMMAND"))
+HELP = f"{', '.join(PEERS)}, or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz"
+
+
+def peer(name: str) -> Peer:
+    """A compiler by its name, or a command with its words; ArgumentError if it is neither."""
+    if name in PEERS:
+        return PEERS[name]
+    try:
+        words = shlex.split(name)
+    except ValueError as error:
+        raise ArgumentError(f"--against {name}: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise ArgumentError(f"--against {name}: neither {', '.join(PEERS)} nor a command")
+    return Peer(partial(_command, words), UNKNOWN, (), "")
+
+
+def label(name: str) -> str:
+    """Of a column for what it takes."""
+    return name.upper() if name in PEERS else Path(shlex.split(name)[0]).name[:8]
+
+
+def _command(words: Sequence[str], timeout: float) -> Command:
+    from fuzz.peers.command import Command
+
+    return Command(words, timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +95,9 @@ class Judgement:
 
 def require(name: str) -> None:
     """Error if a peer is not installed."""
-    for package in PEERS[name].needs:
-        require_package(f"--against {name}", package, PEERS[name].extra)
+    wanted = peer(name)
+    for package in wanted.needs:
+        require_package(f"--against {name}", package, wanted.extra)
 
 
 def require_fuzz(what: str) -> None:
@@ -85,17 +117,19 @@ def judge(
     """What a peer makes of a program's text and arguments, beside the exact result. Where the
     envelope alone cannot tell, the peer is asked for values in between, too."""
     require(name)
-    peer = PEERS[name]
+    other = peer(name)
     arrays = [array for _, array in outputs(values)]
-    with peer.start(_TIMEOUT) as run:
+    with other.start(_TIMEOUT) as run:
         answer = run(text, arrays)
         if answer.crash is not None:
             return Judgement(crash=_first_line(answer.crash))
         if answer.outputs is None:
             return Judgement(refused=_first_line(answer.error or ""))
         right = list(arrays_of(exact))
-        judging = Judge(module, values, right, peer=peer.budget, seed=seed, trials=_TRIALS)
-        found = judging.judged(answer.outputs, lambda other: run(hlo.format(other), arrays).outputs)
+        judging = Judge(module, values, right, peer=other.budget, seed=seed, trials=_TRIALS)
+        found = judging.judged(
+            answer.outputs, lambda module: run(hlo.format(module), arrays).outputs
+        )
     opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
     lines = tuple(_lines(found))[:_MOST_LINES]
     return Judgement(answer.compile, answer.run, found.counts, lines, opened)

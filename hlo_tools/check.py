@@ -26,7 +26,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 import bisecting
 from hlo.errors import Error
 from hlo_tools import against, arguments, dump_check, on_ranks
-from hlo_tools.against import PEERS
 from hlo_tools.measured import Job, Row, measured
 from hlo_tools.same import compared
 from hlo_tools.source import program_name, programs
@@ -49,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--against",
-        choices=sorted(PEERS),
+        metavar=against.METAVAR,
         help="judge another compiler's results, too: equal, within what its roundings may do,"
-        " outside (proven wrong) or undetermined",
+        f" outside (proven wrong) or undetermined; {against.HELP}",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
 
@@ -143,7 +142,7 @@ def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
 
 
 def _heads(options: argparse.Namespace) -> list[str]:
-    return [*_HEADS, options.against.upper()] if options.against else [*_HEADS]
+    return [*_HEADS, against.label(options.against)] if options.against else [*_HEADS]
 
 
 def _print_row(row: Row, width: int, console: Console, options: argparse.Namespace) -> None:

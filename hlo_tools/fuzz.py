@@ -34,7 +34,7 @@ _CHUNKS = 1_000_000  # without --programs: until time is up
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--oracle", action="append", metavar="NAME", help="default: same-bits")
-    parser.add_argument("--against", choices=sorted(against.PEERS), help="judge a compiler, too")
+    parser.add_argument("--against", metavar=against.METAVAR, help=against.HELP)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=5.0, help="default 5")
     parser.add_argument("--programs", type=int, help="how many in all")
@@ -76,10 +76,10 @@ def _plan(options: argparse.Namespace) -> Plan:
 
     if options.against:
         against.require(options.against)
-    wanted = [*(options.oracle or ()), *filter(None, [options.against])] or ["same-bits"]
-    unknown = [name for name in wanted if name not in ORACLES]
+    unknown = [name for name in options.oracle or () if name not in ORACLES]
     if unknown:
         raise ArgumentError(f"--oracle {unknown[0]}: one of {', '.join(ORACLES)}")
+    wanted = [*(options.oracle or ()), *filter(None, [options.against])] or ["same-bits"]
     if options.workers < 1:
         raise ArgumentError("--workers: at least 1")
     return Plan(options.seed, tuple(dict.fromkeys(wanted)))

@@ -1,8 +1,9 @@
 """hlo reduce: the few lines of a program that make a command, or an oracle, see a failure.
 
 --while 'COMMAND' runs COMMAND FILE.hlo ARGUMENTS.npz, not in a shell, for each smaller program: its
-exit status is 0 as long as the failure is there. --oracle c: interpreter and C differ; --oracle
-xla: XLA is wrong, crashes or hangs, always in the same way. Writes FILE.reduced.hlo and .npz.
+exit status is 0 as long as the failure is there. --oracle NAME: one of `hlo fuzz --list` is
+violated, always in the same way; --against: another compiler is wrong, crashes or hangs. Writes
+FILE.reduced.hlo and .npz.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import backend_c
 import hlo
-import interp
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.reading import named, read
-from hlo.results import Value, differences, outputs
+from hlo.results import Value, outputs
 from hlo_tools import against, archive, arguments, reducing
 from hlo_tools.against import PEERS
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from fuzz.reducer.search import IsInteresting
 
 _TIMEOUT = 60.0  # seconds of a command, or of a compiler, for one program
-_FUEL = 1 << 22
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_options(parser)
     oracle = parser.add_mutually_exclusive_group(required=True)
     oracle.add_argument("--while", dest="command_line", metavar="COMMAND")
-    oracle.add_argument("--oracle", choices=("c", *sorted(PEERS)))
+    oracle.add_argument("--oracle", metavar="NAME", help="see hlo fuzz --list")
+    oracle.add_argument("--against", metavar=against.METAVAR, help=against.HELP)
     parser.add_argument("-o", "--output", type=Path, metavar="REDUCED.hlo")
     reducing.add_options(parser)
 
@@ -48,10 +47,12 @@ def main(options: argparse.Namespace) -> int:
     module = read(options.file)
     values = arguments.given(module, options.file, options)
     with named(options.file):
-        if options.oracle in PEERS:
+        if options.against or options.oracle in PEERS:
             small, arrays = _against(options, module, values)
+        elif options.oracle:
+            small, arrays = _violating(options, module, values)
         else:
-            is_interesting = _same_bits if options.oracle else _command(options.command_line)
+            is_interesting = _command(options.command_line)
             small, arrays = reducing.reduced(
                 module, values, is_interesting, (exact,), options.seconds
             )
@@ -66,11 +67,12 @@ def main(options: argparse.Namespace) -> int:
 def _against(
     options: argparse.Namespace, module: Module, values: tuple[Value, ...]
 ) -> tuple[Module, tuple[Value, ...]]:
-    against.require(options.oracle)
+    name = options.against or options.oracle
+    against.require(name)
     from fuzz.failure import Against
     from fuzz.reducer.reduction import exact
 
-    peer = PEERS[options.oracle]
+    peer = against.peer(name)
     with peer.start(_TIMEOUT) as run:
         judge = Against(run, peer.budget, options.seed or 0)
         failure = judge.failure(module, values)
@@ -80,10 +82,21 @@ def _against(
         return reducing.reduced(module, values, kept, (exact, judge.values), options.seconds)
 
 
-def _same_bits(module: Module, arrays: tuple[Value, ...]) -> bool:
-    """Whether C differs from the interpreter."""
-    right = interp.evaluate(module, *arrays, fuel=_FUEL)
-    return bool(differences(right, backend_c.compile(module, numerics="exact")(*arrays)))
+def _violating(
+    options: argparse.Namespace, module: Module, values: tuple[Value, ...]
+) -> tuple[Module, tuple[Value, ...]]:
+    from fuzz.oracles import ORACLES
+    from fuzz.oracles.guarded import by_name
+    from fuzz.oracles.violation import Violation
+    from fuzz.reducer.reduction import exact
+
+    if options.oracle not in ORACLES:
+        raise ArgumentError(f"--oracle {options.oracle}: one of {', '.join(ORACLES)}")
+    with by_name(options.oracle) as of:
+        violation = Violation.of(of, module, values)
+        if violation is None:
+            raise ArgumentError(f"nothing is wrong: {ORACLES[options.oracle].about}")
+        return reducing.reduced(module, values, violation, (exact,), options.seconds)
 
 
 def _command(command_line: str) -> IsInteresting:

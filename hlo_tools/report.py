@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hlo.reading import named, read
 from hlo_tools import against, arguments, reducing
-from hlo_tools.against import PEERS
 from hlo_tools.terminal import one_line
 
 _FINE = "nothing is wrong"
@@ -22,7 +21,7 @@ _TIMEOUT = 60.0  # seconds that one program may take
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     arguments.add_options(parser)
-    parser.add_argument("--against", choices=sorted(PEERS), default="xla")
+    parser.add_argument("--against", metavar=against.METAVAR, default="xla", help=against.HELP)
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="default: FILE.report")
     reducing.add_options(parser)
 
@@ -35,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
 
     module = read(options.file)
     values = arguments.given(module, options.file, options)
-    peer, seed = PEERS[options.against], options.seed or 0
+    peer, seed = against.peer(options.against), options.seed or 0
     with named(options.file), peer.start(_TIMEOUT) as run:
         judge = Against(run, peer.budget, seed)
         failure = judge.failure(module, values)

@@ -17,7 +17,8 @@ import hlo
 from fuzz.failure import opcodes
 from fuzz.oracles import Difference
 from fuzz.oracles.oracle import Property
-from fuzz.reducer.search import Case, Value, flat
+from fuzz.oracles.violation import Violation
+from fuzz.reducer.search import Case, flat
 from hlo.module import Module
 
 _PLAIN = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
@@ -42,25 +43,21 @@ def key(oracle: str, kind: str, module: Module) -> str:
 
 def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
     """Whether a finding of the property and the kind has no opcode that the program has not. That
-    one is counted; it is reduced all the same whenever the count doubles."""
+    one is counted; of ten, a hundred and so on one is reduced all the same."""
     own = opcodes(module)
     for path in sorted(findings.glob("*/finding.json")):
         kept = json.loads(path.read_text())
         if (kept["oracle"], kept["kind"]) == (oracle, kind) and own.issuperset(kept["opcodes"]):
             kept["times"] += 1
             _write(path, json.dumps(kept, indent=1) + "\n")
-            return bool(kept["times"] & (kept["times"] - 1))
+            return str(kept["times"]).rstrip("0") != "1"
     return False
 
 
 def reduced(of: Property, case: Case, kind: str, seconds: float) -> Case:
     """A small program that violates the property in the same way."""
-
-    def violates(module: Module, arrays: tuple[Value, ...]) -> bool:
-        (outcome,) = of([Case(module, arrays)])
-        return isinstance(outcome, Difference) and outcome.kind == kind
-
-    return Case(*fuzz.reduce(case.module, case.arrays, violates, seconds=seconds))
+    violation = Violation(of, kind)
+    return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
 
 
 def keep(findings: Path, origin: Origin, found: Difference, small: Case, original: Case) -> Path:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from fuzz.failure import Against, Failure
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
+from fuzz.peers.command import Command
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
 from fuzz.time_limit import TooLongError, time_limit
 from hlo.errors import Error, OutOfFuel, Unsupported
-from interp.envelope.budget import XLA_CPU
+from interp.envelope.budget import UNKNOWN, XLA_CPU
 
 SECONDS = 20.0  # for one program
 
@@ -20,8 +21,18 @@ SECONDS = 20.0  # for one program
 def xla() -> Iterator[Property]:
     """Nothing that XLA gives is outside of what is legal; it neither crashes nor hangs."""
     with XLA(timeout=SECONDS) as run:
-        against = Against(run, XLA_CPU)
-        yield each(lambda case: _judged(against, case))
+        yield _judging(Against(run, XLA_CPU))
+
+
+@contextmanager
+def command(words: Sequence[str]) -> Iterator[Property]:
+    """The same of a compiler of which nothing is known."""
+    with Command(words, SECONDS) as run:
+        yield _judging(Against(run, UNKNOWN))
+
+
+def _judging(against: Against) -> Property:
+    return each(lambda case: _judged(against, case))
 
 
 def _judged(against: Against, case: Case) -> Outcome:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property
-from fuzz.oracles.table import ORACLES
+from fuzz.oracles.table import named
 from fuzz.peers.isolated import Isolated
 from fuzz.reducer.search import Case
 
@@ -41,4 +41,4 @@ def guarded(start: Callable[[], Property]) -> Iterator[Property]:
 
 
 def _start(name: str) -> Property:
-    return ORACLES[name].opened().__enter__()  # until the process ends
+    return named(name).opened().__enter__()  # until the process ends

@@ -1,0 +1,28 @@
+"""A property that a program violates, as what smaller programs are held to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from fuzz.oracles.oracle import Difference, Property
+from fuzz.reducer.search import Case, Value
+from hlo.module import Module
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Says whether a program violates the property in the same way: see :func:`fuzz.reduce`."""
+
+    property: Property
+    kind: str
+
+    @classmethod
+    def of(cls, asked: Property, module: Module, arrays: tuple[Value, ...]) -> Self | None:
+        """That of a program, if there is one."""
+        (outcome,) = asked([Case(module, arrays)])
+        return cls(asked, outcome.kind) if isinstance(outcome, Difference) else None
+
+    def __call__(self, module: Module, arrays: tuple[Value, ...]) -> bool:
+        (outcome,) = self.property([Case(module, arrays)])
+        return isinstance(outcome, Difference) and outcome.kind == self.kind

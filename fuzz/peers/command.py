@@ -1,0 +1,98 @@
+"""Any command as a compiler: it is run as ``COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz``.
+
+ARGUMENTS.npz has the arrays ``p0``, ``p1``, … in the order of the parameters, those of tuples one
+after the other; the command writes RESULTS.npz with ``r0``, ``r1``, … likewise. Types that NumPy
+does not know (bf16, f8, s4, …) are bytes of their size in both (``V2``, ``V1``). Exit status 0: the
+results are there; any other: the command does not take the program, and the last line that it wrote
+to stderr says why. A command that is ended by a signal, or that does not end, has crashed.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+import hlo
+from fuzz.peers.xla import Answer, Array
+from hlo.types import ArrayShape, leaves
+
+
+class Command:
+    """``words`` are the command; use it in ``with``, as other peers."""
+
+    def __init__(self, words: Sequence[str], timeout: float = 60.0) -> None:
+        self._words, self._timeout = tuple(words), timeout
+        self.name = self._words[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Nothing is left to end."""
+
+    def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
+        """Run one program."""
+        with tempfile.TemporaryDirectory() as name:
+            program, given, results = (
+                Path(name) / file for file in ("program.hlo", "arguments.npz", "results.npz")
+            )
+            program.write_text(text)
+            numbered: dict[str, Any] = {f"p{n}": array for n, array in enumerate(arrays)}
+            with given.open("wb") as file:
+                np.savez(file, **numbered)
+            begin = time.perf_counter()
+            try:
+                done = subprocess.run(
+                    [*self._words, str(program), str(given), str(results)],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=self._timeout,
+                )
+            except subprocess.TimeoutExpired:
+                return Answer(crash=f"no answer in {self._timeout:g} s")
+            seconds = time.perf_counter() - begin
+            if done.returncode:
+                return _failed(done.returncode, done.stderr.decode(errors="replace"))
+            return _answer(text, results, seconds)
+
+
+def _failed(status: int, told: str) -> Answer:
+    last = next((line for line in reversed(told.splitlines()) if line.strip()), "")
+    if status < 0:
+        return Answer(crash=f"{signal.Signals(-status).name}: {last}")
+    return Answer(error=last or f"exit status {status}")
+
+
+def _answer(text: str, results: Path, seconds: float) -> Answer:
+    shapes = [
+        leaf
+        for leaf in leaves(hlo.parse(text).entry.root_instruction.shape)
+        if leaf.element_type.is_array
+    ]
+    try:
+        with np.load(results) as archive:
+            found = [archive[f"r{n}"] for n in range(len(archive.files))]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        return Answer(error=f"no results: {error}")
+    typed = tuple(map(_typed, found, shapes)) if len(found) == len(shapes) else tuple(found)
+    return Answer(typed, None, None, 0.0, seconds)
+
+
+def _typed(array: Array, shape: ArrayShape) -> Array:
+    """Bytes as what they are."""
+    dtype = np.dtype(shape.element_type.numpy)
+    is_bytes = array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize
+    return array.view(dtype) if is_bytes else array

@@ -1,0 +1,43 @@
+"""``hlo fuzz`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hlo_tools.main import main
+
+
+def test_the_oracles_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "--list"]) == 0
+    assert "interpreter and C give the same bits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--oracle", "no-such"], "one of same-bits"),
+        (["--against", "no-such-command"], "neither xla nor a command"),
+        (["--workers", "0"], "at least 1"),
+    ],
+)
+def test_bad_options(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_command_that_is_wrong_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends at every program."""
+    words = ["fuzz", "--against", "sh -c 'kill -ABRT $$'", "--corpus", str(tmp_path / "c")]
+    words += ["--programs", "50", "--json"]
+    assert main(words) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["programs"] == 50
+    (finding,) = told["findings"]
+    assert finding["kind"].startswith("crash") and finding["instructions"] == 1
+    assert main(words) == 1  # nothing is left to do
+    assert json.loads(capsys.readouterr().out)["counts"] == told["counts"]
