@@ -40,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--programs", type=int, help="how many in all")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster")
+    parser.add_argument(
+        "--reduce", type=float, default=120.0, metavar="SECONDS", help="for a finding, at most"
+    )
     parser.add_argument("--corpus", type=Path, metavar="DIR", default=Path("hlo-fuzz"))
     parser.add_argument("--list", action="store_true", help="name the oracles")
     parser.add_argument("--json", action="store_true", help="one JSON object at the end")
@@ -90,17 +93,14 @@ def _campaign(options: argparse.Namespace, plan: Plan) -> Iterator[Examined]:
     from fuzz.campaign import local
 
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
-    limits = local.Limits(chunks, 60 * options.minutes)
+    limits = local.Limits(chunks, 60 * options.minutes, options.reduce)
     if options.scheduler is None:
         yield from local.campaign(options.corpus, plan, limits, options.workers)
         return
     against.require_package("--scheduler", "distributed", "distributed")
-    from distributed import Client
-
     from fuzz.campaign import cluster
 
-    with Client(options.scheduler) as client:
-        yield from cluster.campaign(options.corpus, plan, limits, client)
+    yield from cluster.campaign(options.corpus, plan, limits, options.scheduler)
 
 
 def _print_oracles() -> None:

@@ -35,7 +35,7 @@ OUTSIDE = {
     "hlo_tools": {"numpy", "ml_dtypes", "rich"},
 }
 # What the file of one peer may import besides: it is not there without the peer.
-PEERS = {"fuzz/peers/xla.py": {"jax", "jaxlib"}}
+PEERS = {"fuzz/peers/xla.py": {"jax", "jaxlib"}, "fuzz/campaign/cluster.py": {"distributed"}}
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "manager"}
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "prove").rglob("*.py"))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.oracle import Property
 from fuzz.reducer.search import Case
@@ -32,14 +31,13 @@ class Examined:
     suspects: list[Suspect] = field(default_factory=list)
 
 
-def examined(plan: Plan, number: int, properties: Mapping[str, Property]) -> Examined:
-    """What becomes of the programs of a chunk."""
-    drawn = cases(plan, number)
+def examined(drawn: Sequence[Case], properties: Mapping[str, Property]) -> Examined:
+    """What becomes of the programs of a chunk, each asked for every property."""
     found = Examined(counts=Counter(programs=len(drawn)))
     for case in drawn:
         found.coverage.update(covered(case))
-    for oracle in plan.oracles:
-        for program, outcome in enumerate(properties[oracle](drawn)):
+    for oracle, of in properties.items():
+        for program, outcome in enumerate(of(drawn)):
             match outcome:
                 case None:
                     found.counts[f"{oracle}: holds"] += 1

@@ -14,15 +14,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from distributed import Client, as_completed
 
 from fuzz.campaign.chunk import Examined
 from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 _RANGE = 4  # chunks of a task: some seconds to a minute
 _AHEAD = 4  # tasks that wait for each thread of the cluster, so that none is idle
@@ -31,10 +30,14 @@ _AGAIN = 3  # times a range is run after its worker died
 Files = dict[str, bytes]  # by path in the directory of a campaign
 
 
-def campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> Iterator[Examined]:
-    """What all chunks of the directory came to, whenever a range is done."""
-    from distributed import as_completed
+def campaign(directory: Path, plan: Plan, limits: Limits, scheduler: str) -> Iterator[Examined]:
+    """What all chunks of the directory came to, whenever a range is done; by the cluster with a
+    scheduler at that address."""
+    with Client(scheduler) as client:
+        yield from _campaign(directory, plan, limits, client)
 
+
+def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> Iterator[Examined]:
     corpus, end = Corpus(directory, plan), time.monotonic() + limits.seconds
     ranges = _ranges(corpus, limits.chunks)
 

@@ -9,13 +9,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from fuzz.campaign import finding
-from fuzz.campaign.chunk import Suspect, examined
+from fuzz.campaign.chunk import examined
 from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.finding import Origin
 from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import Difference, named
 from fuzz.oracles.guarded import by_name
 from fuzz.oracles.oracle import Property
+from fuzz.reducer.search import Case
 
 
 @contextmanager
@@ -34,30 +35,26 @@ def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reduci
     corpus = Corpus(directory, plan)
     with opened(plan) as properties:
         for number in corpus.claimed(numbers):
-            found = examined(plan, number, properties)
+            drawn = cases(plan, number)
+            found = examined(drawn, properties)
             for suspect in found.suspects:
-                examine(corpus, plan, number, suspect, properties, reducing)
+                origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
+                of = properties[suspect.oracle]
+                examine(corpus, origin, suspect.kind, drawn[suspect.program], of, reducing)
             corpus.done(number, found)
             if time.time() > end:
                 return
 
 
 def examine(
-    corpus: Corpus,
-    plan: Plan,
-    number: int,
-    suspect: Suspect,
-    properties: Mapping[str, Property],
-    reducing: float,
+    corpus: Corpus, origin: Origin, kind: str, case: Case, of: Property, reducing: float
 ) -> None:
     """Reduce and keep a finding that is not known."""
-    case, of = cases(plan, number)[suspect.program], properties[suspect.oracle]
-    if finding.is_known(corpus.findings, suspect.oracle, suspect.kind, case.module):
+    if finding.is_known(corpus.findings, origin.oracle, kind, case.module):
         return
-    small = finding.reduced(of, case, suspect.kind, reducing)
+    small = finding.reduced(of, case, kind, reducing)
     (outcome,) = of([small])
     assert isinstance(outcome, Difference)
-    origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
     finding.keep(corpus.findings, origin, outcome, small, case)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 
 from fuzz.campaign.cluster import campaign, files_of
 from fuzz.campaign.corpus import Corpus
@@ -27,11 +27,11 @@ def cluster() -> Iterator[LocalCluster]:
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: LocalCluster) -> None:
     looks: list[Counter[str]] = []
-    with Client(cluster) as client:
-        for total in campaign(tmp_path, _PLAN, Limits(chunks=12, seconds=120.0), client):
-            if not looks:
-                os.kill(cluster.workers[0].pid, signal.SIGKILL)
-            looks.append(total.counts)
+    limits = Limits(chunks=12, seconds=120.0)
+    for total in campaign(tmp_path, _PLAN, limits, cluster.scheduler_address):
+        if not looks:
+            os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        looks.append(total.counts)
     assert looks[-1]["chunks"] == 12 and looks[-1]["programs"] == 24
     corpus = Corpus(tmp_path, _PLAN)
     assert corpus.totals().counts == looks[-1]
