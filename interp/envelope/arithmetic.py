@@ -10,6 +10,7 @@ import numpy as np
 from hlo.types import ElementType
 from interp import elementwise as exact
 from interp.conversion import widened
+from interp.envelope import budget
 from interp.envelope.complex_numbers import function_of_complex, joined, parts
 from interp.envelope.enclosure import (
     Array,
@@ -258,7 +259,16 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     return where(plain, result, anything(result.shape, result.element_type))
 
 
-power = _by_kind(exact.power, "power", float_=_power)
+def _integer_power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Zero to a negative power is a division by zero."""
+    result = lifted(exact.power, "power")(lhs, rhs)
+    if budget.current() is budget.EXACT:
+        return result
+    divides = (lhs.low <= 0) & (lhs.high >= 0) & (rhs.low < 0)
+    return where(divides, anything(result.shape, result.element_type), result)
+
+
+power = _by_kind(exact.power, "power", float_=_power, integer=_integer_power)
 
 
 def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:

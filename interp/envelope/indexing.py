@@ -19,6 +19,8 @@ from interp.envelope.enclosure import (
     all_certain,
     anything,
     is_nan,
+    largest,
+    least,
     moved,
     point,
     where,
@@ -115,6 +117,33 @@ def select_and_scatter(
 ) -> Enclosure:
     """Where the operand is certain, also to a peer that takes subnormals for zeros, so is what
     each window selects: the rest is a scatter."""
+    result = _selected_and_scattered(operand, source, init, select, scatter, window)
+    if budget.current() is budget.EXACT or not _has_padding(window):
+        return result
+    target = reduction.selected(operand.low, source.shape, on_points(select), window)
+    met, values = target[target >= 0], operand.low.ravel()
+    # No better than what the padding of a window may hold.
+    extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
+    open_ = np.zeros(values.size, np.bool_)
+    open_[met] = extreme[met]
+    if not open_.any():
+        return result
+    element_type = source.element_type
+    return where(open_.reshape(operand.shape), anything(operand.shape, element_type), result)
+
+
+def _has_padding(window: Window) -> bool:
+    return any(d.padding_low > 0 or d.padding_high > 0 for d in window.dimensions)
+
+
+def _selected_and_scattered(
+    operand: Enclosure,
+    source: Enclosure,
+    init: Enclosure,
+    select: Callee[Any],
+    scatter: Callee[Any],
+    window: Window,
+) -> Enclosure:
     chosen = on_points(select)
     fold = on_points(scatter)
 

@@ -144,9 +144,28 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
         nan = operand.nan | is_nan(low) | is_nan(high)
         low, high = _with_numbers(ends, low, high)
         if narrows and low.dtype != operand.low.dtype:
-            return finished("convert", low, high, nan, _infinite_or_nan(ends))
+            result = finished("convert", low, high, nan, _infinite_or_nan(ends))
+            return _beyond(ends, result)
         return Enclosure(low, high, nan)
     return _to_integer(ends, low, high)
+
+
+def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
+    """What a type has nothing for is left to the compiler: negative numbers in one without a sign,
+    too large ones, and NaN, in one with numbers only."""
+    if budget.current() is budget.EXACT:
+        return result
+    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    if float(least(result.element_type)) >= 0:
+        none: Array = low < 0
+    elif not is_nan(np.asarray(np.nan).astype(result.low.dtype)) and not np.isinf(
+        np.asarray(np.inf).astype(result.low.dtype)
+    ):
+        most = float(largest(result.element_type))
+        none = ~(np.maximum(np.abs(low), np.abs(high)) <= most) | operand.nan
+    else:
+        return result
+    return where(none, anything(result.shape, result.element_type), result)
 
 
 def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:

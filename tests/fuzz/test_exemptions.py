@@ -1,0 +1,144 @@
+"""What the language leaves open is never reported: the programs that compilers make of others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from fuzz.failure import Against
+from fuzz.peers.xla import Answer
+from fuzz.reducer.search import flat
+from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+
+_TINY = np.array([1e-40, -1e-45, 1.0], np.float32)
+_WIDE = np.array([1e-30, 1e-8, 0.5, 1.0, 3.0, 80.0, 100.0, 1e30], np.float32)
+
+
+class Open(NamedTuple):
+    """A program's lines and what a compiler may compute instead, for the arguments."""
+
+    lines: str
+    instead: str
+    arguments: tuple[np.ndarray, ...]
+
+
+_TWO = "a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+_COMPUTATIONS = {
+    "sum": f"{_TWO} ROOT s = f32[] add(a, b)",
+    "ge": f"{_TWO} ROOT c = pred[] compare(a, b), direction=GE",
+    "first": f"{_TWO} c = s32[] parameter(2)\n d = s32[] parameter(3)\n"
+    " ROOT l = pred[] compare(a, b), direction=LT",
+}
+
+_EXEMPTIONS: dict[str, Open] = {
+    "flushed subnormals": Open(
+        "x = f32[3] parameter(0)\n ROOT r = f32[3] add(x, x)",
+        "x = f32[3] parameter(0)\n c = f32[3] constant({0, 0, 2})\n ROOT r = f32[3] copy(c)",
+        (_TINY,),
+    ),
+    "integer 0 to a negative power": Open(
+        "x = s32[1] parameter(0)\n y = s32[1] parameter(1)\n ROOT r = s32[1] power(x, y)",
+        "x = s32[1] parameter(0)\n y = s32[1] parameter(1)\n ROOT r = s32[1] constant({-1})",
+        (np.array([0], np.int32), np.array([-1], np.int32)),
+    ),
+    "f4 overflow": Open(
+        "x = f32[2] parameter(0)\n ROOT r = f4e2m1fn[2] convert(x)",
+        "x = f32[2] parameter(0)\n ROOT r = f4e2m1fn[2] constant({-0, 0})",
+        (np.array([100, -np.inf], np.float32),),
+    ),
+    "a negative number in f8e8m0fnu": Open(
+        "x = f32[2] parameter(0)\n ROOT r = f8e8m0fnu[2] convert(x)",
+        "x = f32[2] parameter(0)\n a = f32[2] abs(x)\n ROOT r = f8e8m0fnu[2] convert(a)",
+        (np.array([-1, -4], np.float32),),
+    ),
+    "log of exp": Open(
+        "x = f32[8] parameter(0)\n e = f32[8] exponential(x)\n ROOT r = f32[8] log(e)",
+        "x = f32[8] parameter(0)\n ROOT r = f32[8] copy(x)",
+        (_WIDE,),
+    ),
+    "sqrt of a square": Open(
+        "x = f32[8] parameter(0)\n s = f32[8] multiply(x, x)\n ROOT r = f32[8] sqrt(s)",
+        "x = f32[8] parameter(0)\n ROOT r = f32[8] abs(x)",
+        (_WIDE,),
+    ),
+    "power of a power": Open(
+        "x = f32[8] parameter(0)\n a = f32[8] constant({3,3,3,3,3,3,3,3})\n"
+        " p = f32[8] power(x, a)\n ROOT r = f32[8] power(p, a)",
+        "x = f32[8] parameter(0)\n a = f32[8] constant({9,9,9,9,9,9,9,9})\n"
+        " ROOT r = f32[8] power(x, a)",
+        (_WIDE,),
+    ),
+    "adding zero to -0": Open(
+        "x = f32[2] parameter(0)\n z = f32[2] constant({0, 0})\n ROOT r = f32[2] add(x, z)",
+        "x = f32[2] parameter(0)\n ROOT r = f32[2] copy(x)",
+        (np.array([-0.0, 1], np.float32),),
+    ),
+    "constants added up first": Open(
+        "x = f32[2] parameter(0)\n c = f32[2] constant({1e8, 1e8})\n"
+        " d = f32[2] constant({-1e8, -1e8})\n s = f32[2] add(x, c)\n ROOT r = f32[2] add(s, d)",
+        "x = f32[2] parameter(0)\n ROOT r = f32[2] copy(x)",
+        (np.array([0.75, 3], np.float32),),
+    ),
+    "complex arithmetic with infinities": Open(
+        "x = c64[2] parameter(0)\n y = c64[2] parameter(1)\n ROOT r = c64[2] divide(x, y)",
+        "x = c64[2] parameter(0)\n y = c64[2] parameter(1)\n"
+        " ROOT r = c64[2] constant({(nan, nan), (inf, nan)})",
+        (np.array([np.inf, 1], np.complex64), np.array([1, 0], np.complex64)),
+    ),
+    "reduce over no dimensions": Open(
+        "x = f32[3] parameter(0)\n i = f32[] constant(5)\n"
+        " ROOT r = f32[3] reduce(x, i), dimensions={}, to_apply=sum",
+        "x = f32[3] parameter(0)\n ROOT r = f32[3] copy(x)",
+        (np.array([1, 2, 3], np.float32),),
+    ),
+    "ties of select-and-scatter in padding": Open(
+        "x = f32[2] parameter(0)\n s = f32[2] parameter(1)\n i = f32[] constant(0)\n"
+        " ROOT r = f32[2] select-and-scatter(x, s, i), window={size=2 stride=2 pad=1_1},"
+        " select=ge, scatter=sum",
+        "x = f32[2] parameter(0)\n s = f32[2] parameter(1)\n ROOT r = f32[2] constant({0, 0})",
+        (np.array([-np.inf, -np.inf], np.float32), np.array([1, 2], np.float32)),
+    ),
+    "an unstable sort": Open(
+        "k = f32[4] parameter(0)\n v = s32[4] parameter(1)\n"
+        " ROOT r = (f32[4], s32[4]) sort(k, v), dimensions={0}, to_apply=first",
+        "k = f32[4] parameter(0)\n v = s32[4] parameter(1)\n"
+        " w = s32[4] reverse(v), dimensions={0}\n ROOT r = (f32[4], s32[4]) tuple(k, w)",
+        (np.ones(4, np.float32), np.arange(4, dtype=np.int32)),
+    ),
+    "FMA": Open(
+        "x = f32[2] parameter(0)\n m = f32[2] multiply(x, x)\n n = f32[2] constant({-1, -1})\n"
+        " ROOT r = f32[2] add(m, n)",
+        "x = f32[2] parameter(0)\n w = f64[2] convert(x)\n m = f64[2] multiply(w, w)\n"
+        " n = f64[2] constant({-1, -1})\n s = f64[2] add(m, n)\n ROOT r = f32[2] convert(s)",
+        (np.array([1 + 2.0**-12, 1 - 2.0**-12], np.float32),),
+    ),
+    "legacy rng": Open(
+        "a = f32[] constant(0)\n b = f32[] constant(1)\n"
+        " ROOT r = f32[4] rng(a, b), distribution=rng_uniform",
+        "ROOT r = f32[4] constant({0.5, 0.25, 0.125, 0.75})",
+        (),
+    ),
+}
+
+
+def _text(lines: str) -> str:
+    computations = "".join(f"{name} {{\n {body}\n}}\n" for name, body in _COMPUTATIONS.items())
+    return f"HloModule m\n{computations}ENTRY e {{\n {lines}\n}}\n"
+
+
+@pytest.mark.parametrize("budget", [XLA_CPU, UNKNOWN], ids=lambda budget: budget.name)
+@pytest.mark.parametrize("name", _EXEMPTIONS)
+def test_it_is_not_reported(name: str, budget: Budget) -> None:
+    lines, instead, arguments = _EXEMPTIONS[name]
+    module, other = hlo.parse(_text(lines)), hlo.parse(_text(instead))
+
+    def run(text: str, arrays: object) -> Answer:
+        if hlo.parse(text).entry.root_instruction.name != "r":
+            return Answer(error="no values in between")
+        return Answer(tuple(flat((interp.evaluate(other, *arguments),))))
+
+    assert Against(run, budget).failure(module, arguments) is None
