@@ -115,11 +115,17 @@ def _digest(path: Path) -> str:
 def _evict(cache: Cache, newest: Path) -> None:
     """Remove the libraries used least recently, but never the one just made."""
     with suppress(OSError):  # another process may remove the same files
-        libraries = [(p.stat(), p) for p in cache.directory.glob("*" + _LIBRARY) if p != newest]
-        total = newest.stat().st_size + sum(status.st_size for status, _ in libraries)
-        for status, path in sorted(libraries, key=lambda entry: entry[0].st_mtime_ns):
+        with os.scandir(cache.directory) as entries:
+            libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_LIBRARY)]
+        total = sum(status.st_size for status, _ in libraries)
+        if total <= cache.maximum_bytes:
+            return
+        for status, name in sorted(libraries, key=lambda entry: entry[0].st_mtime_ns):
             if total <= cache.maximum_bytes:
                 break
+            path = Path(name)
+            if path == newest:
+                continue
             path.unlink()
             path.with_suffix(_HASH).unlink(missing_ok=True)
             total -= status.st_size

@@ -379,6 +379,21 @@ ENTRY e {
     assert judge.judged([x[:3]], lambda other: None).mismatch is not None
 
 
+def test_elements_of_bounded_rows_are_one_after_the_other() -> None:
+    """As XLA:CPU 0.10 returns them: 1 2 4 5, then what was there before."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = s32[2,3] parameter(0)
+  n = s32[] constant(2)
+  ROOT r = s32[2,<=3] set-dimension-size(x, n), dimensions={1}
+}
+""")
+    x = np.arange(1, 7, dtype=np.int32).reshape(2, 3)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    packed = np.array([[1, 2, 4], [5, 77, 99]], np.int32)
+    assert judge.judged([packed], lambda other: None).counts[EQUAL] == 4
+
+
 def test_a_zero_that_is_shown_may_be_a_subnormal_beside() -> None:
     """A compiler that flushes may do so only where the value is a result."""
     module = hlo.parse("""HloModule m
