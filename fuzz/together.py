@@ -10,6 +10,7 @@ from typing import Any
 from backend_c.cache import default_directory, open_cache
 from backend_c.dialect import OPENMP
 from backend_c.executable import Executable
+from backend_c.nest import GRAIN
 from backend_c.pipeline import lowered
 from backend_c.program import program
 from backend_c.toolchain import build, find_compiler
@@ -74,12 +75,13 @@ def _prefixed(computation: Computation, prefix: str, taken: int) -> Computation:
     return replace(computation, instructions=instructions, root=prefix + computation.root)
 
 
-def compiled(module: Module) -> Executable:
-    """An executable that the C compiler made in a hurry: for programs of very many kernels."""
-    made = program(lowered(module), OPENMP)
+def compiled(module: Module, grain: int = GRAIN, threads: int | None = None) -> Executable:
+    """An executable that the C compiler made in a hurry: for programs of very many kernels.
+    ``grain``: how much work a loop has at least that runs in threads."""
+    made = program(lowered(module, grain), OPENMP)
     compiler = find_compiler(os.environ)
     flags = tuple("-O0" if flag == "-O3" else flag for flag in compiler.flags)
     cache = open_cache(default_directory(os.environ))
     library = build(made.sources, replace(compiler, flags=flags), cache)
     parameters = [(p.name, p.shape) for p in module.entry.parameters]
-    return Executable(library, made, parameters, module.entry.root_instruction.shape, None)
+    return Executable(library, made, parameters, module.entry.root_instruction.shape, threads)

@@ -12,9 +12,10 @@ import numpy as np
 import backend_c
 import hlo
 from backend_c.dialect import OPENMP
+from backend_c.nest import GRAIN
 from backend_c.pipeline import lowered
 from backend_c.program import program
-from fuzz.oracles.oracle import Difference, LeftOut, NoResult, Outcome, compared, right
+from fuzz.oracles.oracle import Difference, LeftOut, NoResult, Outcome, compared, each, right
 from fuzz.oracles.rewrites import REWRITES, rewritten
 from fuzz.reducer.search import Case, Value
 from fuzz.together import compiled, merged
@@ -44,10 +45,37 @@ def same_bits(cases: Sequence[Case]) -> list[Outcome]:
     return outcomes
 
 
-def _together(cases: Sequence[Case]) -> Sequence[Value | None]:
-    executable = compiled(merged([case.module for case in cases]))
+def _together(
+    cases: Sequence[Case], grain: int = GRAIN, threads: int | None = None
+) -> Sequence[Value | None]:
+    executable = compiled(merged([case.module for case in cases]), grain, threads)
     results: Sequence[Value | None] = executable(*(x for case in cases for x in case.arrays))
     return results
+
+
+def threads(cases: Sequence[Case]) -> list[Outcome]:
+    """With threads for every loop, however short, the bits are those of one thread."""
+    outcomes: list[Outcome] = []
+    usable: list[int] = []
+    for number, outcome in enumerate(each(_runs)(cases)):
+        outcomes.append(outcome)
+        usable += [number] if outcome is None else []
+    chosen = [cases[number] for number in usable]
+    one, several = (_together(chosen, 1, count) for count in (1, 3))
+    for number, first, second in zip(usable, one, several, strict=True):
+        assert first is not None and second is not None
+        outcomes[number] = compared(first, second)
+    return outcomes
+
+
+def _runs(case: Case) -> Outcome:
+    """Whether it ends, and whether C takes it."""
+    right(case)
+    try:
+        lowered(case.module)
+    except Unsupported:
+        return LeftOut("Unsupported")
+    return None
 
 
 def _alone(case: Case, expected: Value) -> Outcome:

@@ -10,6 +10,7 @@ from fuzz.oracles.oracle import Oracle, each, plain
 
 _ALL = (
     plain("same-bits", "interpreter and C give the same bits", exact.same_bits),
+    plain("threads", "C gives the same bits in one thread and in several", exact.threads),
     plain("printed", "printed and read again, it is the same program", each(language.printed)),
     plain("shapes", "each value has the shape that is declared", each(language.shapes)),
     plain(

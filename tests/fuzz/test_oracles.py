@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -98,9 +98,15 @@ def _of_constants_only() -> Callable[..., Value]:
     return evaluate
 
 
+def _other_with_threads(cases: Sequence[Case], grain: int, threads: int) -> list[Value]:
+    del grain
+    return [np.full(4, threads, np.float32) for _ in cases]
+
+
 # oracle -> what is put in place of what, so that it must speak
 _DEFECTS: dict[str, tuple[str, Callable[[], object]]] = {
     "same-bits": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
+    "threads": ("fuzz.oracles.exact._together", lambda: _other_with_threads),
     "printed": ("hlo.parse", lambda: lambda text: _swapped(_parse(text), "")),
     "shapes": (
         "interp.evaluate",
