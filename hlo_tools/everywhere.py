@@ -31,6 +31,7 @@ from fuzz.everywhere.configurations import Configuration, Missing, configuration
 from fuzz.everywhere.digests import digest, elsewhere
 from fuzz.everywhere.drawn import programs
 from fuzz.everywhere.trial import Outcome, Trial, outcome
+from fuzz.nan_bits import depends_on_them
 from fuzz.together import merged
 from hlo.results import differences, outputs
 from hlo_tools.arguments import from_seed
@@ -49,6 +50,7 @@ class Row:
     elements: int = 0  # of results, each number of threads by itself
     differing: int = 0  # programs with another bit
     findings: int = 0  # programs that do not compile, crash, or of which a sanitizer speaks
+    open: int = 0  # programs that depend on the bits of a NaN, and differ
     details: list[str] = field(default_factory=list)
 
 
@@ -84,6 +86,12 @@ def judged(trial: Trial, configuration: Configuration) -> tuple[Outcome, str, in
 def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) -> None:
     """Add a batch to a row; what goes wrong in it is looked for in each of its programs."""
     found, difference, elements = judged(trial, configuration)
+    if len(batch.parts) == 1 and (difference or found.finding.startswith("result ")):
+        (_, module, arguments) = batch.parts[0]
+        if depends_on_them(module, arguments):
+            row.modules += 1
+            row.open += 1
+            return
     if not (found.finding or difference) or len(batch.parts) == 1:
         row.modules += len(batch.parts)
         row.elements += elements
@@ -92,10 +100,10 @@ def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) ->
         if found.finding or difference:
             row.details.append(f"{batch.parts[0][0]}: {found.finding or difference}")
         return
-    bad = len(row.details)
+    bad = len(row.details) + row.open
     for single in batch.singles():
         tried(single, single.trial(), configuration, row)
-    if len(row.details) == bad:  # only together
+    if len(row.details) + row.open == bad:  # only together
         row.differing += bool(difference)
         row.findings += bool(found.finding)
         row.details.append(f"{trial.name}: {found.finding or difference}")

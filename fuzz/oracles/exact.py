@@ -15,6 +15,7 @@ from backend_c.dialect import OPENMP
 from backend_c.nest import GRAIN
 from backend_c.pipeline import lowered
 from backend_c.program import program
+from fuzz.nan_bits import depends_on_them
 from fuzz.oracles.oracle import Difference, LeftOut, NoResult, Outcome, compared, each, right
 from fuzz.oracles.rewrites import REWRITES, rewritten
 from fuzz.reducer.search import Case, Value
@@ -85,7 +86,10 @@ def _alone(case: Case, expected: Value) -> Outcome:
         return LeftOut("Unsupported")
     except Error as error:
         return Difference(type(error).__name__, str(error))
-    return compared(expected, executable(*case.arrays))
+    found = compared(expected, executable(*case.arrays))
+    if found is not None and depends_on_them(case.module, case.arrays):
+        return LeftOut("depends on the bits of a NaN")
+    return found
 
 
 def twice(case: Case) -> Outcome:

@@ -1,0 +1,72 @@
+"""Programs that look at the bits of a NaN: which those are is nobody's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.results import differences
+from hlo.walk import Op
+from interp import random
+from interp.evaluator import Evaluation
+from interp.values import Value, mapped
+
+_LOOKS = frozenset(("bitcast", "bitcast-convert"))
+# A NaN that these move keeps its bits.
+_MOVES = frozenset(
+    (
+        *("bitcast", "bitcast_convert", "broadcast", "concatenate", "constant", "copy"),
+        *("dynamic_slice", "dynamic_update_slice", "gather", "pad", "reshape", "reverse"),
+        *("select", "slice_", "transpose"),
+    )
+)
+_FUEL = 1 << 18
+
+
+def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
+    """Whether the result is another one where NaNs that are computed have the other sign: any NaN
+    is as good as another, and a bitcast makes a number of it."""
+    opcodes = {i.opcode for c in module.computations for i in c.instructions}
+    if not opcodes & _LOOKS:
+        return False
+    try:
+        one, other = (_evaluated(module, arrays, sign) for sign in (False, True))
+    except Error:
+        return False
+    return bool(differences(one, other))
+
+
+def _evaluated(module: Module, arrays: Sequence[Any], sign: bool) -> Value:
+    evaluation = Evaluation(module, _FUEL)
+    evaluation.ops = {
+        name: op if name in _MOVES else Op(_signed(op.function, sign), op.given, op.home)
+        for name, op in evaluation.ops.items()
+    }
+    with np.errstate(all="ignore"), random.seeded(0):
+        return evaluation.run(evaluation.plan(module.entry), *arrays)
+
+
+def _signed(function: Callable[..., Any], sign: bool) -> Callable[..., Any]:
+    def of(*operands: Any, **attributes: Any) -> Any:
+        return mapped(lambda value: _with_sign(value, sign), function(*operands, **attributes))
+
+    return of
+
+
+def _with_sign(value: Any, sign: bool) -> Any:
+    """The same numbers, and NaNs of a sign."""
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        found = np.empty(array.shape, array.dtype)
+        found.real, found.imag = _with_sign(array.real, sign), _with_sign(array.imag, sign)
+        return found
+    if array.dtype.itemsize < 2 or array.dtype.kind in "biuO":
+        return value
+    nan = np.isnan(array)
+    if not nan.any():
+        return value
+    return np.where(nan, np.copysign(array, np.asarray(-1.0 if sign else 1.0, array.dtype)), array)
