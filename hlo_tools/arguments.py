@@ -27,10 +27,10 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import ArrayShape, Shape, TupleShape, is_bounded, leaves
-from hlo_tools import archive
 from hlo_tools.source import program_name
 from interp.values import conforms
 
@@ -249,13 +249,5 @@ def _of_rank(module: Module, arrays: dict[str, Array], rank: int, size: int) -> 
         if len(chosen) == size * len(parameters):
             chosen = chosen[rank * len(parameters) : (rank + 1) * len(parameters)]
     shapes = [p.shape for p in parameters]
-    typed = [_typed(a, s) for a, s in zip(chosen, shapes)]
+    typed = [archive.typed(a, s) for a, s in zip(chosen, shapes)]
     return (*typed, *chosen[len(typed) :])
-
-
-def _typed(array: Array, shape: Shape) -> Array:
-    """NumPy stores types it does not know (bf16, …) as bytes: give them their type again."""
-    if array.dtype.kind != "V" or not isinstance(shape, ArrayShape):
-        return array
-    dtype = shape.element_type.dtype
-    return array if dtype is None or dtype.itemsize != array.dtype.itemsize else array.view(dtype)

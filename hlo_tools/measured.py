@@ -22,11 +22,12 @@ import numpy as np
 
 import backend_c
 import hlo
+from hlo import archive
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.reading import read
 from hlo.results import Value
-from hlo_tools import against, archive, arguments, on_ranks
+from hlo_tools import against, arguments, on_ranks
 from hlo_tools.sensitivity import nudged
 
 T = TypeVar("T")

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hlo
+from hlo import archive
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.reading import named, read
-from hlo.results import Value, outputs
-from hlo_tools import against, archive, arguments, reducing
+from hlo.results import Value
+from hlo_tools import against, arguments, reducing
 from hlo_tools.against import PEERS
 
 if TYPE_CHECKING:
@@ -58,8 +59,7 @@ def main(options: argparse.Namespace) -> int:
             )
     output = options.output or options.file.with_suffix(".reduced.hlo")
     output.write_text(hlo.format(small))
-    given = ((f"p{n}", array) for n, (_, array) in enumerate(outputs(arrays)))
-    archive.write(output.with_suffix(".npz"), given)
+    archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
     print(f"{output}: {small.instruction_count} instructions of {module.instruction_count}")
     return 0
 
@@ -111,8 +111,7 @@ def _command(command_line: str) -> IsInteresting:
         with tempfile.TemporaryDirectory() as directory:
             program, given = Path(directory) / "program.hlo", Path(directory) / "arguments.npz"
             program.write_text(hlo.format(module))
-            numbered = ((f"p{n}", array) for n, (_, array) in enumerate(outputs(arrays)))
-            archive.write(given, numbered)
+            archive.write(given, archive.numbered(arrays))
             try:
                 done = subprocess.run(
                     [*words, str(program), str(given)],

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 
 import backend_c
+from hlo import archive
 from hlo.module import Module
 from hlo.reading import named, read
 from hlo.results import Value
-from hlo_tools import archive, arguments, on_ranks
+from hlo_tools import arguments, on_ranks
 from hlo_tools.on_ranks import Ranks
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo_tools import archive
+from hlo import archive
 from hlo_tools.measured import Job, Row, nudged_outputs
 from hlo_tools.source import program_name
 

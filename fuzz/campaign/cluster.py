@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> It
     ranges = _ranges(corpus, limits.chunks)
 
     def begun(numbers: range) -> Any:
-        given = (asdict(plan), numbers, limits.reducing)
+        given = (plan, numbers, limits.reducing)
         return client.submit(files_of, *given, pure=False, retries=_AGAIN)
 
     most = _AHEAD * max(1, sum(client.nthreads().values()))
@@ -64,11 +63,11 @@ def _ranges(corpus: Corpus, chunks: int) -> Iterator[range]:
             yield numbers
 
 
-def files_of(plan: dict[str, Any], numbers: range, reducing: float) -> Files:
+def files_of(plan: Plan, numbers: range, reducing: float) -> Files:
     """The files of a campaign of these chunks alone."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        Corpus(directory, Plan(**{**plan, "oracles": tuple(plan["oracles"])}))
+        Corpus(directory, plan)
         words = [name, str(numbers.start), str(numbers.stop), str(reducing)]
         subprocess.run([sys.executable, "-m", "fuzz.campaign.worker", *words], check=True)
         found = (path for part in ("chunks", "findings") for path in (directory / part).rglob("*"))

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from fuzz.campaign import files
 from fuzz.campaign.chunk import Examined
 from fuzz.campaign.plan import Plan
 from hlo.errors import ArgumentError
@@ -38,7 +38,7 @@ class Corpus:
             if found != wanted:
                 raise ArgumentError(f"{path} is of another campaign: {found}, not {wanted}")
         else:
-            _write(path, wanted)
+            files.write(path, wanted)
 
     @staticmethod
     def plan_of(directory: Path) -> Plan:
@@ -46,15 +46,15 @@ class Corpus:
         kept = json.loads((directory / "campaign.json").read_text())
         return Plan(**{**kept, "oracles": tuple(kept["oracles"])})
 
-    def take(self, files: Mapping[str, bytes]) -> None:
+    def take(self, contents: Mapping[str, bytes]) -> None:
         """What another directory of the campaign has: chunks, and findings that are not here."""
         known = {path.name for path in self.findings.iterdir()}
-        for name, content in sorted(files.items()):
+        for name, content in sorted(contents.items()):
             path = self._directory / name
             kind, inner = Path(name).parts[:2]
             if kind == "findings" and inner in known:
                 if path.name == "finding.json":
-                    _count(path, json.loads(content)["times"])
+                    files.count(path, json.loads(content)["times"])
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -79,7 +79,7 @@ class Corpus:
 
     def done(self, number: int, found: Examined) -> None:
         """A chunk and what became of it."""
-        _write(
+        files.write(
             self._chunk(number),
             {"counts": found.counts, "coverage": found.coverage},
         )
@@ -113,12 +113,6 @@ class Corpus:
         return True
 
 
-def _count(path: Path, times: int) -> None:
-    """One more place where a finding was made."""
-    kept = json.loads(path.read_text())
-    _write(path, {**kept, "times": kept["times"] + times})
-
-
 def _is_stale(path: Path) -> bool:
     """Whether the process that claimed is gone; of other machines nobody knows."""
     try:
@@ -134,10 +128,3 @@ def _is_stale(path: Path) -> bool:
     except PermissionError:
         return False
     return False
-
-
-def _write(path: Path, value: Any) -> None:
-    """As a whole, or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(value, indent=1) + "\n")
-    beside.replace(path)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import fuzz
 import hlo
+from fuzz.campaign import files
 from fuzz.failure import opcodes
 from fuzz.oracles import Difference
 from fuzz.oracles.oracle import Property
 from fuzz.oracles.violation import Violation
-from fuzz.reducer.search import Case, flat
+from fuzz.reducer.search import Case
+from hlo import archive
 from hlo.module import Module
 
 _PLAIN = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
@@ -48,9 +47,7 @@ def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
     for path in sorted(findings.glob("*/finding.json")):
         kept = json.loads(path.read_text())
         if (kept["oracle"], kept["kind"]) == (oracle, kind) and own.issuperset(kept["opcodes"]):
-            kept["times"] += 1
-            _write(path, json.dumps(kept, indent=1) + "\n")
-            return str(kept["times"]).rstrip("0") != "1"
+            return str(files.count(path)).rstrip("0") != "1"
     return False
 
 
@@ -65,16 +62,12 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
     folder = findings / key(origin.oracle, found.kind, small.module)
     told = folder / "finding.json"
     if told.exists():
-        kept = json.loads(told.read_text())
-        kept["times"] += 1
-        _write(told, json.dumps(kept, indent=1) + "\n")
+        files.count(told)
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, case in (("reduced", small), ("original", original)):
         (folder / f"{name}.hlo").write_text(hlo.format(case.module))
-        with (folder / f"{name}.npz").open("wb") as file:
-            numbered = {f"p{n}": array for n, array in enumerate(flat(case.arrays))}
-            np.savez(file, **numbered)
+        archive.write(folder / f"{name}.npz", archive.numbered(case.arrays))
     kept = {
         "oracle": origin.oracle,
         "kind": found.kind,
@@ -86,7 +79,7 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
         "chunk": origin.chunk,
         "program": origin.program,
     }
-    _write(told, json.dumps(kept, indent=1) + "\n")
+    files.write(told, kept)
     return folder
 
 
@@ -94,9 +87,3 @@ def all_kept(findings: Path) -> Sequence[dict[str, object]]:
     """What the folders say, the most frequent first."""
     kept = [json.loads(path.read_text()) for path in sorted(findings.glob("*/finding.json"))]
     return sorted(kept, key=lambda one: -int(str(one["times"])))
-
-
-def _write(path: Path, text: str) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text)
-    beside.replace(path)

@@ -13,7 +13,7 @@ from fuzz.campaign.chunk import examined
 from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.finding import Origin
 from fuzz.campaign.plan import Plan, cases
-from fuzz.oracles import Difference, named
+from fuzz.oracles import Difference
 from fuzz.oracles.guarded import by_name
 from fuzz.oracles.oracle import Property
 from fuzz.reducer.search import Case
@@ -23,10 +23,7 @@ from fuzz.reducer.search import Case
 def opened(plan: Plan) -> Iterator[Mapping[str, Property]]:
     """The properties of a plan, each where a crash does no harm."""
     with ExitStack() as stack:
-        yield {
-            name: stack.enter_context(by_name(name) if named(name).runs_c else named(name).opened())
-            for name in plan.oracles
-        }
+        yield {name: stack.enter_context(by_name(name)) for name in plan.oracles}
 
 
 def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reducing: float) -> None:

@@ -16,13 +16,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import numpy as np
+from typing import Self
 
 import hlo
 from fuzz.peers.xla import Answer, Array
-from hlo.types import ArrayShape, leaves
+from hlo import archive
+from hlo.errors import ArgumentError
+from hlo.types import leaves
 
 
 class Command:
@@ -50,9 +50,7 @@ class Command:
                 Path(name) / file for file in ("program.hlo", "arguments.npz", "results.npz")
             )
             program.write_text(text)
-            numbered: dict[str, Any] = {f"p{n}": array for n, array in enumerate(arrays)}
-            with given.open("wb") as file:
-                np.savez(file, **numbered)
+            archive.write(given, archive.numbered(tuple(arrays)))
             begin = time.perf_counter()
             try:
                 done = subprocess.run(
@@ -77,22 +75,13 @@ def _failed(status: int, told: str) -> Answer:
 
 
 def _answer(text: str, results: Path, seconds: float) -> Answer:
-    shapes = [
-        leaf
-        for leaf in leaves(hlo.parse(text).entry.root_instruction.shape)
-        if leaf.element_type.is_array
-    ]
+    result = hlo.parse(text).entry.root_instruction.shape
+    shapes = [leaf for leaf in leaves(result) if leaf.element_type.is_array]
     try:
-        with np.load(results) as archive:
-            found = [archive[f"r{n}"] for n in range(len(archive.files))]
-    except (OSError, ValueError, KeyError, EOFError) as error:
+        arrays = archive.read(results)
+        found = tuple(arrays[f"r{n}"] for n in range(len(arrays)))
+    except (OSError, ArgumentError, KeyError) as error:
         return Answer(error=f"no results: {error}")
-    typed = tuple(map(_typed, found, shapes)) if len(found) == len(shapes) else tuple(found)
-    return Answer(typed, None, None, 0.0, seconds)
-
-
-def _typed(array: Array, shape: ArrayShape) -> Array:
-    """Bytes as what they are."""
-    dtype = np.dtype(shape.element_type.numpy)
-    is_bytes = array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize
-    return array.view(dtype) if is_bytes else array
+    if len(found) == len(shapes):
+        found = tuple(map(archive.typed, found, shapes))
+    return Answer(found, None, None, 0.0, seconds)

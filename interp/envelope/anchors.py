@@ -164,7 +164,10 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
     with np.errstate(all="ignore"):
         centre = middle(legal)
         found = kinds(actual, centre, legal)
-        open_ = _unbounded(legal) & is_wide(legal, centre) & (found == KINDS.index(EQUAL))
+        open_ = _unbounded(legal) & (found == KINDS.index(EQUAL))
+        if not open_.any():
+            return found
+        open_ &= is_wide(legal, centre)
     return np.where(open_, np.int8(KINDS.index(UNDETERMINED)), found)
 
 

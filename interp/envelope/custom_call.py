@@ -10,9 +10,9 @@ from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.walk import Callee
 from interp import custom_call as exact
-from interp.envelope import budget, lapack
+from interp.envelope import budget, lapack, nested
 from interp.envelope.control import unknown
-from interp.envelope.enclosure import Array, Enclosure, all_certain, moved, point
+from interp.envelope.enclosure import Array, moved, point
 from interp.envelope.sorting import topk
 
 __all__ = ["custom_call"]
@@ -52,10 +52,10 @@ def custom_call(
     target = TARGETS.get(custom_call_target)
     if target is not None and function is exact.TARGETS[custom_call_target]:
         return target(operands, shape, backend_config)
-    value = _points(function(tuple(map(_lows, operands)), shape, backend_config))
+    value = nested.points(function(tuple(map(nested.lows, operands)), shape, backend_config))
     has_floats = any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
     is_open = has_floats and budget.current() is not budget.EXACT
-    return value if _certain(operands) and not is_open else unknown(value)
+    return value if nested.certain(operands) and not is_open else unknown(value)
 
 
 def _marked(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
@@ -92,29 +92,10 @@ def _of_lapack(name: str, rule: lapack.Target) -> Target:
     def target(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
         if budget.current() is not budget.EXACT:
             return rule(operands, config)
-        value = _points(exact.TARGETS[name](tuple(map(_lows, operands)), shape, config))
-        return value if _certain(operands) else unknown(value)
+        value = nested.points(exact.TARGETS[name](tuple(map(nested.lows, operands)), shape, config))
+        return value if nested.certain(operands) else unknown(value)
 
     return target
-
-
-def _lows(value: Value) -> Value:
-    """Values as the interpreter has them."""
-    if isinstance(value, tuple):
-        return tuple(map(_lows, value))
-    return value.low.copy() if isinstance(value, Enclosure) else value
-
-
-def _points(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(map(_points, value))
-    return None if value is None else point(value)
-
-
-def _certain(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_certain, value))
-    return value is None or all_certain(value)
 
 
 TARGETS: Mapping[str, Target] = {

@@ -22,7 +22,7 @@ from hlo.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp import random
 from interp.actual_sizes import results_of, sizes_of
-from interp.envelope import bounded, budget
+from interp.envelope import bounded, budget, nested
 from interp.envelope.budget import Budget
 from interp.envelope.control import spread, unknown
 from interp.envelope.enclosure import (
@@ -33,7 +33,6 @@ from interp.envelope.enclosure import (
     largest,
     least,
     moved,
-    point,
 )
 from interp.envelope.reassociation import met_by_another, unrounded
 from interp.evaluator import Evaluation, is_scalar
@@ -105,7 +104,7 @@ def enclose(
     verify(module)
     evaluation = Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
-        result = evaluation.run(module.entry, *map(_points, arrays))
+        result = evaluation.run(module.entry, *map(nested.points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
 
 
@@ -170,7 +169,7 @@ class Enclosing:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
-            return _points(call(op, instruction, operands, given, first))
+            return nested.points(call(op, instruction, operands, given, first))
         if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
             op = self._ops["bitcast_convert"]  # of scalars there are no layouts
         data = _MOVES.get(instruction.opcode, 0)
@@ -249,10 +248,14 @@ class Enclosing:
         """An op that is known by its values: exact for certain operands, else anything."""
         given = keywords(self._module, instruction, self._exact.enter)
         open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
-        opens = not all(map(_certain, operands)) or (open_ and budget.current() is not budget.EXACT)
+        opens = not all(map(nested.certain, operands)) or (
+            open_ and budget.current() is not budget.EXACT
+        )
         if opens and not has_bounds(instruction.shape):
             return _anything(instruction.shape)
-        value = _points(call(op, instruction, [_lows(x) for x in operands], given, first))
+        value = nested.points(
+            call(op, instruction, [nested.lows(x) for x in operands], given, first)
+        )
         return unknown(value) if opens else value
 
     def _note(
@@ -314,14 +317,6 @@ def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
     return Enclosure(*(np.broadcast_to(part, dims) for part in (low, high, np.False_)))
 
 
-def _points(value: Any) -> Value:
-    """A value of the interpreter as enclosures; tokens, and what is enclosed already, stay."""
-    if isinstance(value, tuple):
-        return tuple(map(_points, value))
-    is_array = value is not None and not isinstance(value, Enclosure)
-    return point(np.asarray(value)) if is_array else value
-
-
 def _is_point(value: Value) -> bool:
     return all(map(_is_point, value)) if isinstance(value, tuple) else value.is_point
 
@@ -330,20 +325,6 @@ def _assembled(low: Value, high: Value, nan: Value) -> Value:
     if isinstance(low, tuple):
         return tuple(map(_assembled, low, high, nan))
     return Enclosure(low, low if high is low else high, nan)
-
-
-def _certain(value: Value) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_certain, value))
-    return value is None or all_certain(value)
-
-
-def _lows(value: Value) -> Value:
-    if isinstance(value, tuple):
-        return tuple(map(_lows, value))
-    if value is None or value.low.flags.c_contiguous:
-        return None if value is None else value.low
-    return value.low.copy()  # as the interpreter's own results are
 
 
 def _anything(shape: Shape) -> Value:

@@ -120,16 +120,16 @@ def select_and_scatter(
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     if budget.current() is budget.EXACT or not _has_padding(window):
         return result
-    target = reduction.selected(operand.low, source.shape, on_points(select), window)
-    met, values = target[target >= 0], operand.low.ravel()
+    values = operand.low.ravel()
     # No better than what the padding of a window may hold.
     extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
+    if not extreme.any():
+        return result
+    target = reduction.selected(operand.low, source.shape, on_points(select), window)
+    met = target[target >= 0]
     open_ = np.zeros(values.size, np.bool_)
     open_[met] = extreme[met]
-    if not open_.any():
-        return result
-    element_type = source.element_type
-    return where(open_.reshape(operand.shape), anything(operand.shape, element_type), result)
+    return where(open_.reshape(operand.shape), anything(operand.shape, source.element_type), result)
 
 
 def _has_padding(window: Window) -> bool:
@@ -162,8 +162,6 @@ def _selected_and_scattered(
         return joined(*(_summed(start, values, scattered) for start, values in pairs))
     if scatter.monoid in _MONOTONE:
         return compared(_by_ends(init, source, scattered))
-    if not all_certain(operand):
-        return anything(operand.shape, element_type)
     target = reduction.selected(operand.low, source.shape, chosen, window)
     common = tuple(map(slice, target.shape))
     start = moved(lambda x: np.broadcast_to(x, (operand.low.size,)), init)

@@ -156,12 +156,10 @@ def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
     if budget.current() is budget.EXACT:
         return result
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    most = float(largest(result.element_type))  # infinity, if it has one
     if float(least(result.element_type)) >= 0:
         none: Array = low < 0
-    elif not is_nan(np.asarray(np.nan).astype(result.low.dtype)) and not np.isinf(
-        np.asarray(np.inf).astype(result.low.dtype)
-    ):
-        most = float(largest(result.element_type))
+    elif np.isfinite(most) and not is_nan(np.asarray(np.nan).astype(result.low.dtype)):
         none = ~(np.maximum(np.abs(low), np.abs(high)) <= most) | operand.nan
     else:
         return result

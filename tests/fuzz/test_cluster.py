@@ -39,8 +39,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: LocalCluster) ->
 
 
 def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) -> None:
-    plan = {"seed": 4, "oracles": ["printed"], "size": 2}
-    assert sorted(files_of(plan, range(1, 3), 1.0)) == ["chunks/000001.json", "chunks/000002.json"]
+    assert sorted(files_of(_PLAN, range(1, 3), 1.0)) == ["chunks/000001.json", "chunks/000002.json"]
     corpus = Corpus(tmp_path, _PLAN)
     finding = {"findings/key/finding.json": b'{"times": 2}', "findings/key/reduced.hlo": b"first"}
     corpus.take(finding)

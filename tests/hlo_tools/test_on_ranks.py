@@ -8,7 +8,7 @@ import pytest
 from conftest import has_c_compiler
 
 import hlo
-from hlo_tools import archive
+from hlo import archive
 from hlo_tools.arguments import from_seed
 from hlo_tools.main import main
 

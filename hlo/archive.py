@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hlo.errors import ArgumentError
+from hlo.results import Value, arrays_of
+from hlo.types import ArrayShape, Shape
 
 
 def write(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
@@ -17,6 +19,11 @@ def write(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
         np.savez(file, **named)  # type: ignore[arg-type]  # its keywords are typed as flags
 
 
+def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
+    """The arrays of arguments as ``p0``, ``p1``, …, those of tuples one after the other."""
+    return [(f"p{n}", array) for n, (_, array) in enumerate(arrays_of(arguments))]
+
+
 def read(path: Path) -> dict[str, np.ndarray]:
     """Types that NumPy does not know (bf16, …) come back as bytes of their size (V2, …)."""
     try:
@@ -24,3 +31,11 @@ def read(path: Path) -> dict[str, np.ndarray]:
             return {name: archive[name] for name in archive.files}
     except (ValueError, EOFError) as error:
         raise ArgumentError(f"{path}: not a file of arrays (.npz): {error}") from error
+
+
+def typed(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """Bytes that were read are of their type again; anything else stays."""
+    if array.dtype.kind != "V" or not isinstance(shape, ArrayShape):
+        return array
+    dtype = shape.element_type.dtype
+    return array if dtype is None or dtype.itemsize != array.dtype.itemsize else array.view(dtype)

@@ -1,0 +1,22 @@
+"""Files that other processes read at any time: written as a whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write(path: Path, value: Any) -> None:
+    """As JSON."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(value, indent=1) + "\n")
+    beside.replace(path)
+
+
+def count(path: Path, times: int = 1) -> int:
+    """A finding was made so many times more; how often in all."""
+    kept = json.loads(path.read_text())
+    write(path, {**kept, "times": kept["times"] + times})
+    return int(kept["times"]) + times
