@@ -16,6 +16,7 @@ from fuzz.reducer.cut import can_be_shown
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Names
 from hlo.types import PRED, S32, ArrayShape, ElementType, Shape, TupleShape
 
 _SCALAR = ArrayShape(S32)
@@ -27,7 +28,7 @@ class Place:
 
     value: Instruction
     rng: random.Random
-    taken: set[str]
+    names: Names
     instructions: list[Instruction] = field(default_factory=list)
     computations: list[Computation] = field(default_factory=list)
 
@@ -36,26 +37,15 @@ class Place:
         assert isinstance(self.value.shape, ArrayShape)
         return self.value.shape
 
-    def name(self, stem: str) -> str:
-        """One that nothing has."""
-        number = len(self.taken)
-        while f"{stem}.{number}" in self.taken:
-            number += 1
-        self.taken.add(f"{stem}.{number}")
-        return f"{stem}.{number}"
-
     def add(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
         """Put an instruction there; its name."""
-        name = self.name(opcode)
+        name = self.names.fresh(opcode)
         self.instructions.append(Instruction(name, shape, opcode, operands, attributes))
         return name
 
     def constant(self, value: object, element_type: ElementType) -> str:
         """A scalar."""
-        array = np.asarray(value, element_type.numpy)
-        array.flags.writeable = False
-        shape = ArrayShape(element_type)
-        return self.add("constant", shape, literal=Literal(shape, array))
+        return self.add("constant", ArrayShape(element_type), literal=_literal(value, element_type))
 
     def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
         """The name of a computation that returns one of its parameters."""
@@ -63,9 +53,16 @@ class Place:
             Instruction(f"p{n}", shape, "parameter", (), {"parameter_number": n})
             for n, shape in enumerate(parameters)
         )
-        name = self.name(stem)
+        name = self.names.fresh(stem)
         self.computations.append(Computation(name, given, given[root].name))
         return name
+
+
+def _literal(value: object, element_type: ElementType) -> Literal:
+    """A scalar."""
+    array = np.asarray(value, element_type.numpy)
+    array.flags.writeable = False
+    return Literal(ArrayShape(element_type), array)
 
 
 Rewrite = Callable[[Place], str]  # the name of the instruction that has the value
@@ -157,18 +154,16 @@ def _looped(place: Place) -> str:
     kept = Instruction("kept", place.shape, "get-tuple-element", ("state",), {"index": 1})
 
     def scalar(name: str, value: int) -> Instruction:
-        array = np.asarray(value, np.int32)
-        array.flags.writeable = False
-        return Instruction(name, _SCALAR, "constant", (), {"literal": Literal(_SCALAR, array)})
+        return Instruction(name, _SCALAR, "constant", (), {"literal": _literal(value, S32)})
 
     less = Instruction("less", one, "compare", ("count", "most"), {"direction": "LT"})
     condition = Computation(
-        place.name("condition"), (given, count, scalar("most", turns), less), "less"
+        place.names.fresh("condition"), (given, count, scalar("most", turns), less), "less"
     )
     more = Instruction("more", _SCALAR, "add", ("count", "step"))
     again = Instruction("again", state, "tuple", ("more", "kept"))
     body = Computation(
-        place.name("body"), (given, count, kept, scalar("step", 1), more, again), "again"
+        place.names.fresh("body"), (given, count, kept, scalar("step", 1), more, again), "again"
     )
     place.computations += [condition, body]
     first = place.add("tuple", state, number, place.value.name)
@@ -223,7 +218,7 @@ def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
     if not places:
         return None
     taken = {i.name for i in entry.instructions} | {c.name for c in module.computations}
-    place = Place(rng.choice(places), rng, taken)
+    place = Place(rng.choice(places), rng, Names(taken))
     instead = REWRITES[name](place)
     root = instead if entry.root == place.value.name else entry.root
     whole = replace(entry, instructions=tuple(_around(entry, place, instead)), root=root)
