@@ -29,7 +29,8 @@ Run = Callable[[str, Sequence[Array]], Answer]
 CRASH, HANG, WRONG = "crash", "hang", "wrong result"
 
 _FUEL = 1 << 22  # instructions of one evaluation
-_SOURCE = re.compile(r"[\w.]++:\d++\]", re.ASCII)  # where XLA's own check failed
+_SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
+_FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 _OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
 
 
@@ -155,8 +156,9 @@ def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
 def _ended(crash: str) -> Failure:
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
-    source = _SOURCE.search(crash)
-    return Failure(CRASH, frozenset((source[0] if source else crash.split(":")[0],)), crash)
+    where = _SOURCE.search(crash) or _FUNCTION.search(crash)
+    sign = crash.split(":")[0] if where is None else where[where.lastindex or 0]
+    return Failure(CRASH, frozenset((sign,)), crash)
 
 
 def _signs(found: Found) -> Iterator[str]:

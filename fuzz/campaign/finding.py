@@ -20,6 +20,9 @@ from fuzz.reducer.search import Case
 from hlo import archive
 from hlo.module import Module
 
+# Of a crash whose place is known that says all; without one it is a signal or an exit status.
+_PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit )")
+
 _PLAIN = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 
 
@@ -34,19 +37,26 @@ class Origin:
 
 
 def key(oracle: str, kind: str, module: Module) -> str:
-    """The same for findings that are taken for one: property, kind, opcodes."""
-    told = json.dumps([oracle, kind, sorted(opcodes(module) - _PLAIN)])
+    """The same for findings that are taken for one: property, kind, and opcodes unless the kind
+    is a place in a compiler's source."""
+    told = json.dumps([oracle, kind, [] if _PLACED.match(kind) else _told(module)])
     words = re.sub(r"[^a-z0-9]+", "-", f"{oracle} {kind}".lower()).strip("-")[:60]
     return f"{words}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
 
+def _told(module: Module) -> list[str]:
+    return sorted(opcodes(module) - _PLAIN)
+
+
 def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
-    """Whether a finding of the property and the kind has no opcode that the program has not. That
-    one is counted; of ten, a hundred and so on one is reduced all the same."""
-    own = opcodes(module)
+    """Whether a finding of the property and the kind is of the same place, or has no opcode that
+    the program has not. That one is counted; of ten, a hundred and so on one is reduced all the
+    same."""
+    own, is_placed = opcodes(module), _PLACED.match(kind) is not None
     for path in sorted(findings.glob("*/finding.json")):
         kept = json.loads(path.read_text())
-        if (kept["oracle"], kept["kind"]) == (oracle, kind) and own.issuperset(kept["opcodes"]):
+        is_alike = is_placed or own.issuperset(kept["opcodes"])
+        if (kept["oracle"], kept["kind"]) == (oracle, kind) and is_alike:
             return str(files.count(path)).rstrip("0") != "1"
     return False
 
@@ -72,7 +82,7 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
         "oracle": origin.oracle,
         "kind": found.kind,
         "detail": found.detail,
-        "opcodes": sorted(opcodes(small.module) - _PLAIN),
+        "opcodes": _told(small.module),
         "instructions": small.module.instruction_count,
         "times": 1,
         "seed": origin.seed,

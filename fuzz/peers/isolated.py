@@ -16,27 +16,42 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from fuzz.peers import stack
+from fuzz.peers.stack import Frame
+
 Work = Callable[..., Any]
 
+NO_ANSWER = "no answer"  # of a process that hangs
 _FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
 _STARTS_WITHIN = 120.0  # seconds, on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one call: a result, or how its process ended instead."""
+    """What became of one call: a result, or how its process ended instead, and its stack then."""
 
     result: Any
     crash: str | None = None
+    frames: tuple[Frame, ...] = ()
 
 
-def _serve(connection: Connection, start: Callable[[], Work], memory: int, log: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """``memory`` in bytes; ``watch`` is the library that writes down how the process ends."""
+
+    memory: int
+    watch: Path | None
+
+
+def _serve(connection: Connection, start: Callable[[], Work], life: _Life, log: str) -> None:
     """The life of a worker: one call after the other."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_AS, (life.memory, life.memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):  # what it prints would disturb the caller's output
         os.dup2(descriptor, stream)
+    if life.watch is not None:
+        stack.watch(life.watch)
     work = start()
     connection.send(None)  # ready
     while True:
@@ -58,7 +73,7 @@ class _Worker:
 
     def _begin(self) -> None:
         ours, theirs = multiprocessing.Pipe()
-        arguments = (theirs, self._pool.start, self._pool.memory, str(self._log))
+        arguments = (theirs, self._pool.start, self._pool.life, str(self._log))
         self._process = self._pool.context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
@@ -86,7 +101,7 @@ class _Worker:
             self._expect(self._pool.timeout)
         if time.monotonic() > self._deadline:
             self._process.kill()
-            return self._died(f"no answer in {self._limit:g} s")
+            return self._died(f"{NO_ANSWER} in {self._limit:g} s")
         return None
 
     def _died(self, why: str | None = None) -> Outcome:
@@ -95,9 +110,9 @@ class _Worker:
         how = signal.Signals(-code).name if code < 0 else f"exit {code}"
         log = self._log.read_text(errors="replace") if self._log.exists() else ""
         self._begin()
-        lines = log.strip().splitlines()
+        lines, frames = stack.split(log.strip().splitlines())
         fatal = [line for line in lines if _FATAL.match(line)] or lines
-        return Outcome(None, ": ".join([why or how, *fatal[-1:]]))
+        return Outcome(None, ": ".join([why or how, *fatal[-1:]]), frames)
 
     def end(self) -> None:
         """End the process."""
@@ -111,7 +126,8 @@ class _Worker:
 class Isolated:
     """``start()`` makes, in each process, the function that is called there. Both must be
     importable. ``preload`` are modules that all processes share; ``timeout`` is in seconds of one
-    call, ``memory`` in bytes of address space."""
+    call, ``memory`` in bytes of address space. ``stacks``: where a process was when it died is
+    wanted, too."""
 
     def __init__(
         self,
@@ -121,8 +137,10 @@ class Isolated:
         workers: int = 1,
         timeout: float = 30.0,
         memory: int = 16 << 30,
+        stacks: bool = False,
     ) -> None:
-        self.start, self.timeout, self.memory = start, timeout, memory
+        self.start, self.timeout = start, timeout
+        self.life = _Life(memory, stack.library() if stacks else None)
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(list(preload))
         self._directory = tempfile.TemporaryDirectory()

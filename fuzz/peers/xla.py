@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fuzz.peers.isolated import Isolated, Outcome
+from fuzz.peers import stack
+from fuzz.peers.isolated import NO_ANSWER, Isolated, Outcome
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +23,9 @@ _PRELOAD = (
     *(__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax", "jaxlib.lapack"),
     *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
 )
+
+# Functions to blame for a crash: the compiler's own, but for those that only look at a value.
+_OWN = re.compile(r"(xla|mlir)::(?!Shape::|ShapeUtil::|IntegerAttr::|detail::)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ class XLA:
 
     def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
         begin = partial(start, os.environ.get("XLA_FLAGS"))
-        self._pool = Isolated(begin, preload=_PRELOAD, workers=workers, timeout=timeout)
+        self._pool = Isolated(
+            begin, preload=_PRELOAD, workers=workers, timeout=timeout, stacks=True
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -89,8 +96,11 @@ class XLA:
         self._pool.close()
 
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
-        """Compile and run one program."""
-        return _answer(self._pool(text, arrays))
+        """Compile and run one program. A process that dies may have been damaged by the program
+        before: what counts is what a new one does."""
+        outcome = self._pool(text, arrays)
+        is_dead = outcome.crash is not None and not outcome.crash.startswith(NO_ANSWER)
+        return _answer(self._pool(text, arrays) if is_dead else outcome)
 
     def map(self, programs: Iterable[tuple[str, Sequence[Array]]]) -> Iterator[tuple[int, Answer]]:
         """The number and the answer of each program, as they come."""
@@ -100,6 +110,7 @@ class XLA:
 
 def _answer(outcome: Outcome) -> Answer:
     if outcome.crash is not None:
-        return Answer(crash=outcome.crash)
+        where = stack.place(outcome.frames, _OWN)
+        return Answer(crash=outcome.crash if where is None else f"{outcome.crash} in {where}")
     assert isinstance(outcome.result, Answer)
     return outcome.result

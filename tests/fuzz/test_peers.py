@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 import hlo
+from fuzz.peers import stack
 from fuzz.peers.isolated import Isolated, Outcome
+from fuzz.peers.symbols import readable
 from fuzz.peers.xla import XLA
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
@@ -78,6 +81,42 @@ def test_xla_answers() -> None:
         assert np.array_equal(answer.outputs[1], [1.0, 1 / 3, np.nan], equal_nan=True)
         refused = xla(NEGATE.replace("tuple", "pair"), [])
         assert refused.error is not None and "pair" in refused.error
+
+
+def test_a_stack_says_where_a_process_died() -> None:
+    with Isolated(start, timeout=20.0, stacks=True) as pool:
+        outcome = pool("abort")
+    assert outcome.crash == "SIGABRT: the end is near"
+    assert len(outcome.frames) > 3
+    assert stack.place(outcome.frames, re.compile("xla::")) is None  # Python called it itself
+
+
+ALL_TO_ALL = """HloModule exchange
+ENTRY main {
+  x = f32[] parameter(0)
+  ROOT r = (f32[]) all-to-all(x)
+}
+"""
+
+
+def test_the_function_of_xla_that_crashes_is_named() -> None:
+    pytest.importorskip("jaxlib")
+    with XLA() as xla:
+        answer = xla(ALL_TO_ALL, [np.float32(1)])
+    assert answer.crash == "SIGSEGV in mlir::stablehlo::AllToAllOp::getSplitDimension"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("_ZNK3xla5Shape10dimensionsEi", "xla::Shape::dimensions"),
+        ("_ZN3xla12_GLOBAL__N_1L3MapIN4mlir6AcosOpEEEvT_", "xla::Map"),
+        ("_ZN4mlir12_GLOBAL__N_16ExportENS0_5AddOpENS1_7ContextE", "mlir::Export(AddOp)"),
+        ("raise", "raise"),
+    ],
+)
+def test_names_of_functions(name: str, shown: str) -> None:
+    assert readable(name) == shown
 
 
 CHOLESKY = """HloModule factor

@@ -1,0 +1,79 @@
+"""Where a process was when a signal ended it, by its stack, which a handler in C writes down."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from backend_c.cache import default_directory, open_cache
+from backend_c.toolchain import build, find_compiler
+from fuzz.peers.symbols import symbols
+from hlo.errors import ToolchainError
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_LINE = re.compile(r"(?P<file>[^()]*)(?:\(\+?(?P<offset>0x[0-9a-f]+|[^()]*)\))?\s?\[0x[0-9a-f]+\]")
+_HANDLER = 2  # frames: the handler, and what called it
+_INTERPRETER = re.compile(r"(lib)?python[^/]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A file and an address in it; no file: code that was made while the process ran."""
+
+    file: str
+    offset: int | None
+
+
+@cache
+def library() -> Path | None:
+    """The handler, compiled; None without a C compiler."""
+    try:
+        sources = {_SOURCE.name: _SOURCE.read_text()}
+        return build(sources, find_compiler(os.environ), open_cache(default_directory(os.environ)))
+    except ToolchainError:
+        return None
+
+
+def watch(path: Path) -> None:
+    """From now on this process writes its stack to stderr when a signal ends it."""
+    ctypes.CDLL(str(path)).show_stacks()
+
+
+def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
+    """What a process wrote, without its last stack, and that."""
+    rest, frames = list[str](), list[Frame]()
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match is None:
+            rest.append(line)
+            continue
+        is_offset = (match["offset"] or "").startswith("0x")
+        frames.append(Frame(match["file"], int(match["offset"], 16) if is_offset else None))
+    return rest, tuple(frames)
+
+
+def place(frames: Sequence[Frame], own: re.Pattern[str]) -> str | None:
+    """The innermost function with such a name; of a process that ended in the interpreter, or
+    in what that called for itself, none is to blame."""
+    for frame in frames[_HANDLER:]:
+        if not frame.file:
+            return "generated code"
+        if _INTERPRETER.fullmatch(Path(frame.file).name):
+            return None
+        for name in _name(frame):
+            if own.match(name):
+                return name
+    return None
+
+
+def _name(frame: Frame) -> Iterator[str]:
+    known = symbols(Path(frame.file)) if frame.offset is not None else None
+    if known is not None and frame.offset is not None:
+        name = known.at(frame.offset - 1)  # the call, not where it returns to
+        if name is not None:
+            yield name
