@@ -76,12 +76,12 @@ def emit(
     return files
 
 
-def lowered(module: Module, grain: int = GRAIN) -> Plan:
-    """The plan of a module after the passes of the C backend."""
+def lowered(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
+    """The plan of a module after the passes of a pipeline."""
     verify(module)
     _require_one_rank(module)
     try:
-        return lower(run(module, "backend_c"), grain)
+        return lower(run(module, pipeline), grain)
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error
 

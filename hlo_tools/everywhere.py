@@ -30,10 +30,10 @@ from backend_c.pipeline import lowered
 from fuzz.everywhere.configurations import Configuration, Missing, configurations
 from fuzz.everywhere.digests import digest, elsewhere
 from fuzz.everywhere.drawn import programs
-from fuzz.everywhere.trial import Outcome, Trial, outcome
+from fuzz.everywhere.trial import Outcome, Trial, outcome, unequal
 from fuzz.nan_bits import depends_on_them
 from fuzz.together import merged
-from hlo.results import differences, outputs
+from hlo.results import outputs
 from hlo_tools.arguments import from_seed
 
 _TOGETHER = 40  # programs in one translation unit
@@ -76,11 +76,7 @@ def judged(trial: Trial, configuration: Configuration) -> tuple[Outcome, str, in
     """The outcome, how its bits differ (or nothing), and how many elements were compared."""
     found = outcome(trial, configuration)
     elements = sum(array.size for value in found.values for _, array in outputs(value))
-    for threads, value in zip(configuration.threads, found.values):
-        unequal = differences(trial.expected, value)
-        if unequal:
-            return found, f"{threads} threads: {unequal[0]}", elements
-    return found, "", elements
+    return found, unequal(trial, configuration, found), elements
 
 
 def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) -> None:

@@ -75,11 +75,11 @@ def main(options: argparse.Namespace) -> int:
 def _plan(options: argparse.Namespace) -> Plan:
     """What the options ask for; ArgumentError if that cannot be."""
     from fuzz.campaign.plan import Plan
-    from fuzz.oracles import ORACLES
+    from fuzz.oracles import ORACLES, is_known
 
     if options.against:
         against.require(options.against)
-    unknown = [name for name in options.oracle or () if name not in ORACLES]
+    unknown = [name for name in options.oracle or () if not is_known(name)]
     if unknown:
         raise ArgumentError(f"--oracle {unknown[0]}: one of {', '.join(ORACLES)}")
     wanted = [*(options.oracle or ()), *filter(None, [options.against])] or ["same-bits"]

@@ -85,18 +85,21 @@ def _against(
 def _violating(
     options: argparse.Namespace, module: Module, values: tuple[Value, ...]
 ) -> tuple[Module, tuple[Value, ...]]:
-    from fuzz.oracles import ORACLES
-    from fuzz.oracles.guarded import by_name
+    from fuzz import oracles
+    from fuzz.oracles.guarded import by_name, narrower
     from fuzz.oracles.violation import Violation
     from fuzz.reducer.reduction import exact
+    from fuzz.reducer.search import Case
 
-    if options.oracle not in ORACLES:
-        raise ArgumentError(f"--oracle {options.oracle}: one of {', '.join(ORACLES)}")
+    if not oracles.is_known(options.oracle):
+        raise ArgumentError(f"--oracle {options.oracle}: one of {', '.join(oracles.ORACLES)}")
     with by_name(options.oracle) as of:
-        violation = Violation.of(of, module, values)
-        if violation is None:
-            raise ArgumentError(f"nothing is wrong: {ORACLES[options.oracle].about}")
-        return reducing.reduced(module, values, violation, (exact,), options.seconds)
+        (found,) = of([Case(module, values)])
+        if not isinstance(found, oracles.Difference):
+            raise ArgumentError(f"nothing is wrong: {oracles.named(options.oracle).about}")
+        with narrower(found, of) as asked:
+            violation = Violation(asked, found.kind)
+            return reducing.reduced(module, values, violation, (exact,), options.seconds)
 
 
 def _command(command_line: str) -> IsInteresting:

@@ -18,8 +18,7 @@ class Suspect:
 
     oracle: str
     program: int
-    kind: str
-    detail: str
+    found: Difference
 
 
 @dataclass(slots=True)
@@ -43,9 +42,9 @@ def examined(drawn: Sequence[Case], properties: Mapping[str, Property]) -> Exami
                     found.counts[f"{oracle}: holds"] += 1
                 case LeftOut(reason):
                     found.counts[f"{oracle}: left out, {reason}"] += 1
-                case Difference(kind, detail):
+                case Difference():
                     found.counts[f"{oracle}: violated"] += 1
-                    found.suspects.append(Suspect(oracle, program, kind, detail))
+                    found.suspects.append(Suspect(oracle, program, outcome))
     return found
 
 

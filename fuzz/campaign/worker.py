@@ -14,7 +14,7 @@ from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.finding import Origin
 from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import Difference
-from fuzz.oracles.guarded import by_name
+from fuzz.oracles.guarded import by_name, narrower
 from fuzz.oracles.oracle import Property
 from fuzz.reducer.search import Case
 
@@ -36,23 +36,27 @@ def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reduci
             found = examined(drawn, properties)
             for suspect in found.suspects:
                 origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
-                of = properties[suspect.oracle]
-                examine(corpus, origin, suspect.kind, drawn[suspect.program], of, reducing)
+                with narrower(suspect.found, properties[suspect.oracle]) as of:
+                    case = drawn[suspect.program]
+                    examine(corpus, origin, suspect.found, case, of, reducing)
             corpus.done(number, found)
             if time.time() > end:
                 return
 
 
 def examine(
-    corpus: Corpus, origin: Origin, kind: str, case: Case, of: Property, reducing: float
+    corpus: Corpus, origin: Origin, found: Difference, case: Case, of: Property, reducing: float
 ) -> None:
-    """Reduce and keep a finding that is not known."""
-    if finding.is_known(corpus.findings, origin.oracle, kind, case.module):
+    """Reduce and keep a finding that is not known. One that is not seen again in the program alone
+    is kept as it is."""
+    if finding.is_known(corpus.findings, origin.oracle, found.kind, case.module):
         return
-    small = finding.reduced(of, case, kind, reducing)
+    small = finding.reduced(of, case, found.kind, reducing)
     (outcome,) = of([small])
-    assert isinstance(outcome, Difference)
-    finding.keep(corpus.findings, origin, outcome, small, case)
+    if isinstance(outcome, Difference):
+        finding.keep(corpus.findings, origin, outcome, small, case)
+    else:
+        finding.keep(corpus.findings, origin, found, case, case)
 
 
 def main(words: Sequence[str]) -> None:

@@ -45,7 +45,7 @@ class Configuration:
 
     ``target`` is openmp or embedded. ``apart``: no two buffers share memory, and what is between
     them is forbidden. ``sources`` are linked to it. ``grain``: loops of so many element operations
-    have threads; None for as many as the backend wants.
+    have threads; None for as many as the backend wants. ``pipeline``: the passes before C.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Configuration:
     sources: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     is_sanitizer: bool = False
+    pipeline: str = "backend_c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
     """As it is shipped, and at each level for each processor."""
     has_threads = "-fopenmp" in compiler.flags
     threads = THREADS if has_threads else (1,)
-    yield Configuration(f"{name}, as shipped", compiler, threads=threads)
+    shipped = Configuration(f"{name}, as shipped", compiler, threads=threads)
+    yield shipped
+    yield replace(shipped, name=f"{name}, no passes", grain=1, pipeline="lowerable")
     if not takes(compiler.command, ["-march=native"]):
         yield Configuration(f"{name}, small grain", compiler, threads=threads, grain=1)
         return

@@ -21,6 +21,7 @@ from backend_c.program import program
 from backend_c.toolchain import RUNTIME, run
 from fuzz.everywhere.configurations import Configuration, environment
 from hlo.module import Module
+from hlo.results import differences
 
 HERE = Path(__file__).parent
 _SECONDS = 300.0
@@ -54,15 +55,25 @@ def outcome(trial: Trial, configuration: Configuration) -> Outcome:
         return ran(trial, configuration, directory, written(trial, configuration, directory))
 
 
+def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
+    """How the bits of an outcome are not the interpreter's; nothing if they are."""
+    for threads, value in zip(configuration.threads, found.values):
+        other = differences(trial.expected, value)
+        if other:
+            return f"{threads} threads: {other[0]}"
+    return ""
+
+
 def written(trial: Trial, configuration: Configuration, directory: Path) -> list[str]:
     """Write C and input; the names of the C files to compile, in the directory and elsewhere."""
+    grain = GRAIN if configuration.grain is None else configuration.grain
+    plan = lowered(trial.module, grain, configuration.pipeline)
     if configuration.target == EMBEDDED.name:
-        files = emission.EMITTERS[EMBEDDED.name](lowered(trial.module))
+        files = emission.EMITTERS[EMBEDDED.name](plan)
         text = main_text(trial.module, trial.arguments, trial.expected, trial.seed)
         for name, content in (files | {"main.c": text.encode()}).items():
             (directory / name).write_bytes(content)
         return ["module.c", "main.c"]
-    plan = lowered(trial.module, GRAIN if configuration.grain is None else configuration.grain)
     workspace = buffers.apart(plan) if configuration.apart else buffers.assign(plan)
     made = program(plan, OPENMP, workspace)
     for name, text in made.sources.items():

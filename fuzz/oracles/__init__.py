@@ -1,6 +1,6 @@
 """Properties that hold of every program: an oracle each, by name in ``ORACLES``."""
 
 from fuzz.oracles.oracle import Difference, LeftOut, Oracle, Outcome
-from fuzz.oracles.table import ORACLES, named
+from fuzz.oracles.table import ORACLES, is_known, named
 
-__all__ = ["ORACLES", "Difference", "LeftOut", "Oracle", "Outcome", "named"]
+__all__ = ["ORACLES", "Difference", "LeftOut", "Oracle", "Outcome", "is_known", "named"]

@@ -58,7 +58,7 @@ def threads(cases: Sequence[Case]) -> list[Outcome]:
     """With threads for every loop, however short, the bits are those of one thread."""
     outcomes: list[Outcome] = []
     usable: list[int] = []
-    for number, outcome in enumerate(each(_runs)(cases)):
+    for number, outcome in enumerate(each(runs)(cases)):
         outcomes.append(outcome)
         usable += [number] if outcome is None else []
     chosen = [cases[number] for number in usable]
@@ -69,7 +69,7 @@ def threads(cases: Sequence[Case]) -> list[Outcome]:
     return outcomes
 
 
-def _runs(case: Case) -> Outcome:
+def runs(case: Case) -> Outcome:
     """Whether it ends, and whether C takes it."""
     right(case)
     try:

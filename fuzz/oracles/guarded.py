@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property
@@ -18,7 +18,14 @@ _NO_END = "no answer"
 def by_name(name: str) -> AbstractContextManager[Property]:
     """That of an oracle, where a crash does no harm."""
     oracle = named(name)
-    return guarded(partial(_start, name)) if oracle.runs_c else oracle.opened()
+    if not oracle.runs_c:
+        return oracle.opened()
+    return guarded(partial(_start, name))
+
+
+def narrower(found: Difference, of: Property) -> AbstractContextManager[Property]:
+    """What smaller programs are asked instead of ``of``."""
+    return by_name(found.oracle) if found.oracle else nullcontext(of)
 
 
 @contextmanager

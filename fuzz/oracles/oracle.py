@@ -17,10 +17,12 @@ FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A program without the property. ``kind`` is the same for the same defect in other programs;
-    ``detail`` says where, what was right and what was given."""
+    ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
+    and less besides, so that it is quicker: smaller programs are asked of it."""
 
     kind: str
     detail: str
+    oracle: str = ""
 
 
 @dataclass(frozen=True, slots=True)

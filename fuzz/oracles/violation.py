@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 from fuzz.oracles.oracle import Difference, Property
 from fuzz.reducer.search import Case, Value
@@ -16,12 +15,6 @@ class Violation:
 
     property: Property
     kind: str
-
-    @classmethod
-    def of(cls, asked: Property, module: Module, arrays: tuple[Value, ...]) -> Self | None:
-        """That of a program, if there is one."""
-        (outcome,) = asked([Case(module, arrays)])
-        return cls(asked, outcome.kind) if isinstance(outcome, Difference) else None
 
     def __call__(self, module: Module, arrays: tuple[Value, ...]) -> bool:
         (outcome,) = self.property([Case(module, arrays)])

@@ -35,6 +35,7 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "merge_computations",
         "dead_code",
     ),
+    "lowerable": ("inline", "layouts"),  # what the C backend asks for, and no more
 }
 
 

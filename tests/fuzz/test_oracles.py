@@ -14,7 +14,8 @@ import hlo
 import interp
 from fuzz.examples import examples
 from fuzz.modules import modules
-from fuzz.oracles import ORACLES, Difference, LeftOut
+from fuzz.oracles import ORACLES, Difference, LeftOut, is_known
+from fuzz.oracles.guarded import by_name, narrower
 from fuzz.oracles.rewrites import REWRITES, rewritten
 from fuzz.reducer.search import Case
 from fuzz.values import arguments
@@ -107,6 +108,8 @@ def _other_with_threads(cases: Sequence[Case], grain: int, threads: int) -> list
 _DEFECTS: dict[str, tuple[str, Callable[[], object]]] = {
     "same-bits": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
     "threads": ("fuzz.oracles.exact._together", lambda: _other_with_threads),
+    "configurations": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
+    "sanitized": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
     "printed": ("hlo.parse", lambda: lambda text: _swapped(_parse(text), "")),
     "shapes": (
         "interp.evaluate",
@@ -129,3 +132,16 @@ def test_a_defect_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (outcome,) = outcomes_of([Case(module, arrays)])
     assert isinstance(outcome, Difference), outcome
     assert outcome.kind and outcome.detail
+
+
+def test_where_bits_differ_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(hlo.parse(_PROGRAM), (np.zeros(4, np.float32), np.ones(4, np.float32)))
+    with by_name("configurations") as of, monkeypatch.context() as wrong:
+        wrong.setattr("interp.evaluate", _evaluate(_wrong("negate")))
+        found = of([case, case])
+    assert [type(one) for one in found] == [Difference, Difference]
+    (first, _) = found
+    assert isinstance(first, Difference)
+    assert is_known(first.oracle) and not is_known("configurations: none")
+    with narrower(first, of) as narrow:
+        assert narrow([case]) == [None]

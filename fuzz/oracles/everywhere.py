@@ -1,0 +1,118 @@
+"""C as every compiler of this machine makes it, in the configurations of :mod:`fuzz.everywhere`.
+
+The programs of a call are built as one, in the configuration that their texts choose: a campaign
+goes through all of them. A program that is asked alone is asked in each, or in the only one there
+is: ``configurations: gcc -O3 AVX2``, which is how what is found there is reduced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import hlo
+import interp
+from fuzz.everywhere.configurations import Configuration, configurations
+from fuzz.everywhere.trial import Trial, outcome, unequal
+from fuzz.nan_bits import depends_on_them
+from fuzz.oracles.exact import runs
+from fuzz.oracles.oracle import FUEL, Difference, LeftOut, Outcome, Property, each
+from fuzz.reducer.search import Case
+from fuzz.time_limit import TooLongError, time_limit
+from fuzz.together import merged
+from hlo.errors import ArgumentError
+
+_SECONDS = 20.0  # for the interpreter with one program
+PREFIX = "configurations: "
+# What is the same of a defect in all programs: the sanitizer's or the compiler's name for it.
+_NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W[\w=+-]+\]")
+
+
+@contextmanager
+def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
+    """The bits are those of the interpreter, and no compiler or sanitizer has anything to say."""
+    chosen = [*filter(is_chosen, present())]
+    if not chosen:
+        raise ArgumentError("no such configuration here: see python -m hlo_tools.everywhere")
+    yield lambda cases: _asked(cases, chosen)
+
+
+def present() -> list[Configuration]:
+    """Those that this machine has."""
+    return [c for c in configurations(os.environ) if isinstance(c, Configuration)]
+
+
+def plain(configuration: Configuration) -> bool:
+    """Whether it has no sanitizer."""
+    return not configuration.is_sanitizer
+
+
+def sanitized(configuration: Configuration) -> bool:
+    """Whether it has one."""
+    return configuration.is_sanitizer
+
+
+def is_named(name: str, configuration: Configuration) -> bool:
+    """Whether that is the oracle of a configuration."""
+    return name == f"{PREFIX}{configuration.name}"
+
+
+def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outcome]:
+    outcomes = each(_usable)(cases)
+    usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
+    if len(usable) == 1:
+        outcomes[usable[0]] = _alone(cases[usable[0]], chosen)
+        return outcomes
+    configuration = chosen[_digest(cases) % len(chosen)]
+    together = _wrong([cases[number] for number in usable], configuration) if usable else None
+    if together is None:
+        return outcomes
+    for number in usable:
+        outcomes[number] = _alone(cases[number], [configuration])
+    if all(outcomes[number] is None for number in usable):
+        outcomes[usable[0]] = replace(together, kind=f"{together.kind}, only together")
+    return outcomes
+
+
+def _usable(case: Case) -> Outcome:
+    try:
+        with time_limit(_SECONDS):
+            return runs(case)
+    except TooLongError:
+        return LeftOut("takes too long")
+
+
+def _digest(cases: Sequence[Case]) -> int:
+    found = hashlib.sha256()
+    for case in cases:
+        found.update(hlo.format(case.module).encode())
+    return int.from_bytes(found.digest()[:8])
+
+
+def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
+    for configuration in chosen:
+        found = _wrong([case], configuration)
+        if found is not None and depends_on_them(case.module, case.arrays):
+            return LeftOut("depends on the bits of a NaN")
+        if found is not None:
+            return found
+    return None
+
+
+def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
+    """What is wrong with programs that are built as one."""
+    module = cases[0].module if len(cases) == 1 else merged([case.module for case in cases])
+    arrays = tuple(array for case in cases for array in case.arrays)
+    expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))
+    trial = Trial("together", module, arrays, expected)
+    found = outcome(trial, configuration)
+    detail = found.finding or unequal(trial, configuration, found)
+    if not detail:
+        return None
+    name = _NAMES.search(detail)
+    kind = name[0].strip() if name else "no result" if found.finding else "other bits"
+    return Difference(f"{configuration.name}: {kind}", detail, f"{PREFIX}{configuration.name}")
