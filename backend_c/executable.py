@@ -5,10 +5,11 @@ Values are those of :mod:`backend_c.marshalling`.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import cffi
 import numpy as np
@@ -22,6 +23,8 @@ _ALIGNMENT = 64
 _INTERFACE = """
     void hlo_entry(const void *const *arguments, void *const *results,
                    const unsigned char *constants, unsigned char *workspace, uint64_t seed);
+    extern void (*const hlo_entries[])(const void *const *, void *const *,
+                                       const unsigned char *, unsigned char *, uint64_t);
     int omp_get_max_threads(void);
     void omp_set_num_threads(int);
 """
@@ -29,10 +32,12 @@ _FFI = cffi.FFI()
 _FFI.cdef(_INTERFACE)
 
 
-def load(path: Path) -> Any:
-    """The library, which is never closed: unloading libgomp under its idle threads crashes."""
+def load(path: Path, *, closing: bool = False) -> Any:
+    """The library. It stays in the process: unloading libgomp under its idle threads crashes.
+    ``closing``: it has no threads, and is closed when nothing refers to it."""
+    flags = _FFI.RTLD_NOW | (0 if closing else _FFI.RTLD_NODELETE)
     try:
-        return _FFI.dlopen(str(path), _FFI.RTLD_NOW | _FFI.RTLD_NODELETE)
+        return _FFI.dlopen(str(path), flags)
     except OSError as error:
         raise ToolchainError(f"cannot load {path}: {error}") from None
 
@@ -40,13 +45,14 @@ def load(path: Path) -> Any:
 class Executable:
     """A program ready to run on the arrays of its parameters; ``source`` is its C by file name.
 
-    ``parameters`` are the entry's names and shapes in order, ``result`` is its root's shape.
-    ``threads`` is the number of OpenMP threads of a call; None leaves it to OpenMP.
+    ``library`` is what :func:`load` gives. ``parameters`` are the entry's names and shapes in
+    order, ``result`` is its root's shape. ``threads`` is the number of OpenMP threads of a call;
+    None leaves it to OpenMP.
     """
 
     def __init__(
         self,
-        path: Path,
+        library: Any,
         program: Program,
         parameters: Sequence[tuple[str, Shape]],
         result: Shape,
@@ -54,7 +60,8 @@ class Executable:
     ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError(f"threads={threads}: at least 1")
-        self._library = load(path)
+        self._library = library
+        self._number = program.number
         self._parameters = tuple(parameters)
         self._result = result
         self._threads = threads
@@ -75,8 +82,15 @@ class Executable:
             self._run(_pointers(inputs), _pointers(outputs), seed)
         return packed(self._result, iter(outputs))
 
+    def in_threads(self, threads: int) -> Self:
+        """The same program, run by so many threads."""
+        other = copy.copy(self)
+        other._threads = threads
+        return other
+
     def _run(self, arguments: Any, results: Any, seed: int) -> None:
-        entry = self._library.hlo_entry
+        library, number = self._library, self._number
+        entry = library.hlo_entry if number is None else library.hlo_entries[number]
         constants = _FFI.cast("unsigned char *", _address(self._constants))
         workspace = _FFI.cast("unsigned char *", _address(self._workspace))
         word = seed & 0xFFFF_FFFF_FFFF_FFFF

@@ -14,7 +14,7 @@ from backend_c import emission
 from backend_c.cache import default_directory, open_cache
 from backend_c.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.embedded_check import main_text
-from backend_c.executable import Executable
+from backend_c.executable import Executable, load
 from backend_c.lowering import lower
 from backend_c.nest import GRAIN
 from backend_c.plan import Plan
@@ -53,7 +53,7 @@ def compile(
     library = build(made.sources, compiler, open_cache(cache or default_directory(os.environ)))
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
-    return Executable(library, made, parameters, entry.root_instruction.shape, threads)
+    return Executable(load(library), made, parameters, entry.root_instruction.shape, threads)
 
 
 def emit(

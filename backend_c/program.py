@@ -4,14 +4,18 @@
                    const unsigned char *constants, unsigned char *workspace, uint64_t seed);
 
 ``arguments`` and ``results`` point to row-major arrays; after an array with bounded dimensions
-comes the pointer to its int32 actual sizes.
+comes the pointer to its int32 actual sizes. Several plans in one library have an entry each, of
+which it has a table::
+
+    void (*const hlo_entries[])(…)
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,10 +28,11 @@ from backend_c.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.render import kernel_text
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
-ENTRY = (
-    "void hlo_entry(const void *const *arguments, void *const *results,\n"
+_PARAMETERS = (
+    "(const void *const *arguments, void *const *results,\n"
     "               const unsigned char *constants, unsigned char *workspace, uint64_t seed)"
 )
+ENTRY = f"void hlo_entry{_PARAMETERS}"
 _UNIT = 48_000  # characters of kernels in one translation unit: below, starting gcc costs more
 _INDENT = "    "
 _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
@@ -38,7 +43,8 @@ class Program:
     """Everything needed to compile and call a module, and nothing that changes from run to run.
 
     ``sources`` are translation units by file name; ``constants`` is the block that ``hlo_entry``
-    receives; ``parameters`` and ``results`` are the arrays in order.
+    receives; ``parameters`` and ``results`` are the arrays in order; ``number`` is that of the
+    entry in the table, None where there is but one.
     """
 
     sources: Mapping[str, str]
@@ -48,24 +54,45 @@ class Program:
     workspace_bytes: int
     places: Mapping[Buffer, str]  # where each buffer is, as C
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
+    number: int | None = None
 
 
 def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
     """Render a plan. ``workspace`` is where its buffers lie, by default as densely as may be."""
-    workspace = workspace or buffers.assign(plan)
+    kernels = _Kernels(dialect)
+    made, entry = _rendered(plan, kernels, workspace or buffers.assign(plan))
+    entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
+    return replace(made, sources=_units(kernels.texts(), entry, dialect))
+
+
+def programs(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
+    """Render several plans as one translation unit, for which a compiler is started once."""
+    kernels = _Kernels(dialect)
+    made = [_rendered(plan, kernels, buffers.assign(plan)) for plan in plans]
+    entries = [
+        f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(made)
+    ]
+    names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(made)))
+    table = f"void (*const hlo_entries[]){_PARAMETERS} = {{\n{names}}};\n"
+    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=sys.maxsize)
+    return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(made)]
+
+
+def _rendered(plan: Plan, kernels: _Kernels, workspace: Workspace) -> tuple[Program, str]:
+    """A program without sources, and the body of its entry."""
     constants, offsets = _constant_block(plan)
     places = _places(plan, workspace.offsets, offsets)
-    texts, names = _shared_kernels(plan, dialect)
-    entry = _Entry(places, names, plan).text() if dialect.has_entry else ""
-    return Program(
-        _units(texts, entry, dialect),
+    names = kernels.names(plan)
+    made = Program(
+        {},
         tuple(buffer.shape for buffer in plan.arguments),
         tuple(buffer.shape for buffer in plan.results),
         constants,
         workspace.bytes,
         places,
-        tuple(names),
+        names,
     )
+    return made, _Entry(places, names, plan).text()
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -115,23 +142,31 @@ def _places(
     return places
 
 
-def _shared_kernels(plan: Plan, dialect: Dialect) -> tuple[dict[str, str], list[str]]:
-    """The text of each distinct kernel by name, and the name of every kernel of the plan."""
-    by_text: dict[str, str] = {}
-    names: list[str] = []
-    for kernel in plan.kernels:
-        text = kernel_text(kernel, "@", dialect)
-        name = by_text.setdefault(text, f"kernel_{len(by_text)}")
-        names.append(name)
-    return {name: text.replace("@", name, 1) for text, name in by_text.items()}, names
+class _Kernels:
+    """The text of each distinct kernel, with a name."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._names: dict[str, str] = {}  # by text
+
+    def names(self, plan: Plan) -> tuple[str, ...]:
+        """Those of a plan's kernels."""
+        texts = (kernel_text(kernel, "@", self._dialect) for kernel in plan.kernels)
+        return tuple(self._names.setdefault(text, f"kernel_{len(self._names)}") for text in texts)
+
+    def texts(self) -> dict[str, str]:
+        """Of all plans, by name."""
+        return {name: text.replace("@", name, 1) for text, name in self._names.items()}
 
 
-def _units(texts: Mapping[str, str], entry: str, dialect: Dialect) -> dict[str, str]:
+def _units(
+    texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNIT
+) -> dict[str, str]:
     """Translation units of similar size; the last one has the entry."""
     groups: list[list[str]] = [[]]
     size = 0
     for text in texts.values():
-        if size > _UNIT and dialect is OPENMP:
+        if size > most and dialect is OPENMP:
             groups.append([])
             size = 0
         groups[-1].append(text)
@@ -163,7 +198,7 @@ def _prototype(text: str) -> str:
 
 
 class _Entry:
-    """Prints the steps as the body of ``hlo_entry``."""
+    """Prints the steps as the body of an entry."""
 
     def __init__(self, places: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
         self._places, self._names, self._plan = places, names, plan
@@ -179,7 +214,7 @@ class _Entry:
         if not any(k.uses_seed for k in self._plan.kernels):
             seed = ["(void)seed;"]
         body = "".join(f"{_INDENT}{line}\n" for line in (*unused, *seed, *lines))
-        return f"{ENTRY} {{\n{body}}}\n"
+        return f"{{\n{body}}}\n"
 
     def _pointer(self, buffer: Buffer, const: bool) -> str:
         c_type = memory_type(buffer.shape.element_type)

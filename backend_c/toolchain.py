@@ -126,17 +126,30 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     if library is not None:
         return library
     with workspace(cache) as directory:
-        try:
-            for name, text in sources.items():
-                (Path(directory) / name).write_text(text, "utf-8")
-        except OSError as error:
-            raise ToolchainError(f"cannot write to {directory}: {error.strerror}") from None
-        units = [name for name in sources if name.endswith(".c")]
+        units = _written(sources, directory)
         with ThreadPoolExecutor(_WORKERS) as pool:
             objects = list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
         link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *objects]
         _require(run(link, directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
+
+
+def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
+    """The library of these translation units, as a file of a directory: one command makes all of
+    it, and nothing is kept elsewhere."""
+    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-shared", "-o", "library.so"]
+    _require(run([*words, *_written(sources, directory)], directory), compiler)
+    return Path(directory) / "library.so"
+
+
+def _written(sources: Mapping[str, str], directory: str) -> list[str]:
+    """Write them; the names of the translation units."""
+    try:
+        for name, text in sources.items():
+            (Path(directory) / name).write_text(text, "utf-8")
+    except OSError as error:
+        raise ToolchainError(f"cannot write to {directory}: {error.strerror}") from None
+    return [name for name in sources if name.endswith(".c")]
 
 
 def _compile(unit: str, compiler: Compiler, directory: str) -> str:

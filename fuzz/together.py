@@ -1,20 +1,21 @@
-"""Many programs as one: the C compiler is started once for all."""
+"""Many programs at once: the C compiler is started once for all."""
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from backend_c.cache import default_directory, open_cache
 from backend_c.dialect import OPENMP
-from backend_c.executable import Executable
+from backend_c.executable import Executable, load
 from backend_c.nest import GRAIN
 from backend_c.pipeline import lowered
-from backend_c.program import program
-from backend_c.toolchain import build, find_compiler
+from backend_c.plan import Plan
+from backend_c.program import Program, programs
+from backend_c.toolchain import Compiler, build_in
 from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
 
@@ -75,13 +76,35 @@ def _prefixed(computation: Computation, prefix: str, taken: int) -> Computation:
     return replace(computation, instructions=instructions, root=prefix + computation.root)
 
 
-def compiled(module: Module, grain: int = GRAIN, threads: int | None = None) -> Executable:
-    """An executable that the C compiler made in a hurry: for programs of very many kernels.
-    ``grain``: how much work a loop has at least that runs in threads."""
-    made = program(lowered(module, grain), OPENMP)
-    compiler = find_compiler(os.environ)
-    flags = tuple("-O0" if flag == "-O3" else flag for flag in compiler.flags)
-    cache = open_cache(default_directory(os.environ))
-    library = build(made.sources, replace(compiler, flags=flags), cache)
+def compiled(
+    modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
+) -> list[Executable | Error]:
+    """Each module as an executable, or what the C backend has against it; the compiler is started
+    once, and its files are gone when it is done. ``grain``: how much work a loop has at least that
+    runs in threads. ToolchainError if the compiler fails."""
+    found = [_plan(module, grain) for module in modules]
+    plans = [plan for plan in found if isinstance(plan, Plan)]
+    made = programs(plans, OPENMP)
+    if not made:
+        return [plan for plan in found if isinstance(plan, Error)]
+    has_threads = "-fopenmp" in compiler.flags
+    with tempfile.TemporaryDirectory(prefix="hlo-together-") as directory:
+        path = build_in(directory, made[0].sources, compiler)
+        library = load(path, closing=not has_threads)
+    waiting = iter(made)
+    return [
+        plan if isinstance(plan, Error) else _executable(library, next(waiting), module)
+        for module, plan in zip(modules, found, strict=True)
+    ]
+
+
+def _plan(module: Module, grain: int) -> Plan | Error:
+    try:
+        return lowered(module, grain)
+    except Error as error:
+        return error
+
+
+def _executable(library: Any, made: Program, module: Module) -> Executable:
     parameters = [(p.name, p.shape) for p in module.entry.parameters]
-    return Executable(library, made, parameters, module.entry.root_instruction.shape, threads)
+    return Executable(library, made, parameters, module.entry.root_instruction.shape)

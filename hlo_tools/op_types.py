@@ -8,6 +8,7 @@ take minutes; of those that are not given, what was measured stays.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +19,11 @@ from typing import Any, NamedTuple
 import hlo
 import interp
 from backend_c.dialect import OPENMP
+from backend_c.executable import Executable
 from backend_c.pipeline import lowered
 from backend_c.program import program as c_program
-from fuzz.together import compiled, merged
+from fuzz.c_compilers import thorough
+from fuzz.together import compiled
 from hlo.module import Module
 from hlo.opcodes import OPCODES
 from hlo.ops.element_types import TAKES
@@ -165,11 +168,12 @@ def _reason(error: hlo.Error, cell: Cell) -> str:
 def _differing(group: Sequence[Cell]) -> Iterator[tuple[Cell, str]]:
     """Cells on which interpreter and C differ, all in one program."""
     made = [module(cell) for cell in group]
-    whole = merged(made)
-    arguments = from_seed(whole, 0)
-    expected, results = evaluated(whole, arguments), compiled(whole)(*arguments)
-    for cell, one, other in zip(group, expected, results, strict=True):
-        if found := differences(one, other):
+    for cell, one, executable in zip(
+        group, made, compiled(made, thorough(os.environ)), strict=True
+    ):
+        assert isinstance(executable, Executable), executable
+        arguments = from_seed(one, 0)
+        if found := differences(evaluated(one, arguments), executable(*arguments)):
             yield cell, f"other bits: {found[0]}"
 
 

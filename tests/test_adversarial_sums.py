@@ -8,6 +8,7 @@ instruction that adds, along rows and across them. The third witness is rational
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -21,6 +22,8 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from backend_c.executable import Executable
+from fuzz.c_compilers import thorough
 from fuzz.together import compiled, merged
 from hlo.results import differences
 from hlo.types import ELEMENT_TYPES
@@ -318,7 +321,13 @@ def test_the_interpreter(name: str) -> None:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", TYPES)
 def test_c(name: str) -> None:
-    assert_same(name, lambda module, arrays: compiled(module)(*arrays))
+    assert_same(name, _by_c)
+
+
+def _by_c(module: hlo.Module, arrays: Sequence[Any]) -> Any:
+    (executable,) = compiled([module], thorough(os.environ))
+    assert isinstance(executable, Executable), executable
+    return executable(*arrays)
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-import backend_c
 import hlo
 from backend_c.dialect import OPENMP
-from backend_c.nest import GRAIN
+from backend_c.executable import Executable
 from backend_c.pipeline import lowered
 from backend_c.program import program
+from backend_c.toolchain import Compiler
+from fuzz import c_compilers
 from fuzz.nan_bits import depends_on_them
 from fuzz.oracles.oracle import Difference, LeftOut, NoResult, Outcome, compared, each, right
 from fuzz.oracles.rewrites import REWRITES, rewritten
 from fuzz.reducer.search import Case, Value
-from fuzz.together import compiled, merged
-from hlo.errors import Error, Unsupported
+from fuzz.together import compiled
+from hlo.errors import Error, ToolchainError, Unsupported
 from hlo.literal import Literal
 from hlo.module import Instruction, Module
 from hlo.passes import run
 from hlo.types import ArrayShape
 
+_THOROUGH = 16  # of so many lists of programs, one is compiled as programs are, but -O0
+
 
 def same_bits(cases: Sequence[Case]) -> list[Outcome]:
-    """Compiled as one program; what differs there is asked alone, too."""
+    """Compiled together in a hurry; what differs there is asked alone, and so is a single one, of
+    the compiler of :func:`backend_c.compile`."""
     outcomes: list[Outcome] = [None] * len(cases)
     expected: dict[int, Value] = {}
     for number, case in enumerate(cases):
@@ -36,22 +44,61 @@ def same_bits(cases: Sequence[Case]) -> list[Outcome]:
             expected[number] = right(case)
         except NoResult as none:
             outcomes[number] = none.outcome
-    try:
-        together = _together([cases[number] for number in expected])
-    except Error:
-        together = [None] * len(expected)
-    for (number, value), actual in zip(expected.items(), together, strict=True):
-        if actual is None or compared(value, actual) is not None:
-            outcomes[number] = _alone(cases[number], value)
+    executables = _together([cases[number].module for number in expected])
+    for (number, value), executable in zip(expected.items(), executables, strict=True):
+        outcomes[number] = _outcome(cases[number], value, executable)
     return outcomes
 
 
-def _together(
-    cases: Sequence[Case], grain: int = GRAIN, threads: int | None = None
-) -> Sequence[Value | None]:
-    executable = compiled(merged([case.module for case in cases]), grain, threads)
-    results: Sequence[Value | None] = executable(*(x for case in cases for x in case.arrays))
-    return results
+def _together(modules: Sequence[Module]) -> Sequence[Executable | Error | None]:
+    """Nothing for a single one, and where the compiler fails."""
+    if len(modules) > 1:
+        with suppress(ToolchainError):
+            return compiled(modules, _of_many(modules))
+    return [None] * len(modules)
+
+
+def _of_many(modules: Sequence[Module]) -> Compiler:
+    """A quick one but for each sixteenth list: vector instructions and warnings are looked at,
+    too."""
+    quick, thorough, _ = _compilers()
+    text = "".join(i.opcode for module in modules for i in module.entry.instructions)
+    return quick if zlib.crc32(text.encode()) % _THOROUGH else thorough
+
+
+@cache
+def _compilers() -> tuple[Compiler, Compiler, Compiler]:
+    thorough = c_compilers.thorough(os.environ)
+    return c_compilers.quick(os.environ), thorough, c_compilers.portable(thorough)
+
+
+def _outcome(case: Case, expected: Value, executable: Executable | Error | None) -> Outcome:
+    if isinstance(executable, Unsupported):
+        return LeftOut("Unsupported")
+    if isinstance(executable, Error):
+        return Difference(type(executable).__name__, str(executable))
+    if executable is None:
+        return _alone(case, expected)
+    if compared(expected, executable(*case.arrays)) is None:
+        return None
+    return _alone(case, expected) or LeftOut("another compiler gives the right bits")
+
+
+def _alone(case: Case, expected: Value) -> Outcome:
+    """By a compiler that is no suspect, with vector instructions and without."""
+    for compiler in _compilers()[1:]:
+        try:
+            (executable,) = compiled([case.module], compiler)
+        except ToolchainError as error:
+            return Difference(type(error).__name__, str(error))
+        if isinstance(executable, Error):
+            return _outcome(case, expected, executable)
+        found = compared(expected, executable(*case.arrays))
+        if found is not None and depends_on_them(case.module, case.arrays):
+            return LeftOut("depends on the bits of a NaN")
+        if found is not None:
+            return found
+    return None
 
 
 def threads(cases: Sequence[Case]) -> list[Outcome]:
@@ -62,11 +109,16 @@ def threads(cases: Sequence[Case]) -> list[Outcome]:
         outcomes.append(outcome)
         usable += [number] if outcome is None else []
     chosen = [cases[number] for number in usable]
-    one, several = (_together(chosen, 1, count) for count in (1, 3))
-    for number, first, second in zip(usable, one, several, strict=True):
-        assert first is not None and second is not None
-        outcomes[number] = compared(first, second)
+    executables = compiled([case.module for case in chosen], _compilers()[1], grain=1)
+    for number, case, executable in zip(usable, chosen, executables, strict=True):
+        assert isinstance(executable, Executable), executable
+        one, several = (_in_threads(count, executable, case) for count in (1, 3))
+        outcomes[number] = compared(one, several)
     return outcomes
+
+
+def _in_threads(count: int, executable: Executable, case: Case) -> Value:
+    return executable.in_threads(count)(*case.arrays)
 
 
 def runs(case: Case) -> Outcome:
@@ -77,19 +129,6 @@ def runs(case: Case) -> Outcome:
     except Unsupported:
         return LeftOut("Unsupported")
     return None
-
-
-def _alone(case: Case, expected: Value) -> Outcome:
-    try:
-        executable = backend_c.compile(case.module, numerics="exact")
-    except Unsupported:
-        return LeftOut("Unsupported")
-    except Error as error:
-        return Difference(type(error).__name__, str(error))
-    found = compared(expected, executable(*case.arrays))
-    if found is not None and depends_on_them(case.module, case.arrays):
-        return LeftOut("depends on the bits of a NaN")
-    return found
 
 
 def twice(case: Case) -> Outcome:

@@ -49,7 +49,7 @@ def _executable(
     program = Program(source, flat, leaves(result), constants, 4096, {}, ())
     path = build(source, find_compiler(os.environ), open_cache(directory / "cache"))
     named = [(f"x{number}", shape) for number, shape in enumerate(parameters)]
-    return Executable(path, program, named, result, threads)
+    return Executable(load(path), program, named, result, threads)
 
 
 @pytest.mark.parametrize("name", [n for n, t in ELEMENT_TYPES.items() if t.is_array])

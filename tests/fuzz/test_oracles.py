@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hlo
 import interp
+from backend_c.executable import Executable
 from fuzz.examples import examples
 from fuzz.modules import modules
 from fuzz.oracles import ORACLES, Difference, LeftOut, is_known
@@ -99,15 +100,15 @@ def _of_constants_only() -> Callable[..., Value]:
     return evaluate
 
 
-def _other_with_threads(cases: Sequence[Case], grain: int, threads: int) -> list[Value]:
-    del grain
-    return [np.full(4, threads, np.float32) for _ in cases]
+def _other_with_threads(count: int, executable: Executable, case: Case) -> Value:
+    del executable, case
+    return np.full(4, count, np.float32)
 
 
 # oracle -> what is put in place of what, so that it must speak
 _DEFECTS: dict[str, tuple[str, Callable[[], object]]] = {
     "same-bits": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
-    "threads": ("fuzz.oracles.exact._together", lambda: _other_with_threads),
+    "threads": ("fuzz.oracles.exact._in_threads", lambda: _other_with_threads),
     "configurations": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
     "sanitized": ("interp.evaluate", lambda: _evaluate(_wrong("negate"))),
     "printed": ("hlo.parse", lambda: lambda text: _swapped(_parse(text), "")),

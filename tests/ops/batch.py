@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
-from fuzz.together import compiled, merged
+from backend_c.executable import Executable
+from fuzz.c_compilers import thorough
+from fuzz.together import compiled
 from hlo.module import Module
 from hlo.results import Difference, differences
 
@@ -45,10 +48,10 @@ def _with_arguments(strategy: st.SearchStrategy[Module]) -> st.SearchStrategy[Ca
 
 def outcomes(cases: Sequence[Case]) -> Iterator[list[Difference]]:
     """Of each program, where the interpreter and the C backend differ on it."""
-    executable = compiled(merged([module for module, _ in cases]))
-    results = executable(*(array for _, arguments in cases for array in arguments))
-    for (module, arguments), result in zip(cases, results, strict=True):
-        yield differences(interp.evaluate(module, *arguments), result)
+    executables = compiled([module for module, _ in cases], thorough(os.environ))
+    for (module, arguments), executable in zip(cases, executables, strict=True):
+        assert isinstance(executable, Executable), executable
+        yield differences(interp.evaluate(module, *arguments), executable(*arguments))
 
 
 def assert_agree(opcodes: Sequence[str], opcode: str, count: int) -> None:
