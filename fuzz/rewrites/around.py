@@ -1,71 +1,12 @@
-"""Equivalent programs: whatever is put around a value gives the value back, to the last bit.
-
-A rewrite takes an instruction of the entry computation and gives instructions to put after it; all
-that used it uses the last of them. Those that hold of some values only say of which.
-"""
+"""Around any array: whatever is put around a value gives the value back, to the last bit."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-
-from fuzz.reducer.cut import can_be_shown
-from hlo.attributes import Attribute
-from hlo.literal import Literal
-from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import Names
-from hlo.types import PRED, S32, ArrayShape, ElementType, Shape, TupleShape
+from fuzz.rewrites.place import Place, Rewrite, is_array, literal, parameter
+from hlo.module import Computation, Instruction
+from hlo.types import PRED, S32, ArrayShape, Layout, TupleShape
 
 _SCALAR = ArrayShape(S32)
-
-
-@dataclass(slots=True)
-class Place:
-    """After one instruction, ``value``: what is put there, and numbers by chance."""
-
-    value: Instruction
-    rng: random.Random
-    names: Names
-    instructions: list[Instruction] = field(default_factory=list)
-    computations: list[Computation] = field(default_factory=list)
-
-    @property
-    def shape(self) -> ArrayShape:
-        assert isinstance(self.value.shape, ArrayShape)
-        return self.value.shape
-
-    def add(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
-        """Put an instruction there; its name."""
-        name = self.names.fresh(opcode)
-        self.instructions.append(Instruction(name, shape, opcode, operands, attributes))
-        return name
-
-    def constant(self, value: object, element_type: ElementType) -> str:
-        """A scalar."""
-        return self.add("constant", ArrayShape(element_type), literal=_literal(value, element_type))
-
-    def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
-        """The name of a computation that returns one of its parameters."""
-        given = tuple(
-            Instruction(f"p{n}", shape, "parameter", (), {"parameter_number": n})
-            for n, shape in enumerate(parameters)
-        )
-        name = self.names.fresh(stem)
-        self.computations.append(Computation(name, given, given[root].name))
-        return name
-
-
-def _literal(value: object, element_type: ElementType) -> Literal:
-    """A scalar."""
-    array = np.asarray(value, element_type.numpy)
-    array.flags.writeable = False
-    return Literal(ArrayShape(element_type), array)
-
-
-Rewrite = Callable[[Place], str]  # the name of the instruction that has the value
 
 
 def _reversed(place: Place) -> str:
@@ -149,12 +90,12 @@ def _looped(place: Place) -> str:
     turns = place.rng.randint(0, 3)
     state = TupleShape((_SCALAR, place.shape))
     number, one = place.constant(0, S32), ArrayShape(PRED)
-    given = Instruction("state", state, "parameter", (), {"parameter_number": 0})
+    given = parameter(0, state, "state")
     count = Instruction("count", _SCALAR, "get-tuple-element", ("state",), {"index": 0})
     kept = Instruction("kept", place.shape, "get-tuple-element", ("state",), {"index": 1})
 
     def scalar(name: str, value: int) -> Instruction:
-        return Instruction(name, _SCALAR, "constant", (), {"literal": _literal(value, S32)})
+        return Instruction(name, _SCALAR, "constant", (), {"literal": literal(value, S32)})
 
     less = Instruction("less", one, "compare", ("count", "most"), {"direction": "LT"})
     condition = Computation(
@@ -194,7 +135,44 @@ def _negated(place: Place) -> str:
     return place.add(opcode, place.shape, once)
 
 
-REWRITES: dict[str, Rewrite] = {
+def _laid_out(place: Place) -> str:
+    """In another order in memory, which a bitcast shows as a transpose; and transposed back."""
+    if not place.shape.rank:  # has no order
+        return _copied(place)
+    order = list(range(place.shape.rank))
+    place.rng.shuffle(order)
+    element_type, dims = place.shape.element_type, place.shape.dims
+    other = ArrayShape(element_type, dims, layout=Layout(tuple(reversed(order))))
+    once = place.add("copy", other, place.value.name)
+    rows = Layout(tuple(reversed(range(place.shape.rank))))
+    turned = ArrayShape(element_type, tuple(dims[d] for d in order), layout=rows)
+    shown = place.add("bitcast", turned, once)
+    back = tuple(order.index(d) for d in range(len(order)))
+    return place.add("transpose", place.shape, shown, dimensions=back)
+
+
+# A bitcast asks how its operand lies in memory, a custom call may.
+_ASK = frozenset(("bitcast", "custom-call"))
+_LIE_ANYHOW = frozenset(("parameter", "add", "broadcast", "copy", "reverse", "select", "transpose"))
+
+
+def _lies_anyhow(place: Place) -> bool:
+    if place.value.opcode not in _LIE_ANYHOW or not is_array(place):
+        return False
+    users = (i for i in place.defined.values() if place.value.name in i.operands)
+    return place.shape.rank > 1 and not any(user.opcode in _ASK for user in users)
+
+
+def _with_layout(place: Place) -> str:
+    """The value itself in another order in memory."""
+    order = list(range(place.shape.rank))
+    place.rng.shuffle(order)
+    shape = ArrayShape(place.shape.element_type, place.shape.dims, layout=Layout(tuple(order)))
+    place.instead = place.value._replace(shape=shape)
+    return place.value.name
+
+
+_ANY = {
     "reverse twice": _reversed,
     "transpose and back": _transposed,
     "reshape and back": _reshaped,
@@ -207,35 +185,7 @@ REWRITES: dict[str, Rewrite] = {
     "loop": _looped,
     "pad and slice": _padded,
     "negate twice": _negated,
+    "layout": _laid_out,
 }
-
-
-def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
-    """The module with one rewrite around an instruction drawn by chance; None where it has no
-    place."""
-    entry = module.entry
-    places = [i for i in entry.instructions if _is_plain(i.shape) and can_be_shown(i)]
-    if not places:
-        return None
-    taken = {i.name for i in entry.instructions} | {c.name for c in module.computations}
-    place = Place(rng.choice(places), rng, Names(taken))
-    instead = REWRITES[name](place)
-    root = instead if entry.root == place.value.name else entry.root
-    whole = replace(entry, instructions=tuple(_around(entry, place, instead)), root=root)
-    others = (c for c in module.computations if c is not entry)
-    computations = (*others, *place.computations, whole)
-    return replace(module, computations=computations, attributes={}, text="", preamble="")
-
-
-def _around(entry: Computation, place: Place, instead: str) -> Iterator[Instruction]:
-    """The instructions of the entry computation with those of the place."""
-    for instruction in entry.instructions:
-        operands = tuple(instead if o == place.value.name else o for o in instruction.operands)
-        yield instruction._replace(operands=operands)
-        if instruction is place.value:
-            yield from place.instructions
-
-
-def _is_plain(shape: Shape) -> bool:
-    """Of an array whose sizes are certain."""
-    return isinstance(shape, ArrayShape) and not shape.is_dynamic and shape.element_type.is_array
+ANYWHERE = {name: Rewrite(is_array, of) for name, of in _ANY.items()}
+REWRITES = {**ANYWHERE, "lie otherwise": Rewrite(_lies_anyhow, _with_layout)}

@@ -1,0 +1,102 @@
+"""The same instructions in other places: called, inlined, peeled off, twice or for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fuzz.rewrites.place import Place, Rewrite, is_array, is_computed, parameter
+from hlo.module import Computation
+from hlo.types import PRED, ArrayShape
+from hlo.walk import called
+
+_MOST_OUTLINED = 6
+_CALLS = ("call", "fusion")
+
+
+def _is_call(place: Place) -> bool:
+    return place.value.opcode in _CALLS and is_computed(place)
+
+
+def _inlined(place: Place) -> str:
+    """The instructions of the computation that is called."""
+    (name,) = called(place.value)
+    return _copied(place, place.module.computation(name), place.value.operands)
+
+
+def _copied(place: Place, computation: Computation, operands: tuple[str, ...]) -> str:
+    """Its instructions at the place; the name of its result."""
+    given = zip(computation.parameters, operands, strict=True)
+    renamed = {inner.name: outer for inner, outer in given}
+    for instruction in computation.instructions:
+        if instruction.opcode != "parameter":
+            inside = tuple(renamed[name] for name in instruction.operands)
+            renamed[instruction.name] = place.put(instruction._replace(operands=inside))
+    return renamed[computation.root]
+
+
+def _is_outlined(place: Place) -> bool:
+    return is_array(place) and place.value.opcode != "constant" and is_computed(place)
+
+
+def _outlined(place: Place) -> str:
+    """A call of what computes the value, and some of its operands."""
+    inside = {place.value.name}
+    border = [*place.value.operands]
+    while border and len(inside) < _MOST_OUTLINED and place.rng.random() < 0.8:
+        name = border.pop(place.rng.randrange(len(border)))
+        if is_computed(_at(place, name)):
+            inside.add(name)
+            border += place.defined[name].operands
+    chosen = [i for i in place.defined.values() if i.name in inside]
+    outer = dict.fromkeys(o for i in chosen for o in i.operands if o not in inside)
+    given = [parameter(n, place.defined[o].shape, o) for n, o in enumerate(outer)]
+    callee = Computation(place.names.fresh("outlined"), (*given, *chosen), place.value.name)
+    place.computations.append(callee)
+    return place.add("call", place.value.shape, *outer, to_apply=callee.name)
+
+
+def _at(place: Place, name: str) -> Place:
+    return Place(place.module, place.defined, place.defined[name], place.rng, place.names)
+
+
+def _is_loop(place: Place) -> bool:
+    return place.value.opcode == "while" and is_computed(place)
+
+
+def _peeled(place: Place) -> str:
+    """The first turn before the loop, if there is one."""
+    loop = place.value
+    condition, body = (str(loop.attributes[name]) for name in ("condition", "body"))
+    (init,) = loop.operands
+    begins = place.add("call", ArrayShape(PRED), init, to_apply=condition)
+    kept = place.around("kept", loop.shape)
+    either = {"true_computation": body, "false_computation": kept}
+    first = place.add("conditional", loop.shape, begins, init, init, **either)
+    return place.put(loop._replace(operands=(first,)))
+
+
+def _duplicated(place: Place) -> str:
+    """The instruction once more; its users are divided."""
+    place.is_shared = True
+    return place.put(place.value)
+
+
+def _with_dead_code(others: dict[str, Rewrite]) -> Callable[[Place], str]:
+    """What another rewrite adds, for nobody."""
+
+    def of(place: Place) -> str:
+        others[place.rng.choice(sorted(others))].rewritten(place)
+        return place.value.name
+
+    return of
+
+
+def rewrites(others: dict[str, Rewrite]) -> dict[str, Rewrite]:
+    """Of programs; ``others`` are those of any array."""
+    return {
+        "inline": Rewrite(_is_call, _inlined),
+        "outline": Rewrite(_is_outlined, _outlined),
+        "peel": Rewrite(_is_loop, _peeled),
+        "duplicate": Rewrite(is_computed, _duplicated),
+        "dead code": Rewrite(is_array, _with_dead_code(others)),
+    }

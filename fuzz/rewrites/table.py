@@ -1,0 +1,62 @@
+"""All rewrites by name, and programs rewritten by one of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fuzz.rewrites import arithmetic, around, structure
+from fuzz.rewrites.place import Place
+from hlo.module import Instruction, Module
+from hlo.passes.rewriting import Names
+
+REWRITES = {**around.REWRITES, **arithmetic.REWRITES, **structure.rewrites(around.ANYWHERE)}
+
+
+def fitting(module: Module, rng: random.Random) -> str | None:
+    """The name of one that a program has a place for, if there is one: half of the time of those
+    that do not fit everywhere."""
+    places = _places(module, rng)
+    kinds: list[list[str]] = [[], []]
+    for name, one in REWRITES.items():
+        if any(map(one.fits, places)):
+            kinds[name in around.ANYWHERE].append(name)
+    found = [*filter(None, kinds)]
+    return rng.choice(rng.choice(found)) if found else None
+
+
+def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
+    """The module with one rewrite at an instruction drawn by chance; None where none fits."""
+    rewrite = REWRITES[name]
+    places = [place for place in _places(module, rng) if rewrite.fits(place)]
+    if not places:
+        return None
+    place = rng.choice(places)
+    last = rewrite.rewritten(place)
+    entry = module.entry
+    root = last if entry.root == place.value.name and not place.is_shared else entry.root
+    whole = replace(entry, instructions=tuple(_instructions(place, last)), root=root)
+    others = (c for c in module.computations if c is not entry)
+    computations = (*others, *place.computations, whole)
+    return replace(module, computations=computations, attributes={}, text="", preamble="")
+
+
+def _places(module: Module, rng: random.Random) -> list[Place]:
+    entry = module.entry
+    defined = {i.name: i for i in entry.instructions}
+    names = Names({*defined, *(c.name for c in module.computations)})
+    return [Place(module, defined, value, rng, names) for value in entry.instructions]
+
+
+def _instructions(place: Place, last: str) -> Iterator[Instruction]:
+    """Those of the entry computation with those of the place, whose last has the value."""
+    for instruction in place.module.entry.instructions:
+        if instruction is place.value:
+            yield place.instead or instruction
+            yield from place.instructions
+        elif place.is_shared and place.rng.random() < 0.5:
+            yield instruction
+        else:
+            operands = tuple(last if o == place.value.name else o for o in instruction.operands)
+            yield instruction._replace(operands=operands)
