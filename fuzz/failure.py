@@ -14,6 +14,7 @@ import interp
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cut import affordable, can_be_shown
 from fuzz.reducer.search import Value, flat
+from fuzz.undefined import undefined
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
@@ -57,8 +58,15 @@ class Against:
         self.refusal: str | None = None  # of the last program
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
-        """What is wrong, if something is. A refusal is nothing wrong. Error if the interpreter has
-        no result to compare with."""
+        """What is wrong, if something is. A refusal is nothing wrong, and nothing is where the
+        program means nothing. Error if the interpreter has no result to compare with."""
+        why = undefined(module, arrays)
+        if why is None:
+            return self._failure(module, arrays)
+        self.refusal = f"the program means nothing: {why}"
+        return None  # it was not run: it may damage the process
+
+    def _failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
         exact: Value | Error
         try:
             exact = interp.evaluate(module, *arrays, seed=self._seed, fuel=_FUEL)

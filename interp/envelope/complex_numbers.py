@@ -38,7 +38,8 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
 
     def rule(*operands: Enclosure) -> Enclosure:
         value = function(*(x.low for x in operands))
-        result = only_certain(_around(value, opcode), operands)
+        more = _lost(opcode, [x.low for x in operands])
+        result = only_certain(_around(value, opcode, more), operands)
         if budget.current() is budget.EXACT:
             return result
         firm = np.asarray(np.isfinite(value))
@@ -49,6 +50,18 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         return where(firm, result, _of_discs(function, opcode, operands))
 
     return rule
+
+
+def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
+    """What atan2, -i log((x + iy) / sqrt(x² + y²)) by definition, loses in the logarithm's operand:
+    units of 1, more where x² + y² cancels."""
+    if opcode != "atan2":
+        return 0.0
+    part = type_of(operands[0].real)
+    squares = [x.astype(np.complex128) ** 2 for x in operands]
+    lost = sum(np.abs(x) for x in squares) / np.abs(sum(squares))
+    ulps = max(1.0, budget.current().of(opcode, part)) * _MULTIPLE
+    return np.where(np.isfinite(lost), ulps * float(finfo(part.numpy).eps) * lost, np.inf)
 
 
 def _flushes(operand: Enclosure) -> Array:
@@ -103,7 +116,7 @@ def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) ->
     open_ = anything(value.shape, type_of(value))
     if spread is None:
         return open_
-    change = spread(*discs) * (1 + 2.0**-40)
+    change = spread(*discs) * (1 + 2.0**-40) + _lost(opcode, middles)
     part = type_of(value.real)
     most = float(finfo(part.numpy).max) / 2
     known = finite & np.isfinite(value) & (np.abs(value.astype(np.complex128)) + change < most)

@@ -30,6 +30,8 @@ _TWO = "a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
 _COMPUTATIONS = {
     "sum": f"{_TWO} ROOT s = f32[] add(a, b)",
     "ge": f"{_TWO} ROOT c = pred[] compare(a, b), direction=GE",
+    "le": f"{_TWO} ROOT c = pred[] compare(a, b), direction=LE",
+    "lt": f"{_TWO} ROOT c = pred[] compare(a, b), direction=LT",
     "first": f"{_TWO} c = s32[] parameter(2)\n d = s32[] parameter(3)\n"
     " ROOT l = pred[] compare(a, b), direction=LT",
 }
@@ -116,6 +118,18 @@ _EXEMPTIONS: dict[str, Open] = {
         " n = f64[2] constant({-1, -1})\n s = f64[2] add(m, n)\n ROOT r = f32[2] convert(s)",
         (np.array([1 + 2.0**-12, 1 - 2.0**-12], np.float32),),
     ),
+    "the place of a NaN in topk": Open(
+        "x = f32[2] parameter(0)\n ROOT r = (f32[2], s32[2]) topk(x), k=2",
+        "x = f32[2] parameter(0)\n i = s32[2] constant({1, 0})\n"
+        " w = f32[2] reverse(x), dimensions={0}\n ROOT r = (f32[2], s32[2]) tuple(w, i)",
+        (np.array([-np.nan, 0], np.float32),),
+    ),
+    "atan2 of complex numbers by its quotient": Open(
+        "y = c64[1] parameter(0)\n x = c64[1] parameter(1)\n ROOT r = c64[1] atan2(y, x)",
+        "y = c64[1] parameter(0)\n x = c64[1] parameter(1)\n"
+        " ROOT r = c64[1] constant({(-4.3711388e-08, -0)})",
+        (np.array([0], np.complex64), np.array([2.0**31 * 1j], np.complex64)),
+    ),
     "legacy rng": Open(
         "a = f32[] constant(0)\n b = f32[] constant(1)\n"
         " ROOT r = f32[4] rng(a, b), distribution=rng_uniform",
@@ -142,3 +156,26 @@ def test_it_is_not_reported(name: str, budget: Budget) -> None:
         return Answer(tuple(flat((interp.evaluate(other, *arguments),))))
 
     assert Against(run, budget).failure(module, arguments) is None
+
+
+_MEANINGLESS = {
+    "a sort by what is no strict weak order": (
+        "k = f32[3] parameter(0)\n ROOT r = f32[3] sort(k), dimensions={0}, to_apply=le",
+        (np.ones(3, np.float32),),
+    ),
+    "a size of 4 for a bound of 3": (
+        "x = f32[3] parameter(0)\n n = s32[] parameter(1)\n"
+        " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
+        (np.ones(3, np.float32), np.int32(4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("why", _MEANINGLESS)
+def test_what_means_nothing_is_not_even_run(why: str) -> None:
+    lines, arguments = _MEANINGLESS[why]
+    against = Against(lambda text, arrays: Answer(crash="SIGSEGV"), XLA_CPU)
+    assert against.failure(hlo.parse(_text(lines)), arguments) is None
+    assert against.refusal == f"the program means nothing: {why}"
+    defined = [arguments[0], *(x - 1 for x in arguments[1:])]
+    assert against.failure(hlo.parse(_text(lines.replace("=le", "=lt"))), defined) is not None

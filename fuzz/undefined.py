@@ -1,0 +1,95 @@
+"""Programs that mean nothing for their arguments: no compiler is to blame for what it does then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.types import ArrayShape
+from hlo.walk import Callee, Op
+from interp import random
+from interp.evaluator import Evaluation
+
+Array = np.ndarray[Any, Any]
+
+_FUEL = 1 << 18
+_MOST = 64  # elements of a row, and rows, of which all pairs are compared
+
+
+def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
+    """Why a program means nothing, if an instruction gets what the language has no meaning for: a
+    sort by what is no strict weak order, a size below 0 or above the bound."""
+    watched = {name: check for name, check in _CHECKS.items() if _has(module, name)}
+    if not watched:
+        return None
+    found: list[str] = []
+    evaluation = Evaluation(module, _FUEL)
+    evaluation.ops = dict(evaluation.ops)
+    for name, check in watched.items():
+        op = evaluation.ops[name]
+        evaluation.ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
+    try:
+        with np.errstate(all="ignore"), random.seeded(0):
+            evaluation.run(evaluation.plan(module.entry), *arrays)
+    except Error:
+        pass  # what was seen until then counts
+    return found[0] if found else None
+
+
+def _has(module: Module, name: str) -> bool:
+    opcode = name.replace("_", "-")
+    return any(i.opcode == opcode for c in module.computations for i in c.instructions)
+
+
+def _watched(
+    function: Callable[..., Any], check: Callable[..., str | None], found: list[str]
+) -> Callable[..., Any]:
+    def of(*operands: Any, **attributes: Any) -> Any:
+        why = check(*operands, **attributes)
+        if why is not None:
+            found.append(why)
+        return function(*operands, **attributes)
+
+    return of
+
+
+def _sorts(
+    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
+) -> str | None:
+    (dimension,) = dimensions
+    rows = [np.moveaxis(x, dimension, -1) for x in operands]
+    if rows[0].size == 0 or rows[0].shape[-1] < 2:
+        return None
+    rows = [x.reshape(-1, x.shape[-1])[:_MOST, :_MOST] for x in rows]
+    count, length = rows[0].shape
+    sides = [np.broadcast_to(x[:, :, None], (count, length, length)) for x in rows]
+    pairs = [side for lhs in sides for side in (lhs, np.swapaxes(lhs, 1, 2))]
+    flat = to_apply(*(np.ascontiguousarray(x).reshape(-1) for x in pairs))
+    before = np.broadcast_to(flat, (count * length * length,)).reshape(sides[0].shape)
+    return None if _is_strict_weak_order(before) else "a sort by what is no strict weak order"
+
+
+def _is_strict_weak_order(before: Array) -> bool:
+    after = np.swapaxes(before, 1, 2)
+    if np.any(before & after):  # no element before itself, and no two before each other
+        return False
+    return all(_is_transitive(x) for x in (before, ~before & ~after))
+
+
+def _is_transitive(related: Array) -> bool:
+    numbers = related.astype(np.float32)
+    return not np.any((numbers @ numbers > 0) & ~related)
+
+
+def _sizes(
+    operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape, **_: Any
+) -> str | None:
+    bound = shape.dims[dimensions[0]]
+    return None if 0 <= int(size) <= bound else f"a size of {int(size)} for a bound of {bound}"
+
+
+_CHECKS: dict[str, Callable[..., str | None]] = {"sort": _sorts, "set_dimension_size": _sizes}
