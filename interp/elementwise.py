@@ -302,5 +302,6 @@ def reduce_precision(operand: Array, *, exponent_bits: int, mantissa_bits: int) 
 
 
 def stochastic_convert(operand: Array, random: Array, *, shape: ArrayShape) -> Array:
-    """To an integer type, rounded up with the probability of the fraction."""
+    """To an integer type, rounded away from zero with the probability of the fraction: where
+    ``random`` is less than the fraction times 2 to the number of its bits, cut off."""
     return conversion.stochastically_converted(operand, random, shape.element_type)
