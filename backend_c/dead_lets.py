@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from backend_c.loop_ir import If, Let, Loop, Statement, expressions, variables
 
@@ -21,12 +20,12 @@ def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
             case Let(variable, _) if variable.name not in used:
                 continue
             case Loop(_, _, _, inside, _):
-                statement = replace(statement, body=_live(inside, used))
+                statement = statement._replace(body=_live(inside, used))
                 if not statement.body:
                     continue
             case If(_, then, otherwise):
                 branches = _live(then, used), _live(otherwise, used)
-                statement = replace(statement, then=branches[0], otherwise=branches[1])
+                statement = statement._replace(then=branches[0], otherwise=branches[1])
                 if not any(branches):
                     continue
             case _:

@@ -7,13 +7,15 @@
 Everything a kernel computes is one of these; :mod:`backend_c.render` prints them. An operation is a
 name of HLO's own (``add``, ``divide``, ``shift-left``) on operands of one type, ``convert`` and
 ``bitcast``, or the name of an elementary function. Expressions of type INDEX are built by
-:mod:`backend_c.index`, which folds them.
+:mod:`backend_c.index`, which folds them. All but kernels are NamedTuples: of a kernel, thousands
+are made, hashed and compared, which dataclasses do in several times the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +28,7 @@ ACCUMULATOR_F64 = ElementType("accumulator_f64", 0, "opaque", None)
 SEED = ElementType("seed", 0, "opaque", None)  # the random state of a run, runtime/hlo_random.h
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(NamedTuple):
     """A block of elements that a kernel reads or writes, by its name in the kernel.
 
     ``mutable`` arrays are written by the kernel that reads them: their loads stay where they are.
@@ -40,16 +41,28 @@ class Array:
     is_local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A number of a type; floats of any width are exact Python floats."""
+class Constant(NamedTuple):
+    """A number of a type; floats of any width are exact Python floats. -0 is not 0."""
 
     type: ElementType
     value: bool | int | float | complex
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Constant)
+            and self.type is other.type
+            and self.value == other.value
+            and repr(self.value) == repr(other.value)
+        )
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return tuple.__hash__(self)
+
+
+class Variable(NamedTuple):
     """A named value; an INDEX one knows its bounds, both included."""
 
     type: ElementType
@@ -59,8 +72,7 @@ class Variable:
     mutable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     array: Array
     offset: Expr
 
@@ -69,15 +81,13 @@ class Load:
         return self.array.element_type
 
 
-@dataclass(frozen=True, slots=True)
-class Apply:
+class Apply(NamedTuple):
     operation: str
     operands: tuple[Expr, ...]
     type: ElementType
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(NamedTuple):
     """The address of a mutable variable, as an argument of a runtime function."""
 
     variable: Variable
@@ -90,48 +100,41 @@ class Address:
 Expr = Constant | Variable | Load | Apply | Address
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """The address of an element of an array, as an argument of a runtime function."""
 
     array: Array
     offset: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Let:
+class Let(NamedTuple):
     variable: Variable
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Mutable:
+class Mutable(NamedTuple):
     """A variable that changes; without ``initial`` a runtime function sets it first."""
 
     variable: Variable
     initial: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
-class Assign:
+class Assign(NamedTuple):
     variable: Variable
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class LocalArray:
+class LocalArray(NamedTuple):
     array: Array
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(NamedTuple):
     array: Array
     offset: Expr
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """``for variable in 0 … extent-1``: ``parallel``, ``lanes`` (vectorised) or ``serial``.
 
     ``sums`` are mutable float variables to which every iteration adds, in any order.
@@ -144,15 +147,13 @@ class Loop:
     sums: tuple[Variable, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(NamedTuple):
     condition: Expr
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call of a runtime function for its effect."""
 
     function: str

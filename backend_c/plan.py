@@ -11,10 +11,10 @@ from backend_c.loop_ir import Kernel
 from hlo.types import ArrayShape
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """The memory of one array value, row-major. ``sizes`` is the s32 buffer with the actual size
-    of every dimension, if some are bounded."""
+    """The memory of one array value, row-major: one object each. ``sizes`` is the s32 buffer with
+    the actual size of every dimension, if some are bounded."""
 
     number: int
     shape: ArrayShape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backend_c.dialect import OPENMP
@@ -76,26 +76,43 @@ def _prefixed(computation: Computation, prefix: str, taken: int) -> Computation:
     return replace(computation, instructions=instructions, root=prefix + computation.root)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Valid modules as C: of each its entry in one translation unit, or what the C backend has
+    against it."""
+
+    modules: Sequence[Module]
+    found: Sequence[Program | Error]
+
+    def executables(self, compiler: Compiler) -> list[Executable | Error]:
+        """Each module, ready to run. The compiler's files are gone when it is done; a library
+        without OpenMP is closed when its executables are. ToolchainError if the compiler fails."""
+        sources = next((one.sources for one in self.found if isinstance(one, Program)), None)
+        library = None if sources is None else _loaded(sources, compiler)
+        return [
+            one if isinstance(one, Error) else _executable(library, one, module)
+            for one, module in zip(self.found, self.modules, strict=True)
+        ]
+
+
 def compiled(
     modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
 ) -> list[Executable | Error]:
-    """Each module as an executable, or what the C backend has against it; the compiler is started
-    once, and its files are gone when it is done. ``grain``: how much work a loop has at least that
-    runs in threads. ToolchainError if the compiler fails."""
+    """Each valid module as an executable; the compiler is started once. See :class:`Batch`."""
+    return lowered_together(modules, grain).executables(compiler)
+
+
+def lowered_together(modules: Sequence[Module], grain: int = GRAIN) -> Batch:
+    """Valid modules as C. Loops have threads where they do ``grain`` element operations or more."""
     found = [_plan(module, grain) for module in modules]
-    plans = [plan for plan in found if isinstance(plan, Plan)]
-    made = programs(plans, OPENMP)
-    if not made:
-        return [plan for plan in found if isinstance(plan, Error)]
+    made = iter(programs([plan for plan in found if isinstance(plan, Plan)], OPENMP))
+    return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])
+
+
+def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
     has_threads = "-fopenmp" in compiler.flags
     with tempfile.TemporaryDirectory(prefix="hlo-together-") as directory:
-        path = build_in(directory, made[0].sources, compiler)
-        library = load(path, closing=not has_threads)
-    waiting = iter(made)
-    return [
-        plan if isinstance(plan, Error) else _executable(library, next(waiting), module)
-        for module, plan in zip(modules, found, strict=True)
-    ]
+        return load(build_in(directory, sources, compiler), closing=not has_threads)
 
 
 def _plan(module: Module, grain: int) -> Plan | Error:

@@ -1,0 +1,170 @@
+"""How many drawn programs a second `hlo fuzz --oracle same-bits` does with one core, by stage.
+
+    python -m bench.same_bits [--programs N] [--seed N] [--pickle FILE] [--json]
+
+Programs are drawn as campaigns draw them: whole ones, of few instructions, of one. Of each kind,
+50 at a time go through what the oracle does: *interp* evaluates, *lower* is from the module to C
+text, *compile* starts the quick compiler, *run* loads the library and calls it, *compare* is of
+bits; *thorough* is what the compiler with all flags takes instead, of which the oracle asks for
+each sixteenth 50. Seconds are of the processor, those of compilers included. ``--pickle`` keeps the
+programs, or takes them from there, so that two versions can be compared on the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import resource
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+from backend_c.toolchain import Compiler
+from fuzz import c_compilers
+from fuzz.examples import examples
+from fuzz.modules import GENERATORS, modules, single_op
+from fuzz.oracles.oracle import NoResult, compared, right
+from fuzz.reducer.search import Case, Value
+from fuzz.together import Batch, lowered_together
+from fuzz.values import arguments
+from hlo.module import Module
+
+T = TypeVar("T")
+_AT_ONCE = 50  # as a chunk of a campaign
+_KINDS: dict[str, Callable[[], st.SearchStrategy[Module]]] = {
+    "modules()": modules,
+    "modules(max_instructions=4)": lambda: modules(max_instructions=4),
+    "single_op(…)": lambda: st.sampled_from(sorted(GENERATORS)).flatmap(single_op),
+}
+_ASIDE = "thorough"
+
+
+def drawn(kind: str, count: int, seed: int) -> list[Case]:
+    """So many programs of a kind, with arguments."""
+    strategy = _KINDS[kind]()
+
+    def case(data: st.DataObject) -> Case:
+        module = data.draw(strategy)
+        return Case(module, data.draw(arguments(module)))
+
+    found: list[Case] = []
+    while len(found) < count:
+        found += examples(case, min(_AT_ONCE, count - len(found)), f"{seed} {len(found)}")
+    return found
+
+
+class Stages:
+    """Seconds of the processor by the name of a stage."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def timed(self, stage: str, work: Callable[[], T]) -> T:
+        """What ``work()`` gives; its time is the stage's."""
+        start = _processor()
+        try:
+            return work()
+        finally:
+            self.seconds[stage] += _processor() - start  # type: ignore[assignment]
+
+
+def _processor() -> float:
+    """Of this process and of those that it waited for."""
+    uses = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(use.ru_utime + use.ru_stime for use in uses)
+
+
+def gone_through(cases: Sequence[Case], stages: Stages) -> int:
+    """How many of the programs differ."""
+    quick, thorough = c_compilers.quick(os.environ), c_compilers.thorough(os.environ)
+    differing = 0
+    for start in range(0, len(cases), _AT_ONCE):
+        chunk = cases[start : start + _AT_ONCE]
+        known = stages.timed("interp", lambda: _expected(chunk))  # noqa: B023
+        batch = stages.timed("lower", lambda: lowered_together([c.module for c, _ in known]))  # noqa: B023
+        differing += _through_c(batch, known, quick, stages)
+        stages.timed(_ASIDE, lambda: batch.executables(thorough))  # noqa: B023
+    return differing
+
+
+def _expected(cases: Sequence[Case]) -> list[tuple[Case, Value]]:
+    found = []
+    for case in cases:
+        try:
+            found.append((case, right(case)))
+        except NoResult:
+            continue
+    return found
+
+
+def _through_c(
+    batch: Batch, known: Sequence[tuple[Case, Value]], compiler: Compiler, stages: Stages
+) -> int:
+    executables = stages.timed("compile", lambda: batch.executables(compiler))
+    differing = 0
+    for (case, expected), executable in zip(known, executables, strict=True):
+        if callable(executable):
+            actual = stages.timed("run", lambda: executable(*case.arrays))  # noqa: B023
+            found = stages.timed("compare", lambda: compared(expected, actual))  # noqa: B023
+            differing += found is not None
+    return differing
+
+
+def measured(kind: str, count: int, seed: int, kept: Path | None) -> dict[str, Any]:
+    """A row of the table: milliseconds of a program by stage."""
+    stages = Stages()
+    path = kept.with_name(f"{kept.name}.{len(kind)}") if kept else None
+    if path and path.exists():
+        cases = pickle.loads(path.read_bytes())
+    else:
+        cases = stages.timed("draw", lambda: drawn(kind, count, seed))
+        if path:
+            path.write_bytes(pickle.dumps(cases))
+    differing = gone_through(cases, stages)
+    each = {name: 1000 * spent / len(cases) for name, spent in stages.seconds.items()}
+    whole = sum(spent for name, spent in each.items() if name != _ASIDE)
+    instructions = sum(case.module.instruction_count for case in cases) / len(cases)
+    return {
+        "kind": kind,
+        "programs": len(cases),
+        "instructions": round(instructions, 1),
+        "milliseconds": {name: round(spent, 3) for name, spent in each.items()},
+        "programs_per_second": round(1000 / whole),
+        "differing": differing,
+    }
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
+    options.add_argument("--programs", type=int, default=400, help="of each kind")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--pickle", type=Path, metavar="FILE")
+    options.add_argument("--json", action="store_true")
+    given = options.parse_args()
+    rows = [measured(kind, given.programs, given.seed, given.pickle) for kind in _KINDS]
+    print(json.dumps(rows) if given.json else _table(rows))
+
+
+_Raw = argparse.RawDescriptionHelpFormatter
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row["milliseconds"]))
+    titles = "".join(f"{name:>9}" for name in names)
+    lines = [f"{'milliseconds of a program':30}{'instructions':>13}{titles}{'programs/s':>12}"]
+    for row in rows:
+        spent = "".join(f"{row['milliseconds'].get(name, 0):9.2f}" for name in names)
+        whole = f"{row['instructions']:13.1f}{spent}{row['programs_per_second']:12}"
+        lines.append(f"{row['kind']:30}{whole}")
+        if row["differing"]:
+            lines.append(f"  {row['differing']} differ, or depend on the bits of a NaN")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
