@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from backend_c.dialect import Dialect
 from backend_c.elementary_machine import CMachine, Value, complex_function_text, function_text
@@ -18,20 +19,22 @@ def definitions(body: str, dialect: Dialect) -> str:
     texts = []
     for name in called:
         if name in elementary.FUNCTIONS and name not in _RUNTIME:
-            texts.append(_function(name, dialect))
+            texts.append(_function(name, dialect.function))
         elif name in elementary.COMPLEX_FUNCTIONS:
             texts.append(_complex_function(name))
     return "\n".join(texts)
 
 
-def _function(name: str, dialect: Dialect) -> str:
+@cache  # as many as there are functions
+def _function(name: str, prefix: str) -> str:
     def sequence(*operands: Value) -> Value:
         return elementary.evaluate(name, CMachine(), *operands)
 
     arity = elementary.FUNCTIONS[name].arity
-    return function_text(f"hlo_{name}", dialect.function, arity, sequence)
+    return function_text(f"hlo_{name}", prefix, arity, sequence)
 
 
+@cache
 def _complex_function(name: str) -> str:
     """A function of complex numbers in registers; what it computes is double."""
 

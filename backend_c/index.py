@@ -6,7 +6,7 @@ divisions disappear: ``(8*i + j) / 8`` is ``i`` and ``8*(i/8) + i%8`` is ``i``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from backend_c.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable
 
@@ -24,30 +24,41 @@ def value_of(expression: Expr) -> int | None:
 
 
 def _linear(expression: Expr) -> _Linear:
-    match expression:
-        case Constant(_, value):
-            return {}, int(value)  # type: ignore[arg-type]
-        case Apply("add", (lhs, rhs), _):
-            return _combine(_linear(lhs), _linear(rhs), 1)
-        case Apply("multiply", (lhs, Constant(_, factor)), _):
-            terms, offset = _linear(lhs)
-            scale = int(factor)  # type: ignore[arg-type]
-            return {atom: c * scale for atom, c in terms.items()}, offset * scale
-        case _:
-            return {expression: 1}, 0
+    terms: dict[Expr, int] = {}
+    offset = _gather(expression, 1, terms)
+    return terms, offset
 
 
-def _combine(one: _Linear, other: _Linear, sign: int) -> _Linear:
-    terms = dict(one[0])
-    for atom, coefficient in other[0].items():
-        terms[atom] = terms.get(atom, 0) + sign * coefficient
-    return _merged({a: c for a, c in terms.items() if c}, one[1] + sign * other[1])
+def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
+    """Adds so many times the atoms of an expression to ``terms``; the constant part. (What was
+    built here has each sum's rest on the left.)"""
+    if type(expression) is Constant:
+        return factor * int(expression.value)  # type: ignore[arg-type]
+    if type(expression) is Apply:
+        operation, (lhs, *rest), _ = expression
+        if operation == "add":
+            before = _gather(lhs, factor, terms)
+            return before + _gather(rest[0], factor, terms)
+        if operation == "multiply" and type(rest[0]) is Constant:
+            return _gather(lhs, factor * int(rest[0].value), terms)  # type: ignore[arg-type]
+    terms[expression] = terms.get(expression, 0) + factor
+    return 0
+
+
+def _sum(parts: Iterable[tuple[Expr, int]], offset: int = 0) -> Expr:
+    """Each expression so many times, and a number."""
+    terms: dict[Expr, int] = {}
+    for expression, factor in parts:
+        offset += _gather(expression, factor, terms)
+    if 0 in terms.values():
+        terms = {atom: factor for atom, factor in terms.items() if factor}
+    return _built(*_merged(terms, offset))
 
 
 def _merged(terms: dict[Expr, int], constant_part: int) -> _Linear:
     """``k*c*(x/k) + c*(x%k)`` becomes ``c*x``."""
     for atom, coefficient in terms.items():
-        if not (isinstance(atom, Apply) and atom.operation == "modulo"):
+        if type(atom) is not Apply or atom.operation != "modulo":
             continue
         x, k = atom.operands
         quotient = Apply("divide", (x, k), INDEX)
@@ -74,11 +85,8 @@ def _built(terms: dict[Expr, int], offset: int) -> Expr:
 
 
 def add(*expressions: Expr | int) -> Expr:
-    total: _Linear = ({}, 0)
-    for expression in expressions:
-        linear = ({}, expression) if isinstance(expression, int) else _linear(expression)
-        total = _combine(total, linear, 1)
-    return _built(*total)
+    offset = sum(e for e in expressions if isinstance(e, int))
+    return _sum(((e, 1) for e in expressions if not isinstance(e, int)), offset)
 
 
 def subtract(lhs: Expr | int, rhs: Expr | int) -> Expr:
@@ -86,8 +94,9 @@ def subtract(lhs: Expr | int, rhs: Expr | int) -> Expr:
 
 
 def multiply(expression: Expr, factor: int) -> Expr:
-    terms, offset = _linear(expression)
-    return _built({a: c * factor for a, c in terms.items() if factor}, offset * factor)
+    if type(expression) is Variable and factor == 1:
+        return expression
+    return _sum([(expression, factor)])
 
 
 def bounds(expression: Expr) -> tuple[int, int]:
@@ -166,10 +175,13 @@ def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
 
 def linearize(index: Sequence[Expr], dims: Sequence[int]) -> Expr:
     """The offset of an index in a row-major array."""
-    offset: Expr = constant(0)
-    for position, dim in zip(index, dims, strict=True):
-        offset = add(multiply(offset, dim), position)
-    return offset
+    if len(index) == 1 and type(index[0]) in (Variable, Constant):
+        return index[0]
+    stride, strides = 1, []
+    for dim in reversed(dims):
+        strides.append(stride)
+        stride *= dim
+    return _sum(zip(index, reversed(strides), strict=True))
 
 
 def delinearize(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
@@ -183,6 +195,8 @@ def delinearize(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
 
 def with_atoms(expression: Expr, named: Callable[[Expr], Expr]) -> Expr:
     """The linear form with every atom that takes computing replaced by ``named(atom)``."""
+    if type(expression) in (Variable, Constant):
+        return expression
     terms, offset = _linear(expression)
     if all(isinstance(atom, Variable) for atom in terms):
         return expression

@@ -208,9 +208,27 @@ def expressions(statement: Statement) -> Iterator[Expr]:
             return
 
 
+def parts(expression: Expr) -> Iterator[Expr]:
+    """An expression and all that are in it."""
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        kind = type(part)
+        if kind is Apply:
+            waiting += part.operands  # type: ignore[union-attr]
+        elif kind is Load:
+            waiting.append(part.offset)  # type: ignore[union-attr]
+
+
 def variables(expression: Expr) -> Iterator[str]:
     """The names of the variables in an expression, each as often as it is used."""
-    if isinstance(expression, Variable):
-        yield expression.name
-    for inner in operands(expression):
-        yield from variables(inner)
+    return (part.name for part in parts(expression) if type(part) is Variable)
+
+
+def is_mutable(part: Expr) -> bool:
+    """Whether what a part of an expression gives, but for the parts in it, changes with time."""
+    kind = type(part)
+    if kind is Load:
+        return part.array.mutable  # type: ignore[union-attr]
+    return kind is Address or (kind is Variable and part.mutable)  # type: ignore[union-attr]

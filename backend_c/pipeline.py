@@ -79,6 +79,11 @@ def emit(
 def lowered(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
     """The plan of a module after the passes of a pipeline."""
     verify(module)
+    return planned(module, grain, pipeline)
+
+
+def planned(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
+    """The same, of a module that was verified."""
     _require_one_rank(module)
     try:
         return lower(run(module, pipeline), grain)

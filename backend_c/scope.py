@@ -17,7 +17,6 @@ from backend_c import index as ix
 from backend_c.loop_ir import (
     INDEX,
     SEED,
-    Address,
     Apply,
     Array,
     Assign,
@@ -34,7 +33,8 @@ from backend_c.loop_ir import (
     Statement,
     Store,
     Variable,
-    operands,
+    is_mutable,
+    parts,
 )
 from hlo.types import ElementType, element_type_of
 
@@ -72,16 +72,13 @@ class Scope:
 
     def _depth_of(self, expression: Expr) -> int:
         """The innermost block that an expression needs."""
-        own = 0
-        if isinstance(expression, Variable):
-            own = (
-                len(self._blocks) - 1 if expression.mutable else self._depth.get(expression.name, 0)
-            )
-        elif isinstance(expression, Address) or (
-            isinstance(expression, Load) and expression.array.mutable
-        ):
-            own = len(self._blocks) - 1
-        return max(own, *(self._depth_of(inner) for inner in operands(expression)), 0)
+        depth = 0
+        for part in parts(expression):
+            if is_mutable(part):
+                return len(self._blocks) - 1
+            if type(part) is Variable:
+                depth = max(depth, self._depth.get(part.name, 0))
+        return depth
 
     def find(self, key: Hashable) -> Expr | None:
         """What :meth:`remember` knows of the key in an open block."""
@@ -108,18 +105,9 @@ class Scope:
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
         self._blocks[depth].statements.append(Let(variable, expression))
-        if not self._is_mutable(expression):
+        if not any(map(is_mutable, parts(expression))):
             self._blocks[depth].known[expression] = variable
         return variable
-
-    def _is_mutable(self, expression: Expr) -> bool:
-        if isinstance(expression, Variable):
-            return expression.mutable
-        if isinstance(expression, Address):
-            return True
-        if isinstance(expression, Load) and expression.array.mutable:
-            return True
-        return any(map(self._is_mutable, operands(expression)))
 
     # Statements
 

@@ -10,7 +10,7 @@ from typing import Any
 from backend_c.dialect import OPENMP
 from backend_c.executable import Executable, load
 from backend_c.nest import GRAIN
-from backend_c.pipeline import lowered
+from backend_c.pipeline import planned
 from backend_c.plan import Plan
 from backend_c.program import Program, programs
 from backend_c.toolchain import Compiler, build_in
@@ -117,7 +117,7 @@ def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
 
 def _plan(module: Module, grain: int) -> Plan | Error:
     try:
-        return lowered(module, grain)
+        return planned(module, grain)
     except Error as error:
         return error
 

@@ -31,6 +31,8 @@ class Agreement(NamedTuple):
 
 def has_bounds(shape: Shape) -> bool:
     """Whether a dimension of an array in it is bounded."""
+    if isinstance(shape, ArrayShape):
+        return bool(shape.dynamic)
     return any(leaf.dynamic for leaf in leaves(shape))
 
 

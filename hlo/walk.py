@@ -13,7 +13,7 @@ import keyword
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -28,6 +28,7 @@ V = TypeVar("V")
 _MONOIDS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
 
 
+@lru_cache(maxsize=1024)
 def function_name(opcode: str) -> str:
     """The Python name of an opcode: ``-`` becomes ``_``; a name Python owns gets a trailing one."""
     name = opcode.replace("-", "_")

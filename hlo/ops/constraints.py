@@ -23,10 +23,9 @@ def require(label: str, condition: bool, message: str) -> None:
 
 def array(label: str, shape: Shape, what: str = "operand") -> ArrayShape:
     """The shape, if it is one of an array of data."""
-    is_array = isinstance(shape, ArrayShape) and shape.element_type.is_array
-    require(label, is_array, f"{what} {shape} is not an array")
-    assert isinstance(shape, ArrayShape)
-    return shape
+    if isinstance(shape, ArrayShape) and shape.element_type.is_array:
+        return shape
+    raise Violation(label, f"{what} {shape} is not an array")
 
 
 def arrays(label: str, shapes: Sequence[Shape], what: str = "operand") -> list[ArrayShape]:
@@ -45,7 +44,10 @@ def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
     """All have the same dims; a dimension is bounded where any of them is."""
     first = shapes[0]
     for shape in shapes[1:]:
-        require(label, shape.dims == first.dims, f"{shape} and {first} differ in their dimensions")
+        if shape.dims != first.dims:
+            raise Violation(label, f"{shape} and {first} differ in their dimensions")
+    if not any(shape.dynamic for shape in shapes):
+        return (False,) * first.rank
     return tuple(
         any(shape.dynamic[d] for shape in shapes if shape.dynamic) for d in range(first.rank)
     )
@@ -83,15 +85,13 @@ def called_on(
         f"{name} has {len(parameters)} parameters, {len(arguments)} are passed",
     )
     for number, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
-        require(
-            label,
-            alike(parameter.shape, argument),
-            f"parameter {number} of {name} is {parameter.shape}, {argument} is passed",
-        )
+        if not alike(parameter.shape, argument):
+            message = f"parameter {number} of {name} is {parameter.shape}, {argument} is passed"
+            raise Violation(label, message)
     given = callee.computation.root_instruction.shape
     wanted = results[0] if len(results) == 1 else TupleShape(tuple(results))
-    fits = alike(given, wanted) or alike(given, TupleShape(tuple(results)))
-    require(label, fits, f"{name} gives {given}, {wanted} is needed")
+    if not (alike(given, wanted) or alike(given, TupleShape(tuple(results)))):
+        raise Violation(label, f"{name} gives {given}, {wanted} is needed")
 
 
 def still_bounded(source: ArrayShape, sizes: Sequence[int]) -> tuple[bool, ...]:
