@@ -14,7 +14,6 @@ from backend_c.dialect import Dialect
 from backend_c.loop_ir import (
     INDEX,
     Address,
-    Apply,
     Array,
     Assign,
     Call,
@@ -32,7 +31,8 @@ from backend_c.loop_ir import (
     Store,
     Variable,
     expressions,
-    operands,
+    is_mutable,
+    parts,
     variables,
 )
 from backend_c.operations import (
@@ -215,30 +215,24 @@ class _Body:
         return f"({text})" if binding > allowed else text
 
     def _text(self, expression: Expr) -> tuple[str, int]:
-        match expression:
-            case Constant():
-                return constant_text(expression), ATOM
-            case Variable(_, name, _, _, _):
-                return self._texts.get(name, (name, ATOM))
-            case Load(array, offset):
-                return loaded(array.element_type, self._element(array, offset)), ATOM
-            case Address(variable):
-                return f"&{variable.name}", UNARY
-            case Apply(operation, inner, result):
-                types = [operand.type for operand in inner]
-                texts = [
-                    self._operand(operand, operand_binding(operation, n, types[0]))
-                    for n, operand in enumerate(inner)
-                ]
-                return applied(operation, texts, types, result)
+        if isinstance(expression, Variable):
+            return self._texts.get(expression.name, (expression.name, ATOM))
+        if isinstance(expression, Constant):
+            return constant_text(expression), ATOM
+        if isinstance(expression, Load):
+            array = expression.array
+            return loaded(array.element_type, self._element(array, expression.offset)), ATOM
+        if isinstance(expression, Address):
+            return f"&{expression.variable.name}", UNARY
+        operation, inner, result = expression
+        types = [operand.type for operand in inner]
+        texts = [
+            self._operand(operand, operand_binding(operation, n, types[0]))
+            for n, operand in enumerate(inner)
+        ]
+        return applied(operation, texts, types, result)
 
 
 def _is_pure(value: Expr) -> bool:
     """Whether a value may be computed later than where it is bound."""
-    if isinstance(value, Load):
-        return not value.array.mutable and _is_pure(value.offset)
-    if isinstance(value, Variable):
-        return not value.mutable
-    if isinstance(value, Address):
-        return False
-    return all(map(_is_pure, operands(value)))
+    return not any(map(is_mutable, parts(value)))

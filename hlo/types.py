@@ -240,11 +240,13 @@ def without_layout(shape: Shape) -> Shape:
 
 def compatible(one: Shape, other: Shape) -> bool:
     """Whether two shapes agree but for their layouts."""
-    return without_layout(one) == without_layout(other)
+    return one is other or without_layout(one) == without_layout(other)
 
 
 def same_bounds(one: Shape, other: Shape) -> bool:
     """Whether shapes agree but for their layouts, and for which dimensions are bounded."""
+    if one is other:
+        return True
     if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):
         return one.element_type is other.element_type and one.dims == other.dims
     if isinstance(one, ArrayShape) or isinstance(other, ArrayShape):
@@ -257,4 +259,7 @@ def leaves(shape: Shape) -> tuple[ArrayShape, ...]:
     """The arrays in a shape, in order."""
     if isinstance(shape, ArrayShape):
         return (shape,)
-    return tuple(leaf for element in shape.elements for leaf in leaves(element))
+    found: list[ArrayShape] = []
+    for element in shape.elements:
+        found += (element,) if isinstance(element, ArrayShape) else leaves(element)
+    return tuple(found)

@@ -130,6 +130,8 @@ def call(
     ``given`` has all its keywords; ``operand_shape`` is the declared shape of the first operand,
     with its layout, for the op (bitcast) whose result depends on it.
     """
+    if not op.given:
+        return op.function(*operands, **given)  # type: ignore[return-value]
     extra: dict[str, object] = {}
     if "operand_shape" in op.given:
         extra["operand_shape"] = operand_shape
