@@ -18,19 +18,26 @@ what that proves. history: all stages in order. blame, places: what is shown of 
 from bisecting.blame import culprit, source
 from bisecting.dump import Dumped, Stage, grouped, in_order, is_dump, modules
 from bisecting.history import Change, History, Row
+from bisecting.judging import Judgement
+from bisecting.meanings import Meanings
 from bisecting.side_by_side import Culprit
+from bisecting.stages import as_stage, same_interface
 
 __all__ = [
     "Change",
     "Culprit",
     "Dumped",
     "History",
+    "Judgement",
+    "Meanings",
     "Row",
     "Stage",
+    "as_stage",
     "culprit",
     "grouped",
     "in_order",
     "is_dump",
     "modules",
+    "same_interface",
     "source",
 ]

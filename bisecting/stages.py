@@ -45,7 +45,11 @@ def _plain(shape: Shape) -> Iterator[Shape]:
 
 def read_stage(stage: Stage) -> Read:
     """Error, which names the file, if it is not a program."""
-    module = read(stage.path)
+    return as_stage(stage, read(stage.path))
+
+
+def as_stage(stage: Stage, module: Module) -> Read:
+    """The program of a stage."""
     try:
         text = hlo.format(module, "canonical").partition("\n")[2]
     except Unsupported:  # bodies in bodies: too long

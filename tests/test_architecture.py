@@ -22,7 +22,7 @@ ARROWS = {
     "interp": {"hlo"},
     "backend_c": {"hlo"},
     "bisecting": {"hlo", "interp"},
-    "fuzz": {"hlo", "interp", "backend_c"},
+    "fuzz": {"hlo", "interp", "backend_c", "bisecting"},
     "hlo_tools": {"hlo", "interp", "backend_c", "bisecting", "fuzz"},
 }
 # What may be imported from outside, besides Python's own library.

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from functools import partial
 
-from fuzz.oracles import compilers, everywhere, exact, language
+from fuzz.oracles import compilers, everywhere, exact, language, optimised
 from fuzz.oracles.oracle import Oracle, each, plain
 
 _ALL = (
@@ -36,6 +36,12 @@ _ALL = (
         "xla",
         "XLA gives nothing outside of the envelope, and survives",
         compilers.xla,
+        runs_c=False,
+    ),
+    Oracle(
+        "xla-optimised",
+        "what XLA makes of it means the same, within the envelope",
+        optimised.xla_optimised,
         runs_c=False,
     ),
 )

@@ -31,13 +31,15 @@ _OWN = re.compile(r"(xla|mlir)::(?!Shape::|ShapeUtil::|IntegerAttr::|detail::)",
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a peer makes of a program. One of ``outputs`` (its arrays, in order, tuples opened),
-    ``error`` (it refuses) and ``crash`` is there. Times are in seconds."""
+    ``error`` (it refuses) and ``crash`` is there; or ``optimised``, its text instead of results.
+    Times are in seconds."""
 
     outputs: tuple[Array, ...] | None = None
     error: str | None = None
     crash: str | None = None
     compile: float = 0.0
     run: float = 0.0
+    optimised: str | None = None
 
 
 def start(flags: str | None) -> Callable[..., Answer]:
@@ -53,15 +55,20 @@ def start(flags: str | None) -> Callable[..., Answer]:
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
     lapack._lapack.initialize()  # type: ignore[attr-defined]  # or LAPACK's custom calls crash
     client = jax.extend.backend.get_backend("cpu")
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = True
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
-    def answer(text: str, arrays: Sequence[Array]) -> Answer:
+    def answer(text: str, arrays: Sequence[Array] | None) -> Answer:
         begin = time.perf_counter()
         try:
             proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
             program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
             executable = client.compile_and_load(program, devices, xla_client.CompileOptions())
             compiled = time.perf_counter()
+            if arrays is None:
+                (optimised,) = executable.hlo_modules()
+                return Answer(compile=compiled - begin, optimised=optimised.to_string(options))
             buffers = [jax.device_put(array, devices[0]) for array in arrays]
             results = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
             outputs = tuple(np.array(shards[0]) for shards in results)
@@ -95,9 +102,17 @@ class XLA:
     ) -> None:
         self._pool.close()
 
+    def optimised(self, text: str) -> Answer:
+        """Compile one program: what it is after all passes."""
+        return self._asked(text, None)
+
     def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
-        """Compile and run one program. A process that dies may have been damaged by the program
-        before: what counts is what a new one does."""
+        """Compile and run one program."""
+        return self._asked(text, arrays)
+
+    def _asked(self, text: str, arrays: Sequence[Array] | None) -> Answer:
+        """A process that dies may have been damaged by the program before: what counts is what a
+        new one does."""
         outcome = self._pool(text, arrays)
         is_dead = outcome.crash is not None and not outcome.crash.startswith(NO_ANSWER)
         return _answer(self._pool(text, arrays) if is_dead else outcome)

@@ -1,0 +1,77 @@
+"""XLA's program before and after its optimisation, both of them evaluated by the interpreter.
+
+Where two results may differ by rounding, what the passes did may still be wrong; here nothing is
+rounded but as each of the two programs says, as between two stages of a dump (:mod:`bisecting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import bisecting
+import hlo
+from fuzz.nan_bits import depends_on_them
+from fuzz.oracles.compilers import SECONDS
+from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each, right
+from fuzz.peers.xla import XLA
+from fuzz.reducer.search import Case
+from fuzz.time_limit import TooLongError, time_limit
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.types import leaves
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED
+
+
+@contextmanager
+def xla_optimised() -> Iterator[Property]:
+    """What XLA makes of a program means, within the envelope, what the program meant."""
+    with XLA(timeout=SECONDS) as peer:
+        yield each(lambda case: _asked(peer, case))
+
+
+def _asked(peer: XLA, case: Case) -> Outcome:
+    right(case)
+    answer = peer.optimised(hlo.format(case.module))
+    if answer.optimised is None:
+        return LeftOut("refused" if answer.crash is None else "crash")
+    try:
+        with time_limit(3 * SECONDS):
+            return judged(case, hlo.parse(answer.optimised))
+    except TooLongError:
+        return LeftOut("takes too long")
+    except Error as error:
+        return LeftOut(f"optimised: {type(error).__name__}")
+
+
+def _is_bounded(module: Module) -> bool:
+    """Whether there are dimensions with less than their bound. What lies beyond is nobody's to
+    say, and XLA makes arrays of their bounds of them."""
+    instructions = (i for c in module.computations for i in c.instructions)
+    return any(
+        i.opcode == "dynamic-reshape" or any(leaf.is_dynamic for leaf in leaves(i.shape))
+        for i in instructions
+    )
+
+
+def judged(case: Case, optimised: Module) -> Outcome:
+    """A program beside what was made of it; Error if that has no result."""
+    before, after = (
+        bisecting.as_stage(bisecting.Stage(Path(label), label), module)
+        for label, module in (("before", case.module), ("after", optimised))
+    )
+    hlo.verify(optimised)
+    if not bisecting.same_interface(before, after):
+        return LeftOut("other arguments or results")
+    meanings = bisecting.Meanings(before, lambda module, path, ranks: (case.arrays,), 0)
+    found = meanings.judged(before, after)
+    if found.kind == OUTSIDE and _is_bounded(case.module):
+        return LeftOut("bounded dimensions")
+    if found.kind == OUTSIDE and depends_on_them(case.module, case.arrays):
+        return LeftOut("depends on the bits of a NaN")
+    if found.kind == OUTSIDE:
+        return Difference("another meaning", found.lines[0] if found.lines else "")
+    if found.kind == UNDETERMINED:
+        return LeftOut("suspect" if found.is_suspect else UNDETERMINED)
+    return None
