@@ -14,6 +14,7 @@ import interp
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cut import affordable, can_be_shown
 from fuzz.reducer.search import Value, flat
+from fuzz.synchronous import synchronous
 from fuzz.undefined import undefined
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
@@ -74,7 +75,7 @@ class Against:
             raise  # the compiler's program would not end either
         except Error as error:
             exact = error
-        answer = self._run(hlo.format(module), tuple(flat(tuple(arrays))))
+        answer = self._answer(module, arrays)
         self.refusal = answer.error
         if answer.crash is not None:
             return _ended(answer.crash)
@@ -118,7 +119,16 @@ class Against:
         return Kept(self, failure, opcode)
 
     def _outputs(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
-        return self._run(hlo.format(module), tuple(flat(tuple(arrays)))).outputs
+        return self._answer(module, arrays).outputs
+
+    def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
+        """What is refused as it is written may be taken in other words."""
+        given = tuple(flat(tuple(arrays)))
+        answer = self._run(hlo.format(module), given)
+        if answer.error is None or (other := synchronous(module)) == module:
+            return answer
+        again = self._run(hlo.format(other), given)
+        return answer if again.error is not None else again
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from fuzz.reducer.rewired import (
     without_effects,
 )
 from fuzz.reducer.search import Case, IsInteresting, OutOfTime, Progress, Search, Value
+from fuzz.synchronous import synchronous
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.passes.dead_code import dead_code
@@ -89,6 +90,7 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
     """Fewer instructions, by their values."""
     search.exhaust(bare, "plain text")
     search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
+    search.attempt(Case(synchronous(search.best.module), search.best.arrays), "other words")
     search.exhaust(without_effects, "dead code")
     for evaluate in values:
         cut(search, evaluate)

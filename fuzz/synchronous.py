@@ -1,0 +1,128 @@
+"""The same program without what jaxlib's only way into XLA, over StableHLO, does not carry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from hlo.errors import Error
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.dead_code import dead_code
+from hlo.passes.inline import inline
+from hlo.passes.rewriting import Rebuilt, array, each
+from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, TupleShape
+
+# What their first operand stands for.
+_SAME = frozenset(("add-dependency", "domain"))
+_STARTS = frozenset(("all-gather", "all-reduce", "collective-permute", "copy"))
+_ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
+
+
+def synchronous(module: Module) -> Module:
+    """Calls, fusions and asynchronous computations inlined; what is started and done later done at
+    once; no order besides that of values; permutations of one operand each, ``mulhi`` by wider
+    numbers, no slices of scalars; of ``topk`` what it is by default. The module itself where that
+    is impossible."""
+    try:
+        return dead_code(each(inline(module), _plain))
+    except Error:
+        return module
+
+
+def _plain(computation: Computation) -> Computation:
+    users = Counter(name for i in computation.instructions for name in set(i.operands))
+    rebuilt = Rebuilt(computation)
+    for instruction in computation.instructions:
+        now = rebuilt.resolved(instruction)
+        if now.opcode in _SAME or _is_of_scalar(now):
+            rebuilt.forward(now.name, now.operands[0])
+            continue
+        if now.opcode in _OTHERWISE:
+            rebuilt.forward(now.name, _OTHERWISE[now.opcode](rebuilt, now))
+            continue
+        start = rebuilt.definitions.get(now.operands[0]) if now.operands else None
+        at_once = _at_once(now, start, users)
+        if at_once is None:
+            rebuilt.add(_by_default(now))
+        elif at_once.opcode in _OTHERWISE:
+            rebuilt.forward(now.name, _OTHERWISE[at_once.opcode](rebuilt, at_once))
+        else:
+            rebuilt.add(at_once)
+    return rebuilt.done()
+
+
+def _at_once(
+    done: Instruction, start: Instruction | None, users: Counter[str]
+) -> Instruction | None:
+    """What is started and done, if nothing else has to do with it."""
+    opcode = done.opcode.removesuffix("-done")
+    if start is None or opcode not in _STARTS or start.opcode != f"{opcode}-start":
+        return None
+    if users[start.name] > 1:
+        return None
+    attributes = {k: v for k, v in start.attributes.items() if k not in _ONLY_OF_STARTS}
+    return done._replace(
+        opcode=opcode, operands=start.operands, attributes=attributes, annotations={}
+    )
+
+
+def _by_default(instruction: Instruction) -> Instruction:
+    if instruction.opcode != "topk" or "is_stable" not in instruction.attributes:
+        return instruction
+    attributes = {k: v for k, v in instruction.attributes.items() if k != "is_stable"}
+    return instruction._replace(attributes=attributes)
+
+
+def _is_of_scalar(instruction: Instruction) -> bool:
+    return instruction.opcode == "dynamic-slice" and instruction.shape == ArrayShape(
+        array(instruction.shape).element_type, ()
+    )
+
+
+def _each(rebuilt: Rebuilt, instruction: Instruction) -> str:
+    """One for each operand."""
+    shape = instruction.shape
+    if not isinstance(shape, TupleShape):
+        return rebuilt.add(instruction)
+    parts = tuple(
+        rebuilt.add(
+            instruction._replace(
+                name=rebuilt.names.fresh(instruction.name), shape=element, operands=(operand,)
+            )
+        )
+        for element, operand in zip(shape.elements, instruction.operands, strict=True)
+    )
+    return rebuilt.add(Instruction(rebuilt.names.fresh("tuple"), shape, "tuple", parts))
+
+
+def _by_wider(rebuilt: Rebuilt, instruction: Instruction) -> str:
+    """The high half of a product of twice as many bits."""
+    shape = array(instruction.shape)
+    narrow = shape.element_type
+    wide = _WIDER.get(narrow.name)
+    if wide is None:
+        return rebuilt.add(instruction)
+
+    def made(opcode: str, kind: ElementType, *operands: str) -> str:
+        result = replace(shape, element_type=kind, layout=None)
+        return rebuilt.add(Instruction(rebuilt.names.fresh(opcode), result, opcode, operands))
+
+    product = made("multiply", wide, *(made("convert", wide, x) for x in instruction.operands))
+    scalar = ArrayShape(wide)
+    bits = Literal(scalar, np.array(narrow.bits, wide.dtype))
+    one = rebuilt.add(
+        Instruction(rebuilt.names.fresh("bits"), scalar, "constant", (), {"literal": bits})
+    )
+    whole = replace(shape, element_type=wide, layout=None)
+    every = rebuilt.add(
+        Instruction(rebuilt.names.fresh("all"), whole, "broadcast", (one,), {"dimensions": ()})
+    )
+    shift = "shift-right-arithmetic" if narrow.name.startswith("s") else "shift-right-logical"
+    return made("convert", narrow, made(shift, wide, product, every))
+
+
+_WIDER = {"s8": S16, "s16": S32, "s32": S64, "u8": U16, "u16": U32, "u32": U64}
+_OTHERWISE = {"collective-permute": _each, "mulhi": _by_wider}
