@@ -153,7 +153,7 @@ def test_nothing_is_wrong(
 ) -> None:
     pytest.importorskip("jaxlib")
     text = FINE.replace("exponential(x)", function)
-    (tmp_path / "p.hlo").write_text(text.replace("f32", "s8") if "mulhi" in function else text)
+    (tmp_path / "p.hlo").write_text(text.replace("f32", "s64") if "mulhi" in function else text)
     assert main(["report", str(tmp_path / "p.hlo")]) == 0
     assert f"p.hlo: {said}" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["p.hlo"]
