@@ -78,7 +78,7 @@ class Against:
         answer = self._answer(module, arrays)
         self.refusal = answer.error
         if answer.crash is not None:
-            return _ended(answer.crash)
+            return ended(answer.crash)
         if answer.outputs is None:
             return None
         if isinstance(exact, Error):
@@ -171,7 +171,8 @@ def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
     return next(arrays) if shape.element_type.is_array else None
 
 
-def _ended(crash: str) -> Failure:
+def ended(crash: str) -> Failure:
+    """How a process ended, told from others by where it did."""
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
     where = _SOURCE.search(crash) or _FUNCTION.search(crash)

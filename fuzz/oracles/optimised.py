@@ -18,6 +18,7 @@ from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each, ri
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
 from fuzz.time_limit import TooLongError, time_limit
+from fuzz.undefined import undefined
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import leaves
@@ -68,6 +69,8 @@ def judged(case: Case, optimised: Module) -> Outcome:
     found = meanings.judged(before, after)
     if found.kind == OUTSIDE and _is_bounded(case.module):
         return LeftOut("bounded dimensions")
+    if found.kind == OUTSIDE and undefined(case.module, case.arrays):
+        return LeftOut("the program means nothing")
     if found.kind == OUTSIDE and depends_on_them(case.module, case.arrays):
         return LeftOut("depends on the bits of a NaN")
     if found.kind == OUTSIDE:

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from functools import partial
 
-from fuzz.oracles import compilers, everywhere, exact, language, optimised
+from fuzz.oracles import accepted, compilers, everywhere, exact, language, optimised
 from fuzz.oracles.oracle import Oracle, each, plain
 
 _ALL = (
@@ -42,6 +42,12 @@ _ALL = (
         "xla-optimised",
         "what XLA makes of it means the same, within the envelope",
         optimised.xla_optimised,
+        runs_c=False,
+    ),
+    Oracle(
+        "xla-accepts",
+        "XLA reads what is valid, refuses what is not, and dies of neither",
+        accepted.xla_accepts,
         runs_c=False,
     ),
 )
