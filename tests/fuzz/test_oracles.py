@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,3 +135,8 @@ def test_where_bits_differ_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPat
     assert is_known(first.oracle) and not is_known("configurations: none")
     with narrower(first, of) as narrow:
         assert narrow([case]) == [None]
+
+
+def test_the_page_has_a_line_for_each() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text()
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ORACLES)
