@@ -134,20 +134,31 @@ class Against:
 @dataclass(slots=True)
 class Kept:
     """Says whether a program fails in the same way, with an instruction of the opcode that is to
-    be blamed, if that is known. ``failure`` is that of the last program that did."""
+    be blamed, if that is known. ``failure`` is that of the last program that was taken."""
 
     against: Against
     failure: Failure
     opcode: str | None
 
-    def __call__(self, module: Module, arrays: tuple[Value, ...]) -> bool:
-        if self.opcode is not None and self.opcode not in opcodes(module):
-            return False
-        found = self.against.failure(module, arrays)
-        if found is None or not self.failure.is_like(found):
-            return False
-        self.failure = replace(found, signs=found.signs & self.failure.signs)
-        return True
+    def __call__(self, module: Module, arrays: tuple[Value, ...]) -> Failure | None:
+        return self.by(self.against)(module, arrays)
+
+    def by(self, against: Against) -> Callable[[Module, tuple[Value, ...]], Failure | None]:
+        """The failure of a program, by another process of the same compiler."""
+
+        def failure(module: Module, arrays: tuple[Value, ...]) -> Failure | None:
+            if self.opcode is not None and self.opcode not in opcodes(module):
+                return None
+            found = against.failure(module, arrays)
+            if found is None or not self.failure.is_like(found):
+                return None
+            return replace(found, signs=found.signs & self.failure.signs)
+
+        return failure
+
+    def take(self, failure: Failure) -> None:
+        """Hold smaller programs to what this one still shows."""
+        self.failure = failure
 
 
 def opcodes(module: Module) -> frozenset[str]:

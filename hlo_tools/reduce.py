@@ -54,8 +54,9 @@ def main(options: argparse.Namespace) -> int:
             small, arrays = _violating(options, module, values)
         else:
             is_interesting = _command(options.command_line)
+            at_once = [is_interesting] * options.workers
             small, arrays = reducing.reduced(
-                module, values, is_interesting, (exact,), options.seconds
+                module, values, is_interesting, (exact,), options.seconds, at_once=at_once
             )
     output = options.output or options.file.with_suffix(".reduced.hlo")
     output.write_text(hlo.format(small))
@@ -78,8 +79,9 @@ def _against(
         failure = judge.failure(module, values)
         if failure is None:
             raise ArgumentError(f"nothing is wrong with what {peer.budget.name} gives")
-        kept = judge.keeps(failure, module, values)
-        return reducing.reduced(module, values, kept, (exact, judge.values), options.seconds)
+        kept, sources = judge.keeps(failure, module, values), (exact, judge.values)
+        with reducing.judged(kept, peer, _TIMEOUT, options) as more:
+            return reducing.reduced(module, values, kept, sources, options.seconds, **more)
 
 
 def _violating(
@@ -98,8 +100,12 @@ def _violating(
         if not isinstance(found, oracles.Difference):
             raise ArgumentError(f"nothing is wrong: {oracles.named(options.oracle).about}")
         with narrower(found, of) as asked:
-            violation = Violation(asked, found.kind)
-            return reducing.reduced(module, values, violation, (exact,), options.seconds)
+            violation, name = Violation(asked, found.kind), found.oracle or options.oracle
+            with reducing.several(lambda: by_name(name), options) as properties:
+                at_once = [Violation(one, found.kind) for one in properties]
+                return reducing.reduced(
+                    module, values, violation, (exact,), options.seconds, at_once=at_once
+                )
 
 
 def _command(command_line: str) -> IsInteresting:

@@ -45,7 +45,9 @@ def main(options: argparse.Namespace) -> int:
             return 0
         kept = judge.keeps(failure, module, values)
         sources = (exact, judge.values)
-        small, arrays = reducing.reduced(module, values, kept, sources, options.seconds)
+        with reducing.judged(kept, peer, _TIMEOUT, options) as more:
+            found = reducing.reduced(module, values, kept, sources, options.seconds, **more)
+    small, arrays = found
     output = options.output or options.file.with_name(options.file.name + ".report")
     original = options.file.read_bytes()
     report = Report(small, arrays, kept.failure, peer.budget, original, values, seed, _TIMEOUT)

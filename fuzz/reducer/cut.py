@@ -42,26 +42,27 @@ def cut(search: Search, evaluate: Evaluate) -> bool:
         return False
     names = [i.name for i in case.module.entry.instructions if _is_computed(i)]
 
-    def is_enough(kept: Sequence[str]) -> bool:
-        smaller = only(case, values, frozenset(kept))
-        return smaller is not None and search.attempt(smaller, "cut")
+    def first(parts: Iterable[Sequence[str]]) -> int | None:
+        return search.first((only(case, values, frozenset(part)) for part in parts), "cut")
 
-    return len(minimal(names, is_enough)) < len(names)
+    return len(minimal(names, first)) < len(names)
 
 
-def minimal(items: Sequence[str], is_enough: Callable[[Sequence[str]], bool]) -> Sequence[str]:
-    """A part of ``items`` that is enough, and of which no item can be left out."""
+def minimal(
+    items: Sequence[str], first: Callable[[Iterable[Sequence[str]]], int | None]
+) -> Sequence[str]:
+    """A part of ``items`` that is enough, and of which no item can be left out. ``first`` says
+    which of some parts is the first that is enough."""
     parts = 2
     while len(items) > 1:
         chunks = list(_chunks(items, min(parts, len(items))))
-        chunk = next((c for c in chunks if is_enough(c)), None)
+        chunk = first(chunks)
         if chunk is not None:
-            items, parts = chunk, 2
+            items, parts = chunks[chunk], 2
             continue
-        rests = (_without(items, c) for c in chunks if parts > 2)
-        rest = next((r for r in rests if is_enough(r)), None)
+        rest = first(_without(items, c) for c in chunks) if parts > 2 else None
         if rest is not None:
-            items, parts = rest, max(parts - 1, 2)
+            items, parts = _without(items, chunks[rest]), max(parts - 1, 2)
         elif parts >= len(items):
             break
         else:

@@ -32,11 +32,12 @@ def opened(search: Search, evaluate: Evaluate) -> bool:
     values = recorded(case, evaluate)
     if values is None:
         return False
-    return any(
-        search.attempt(candidate, f"open {instruction.opcode}")
+    candidates = (
+        candidate
         for instruction in control
         for candidate in _OPENED[instruction.opcode](case, instruction, values, evaluate)
     )
+    return search.first(candidates, "open control flow") is not None
 
 
 def inlined(case: Case) -> Case:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
 
 import interp
 from fuzz.reducer.cut import Evaluate, all_zeros, cut
@@ -20,7 +22,7 @@ from fuzz.reducer.rewired import (
     simple_arrays,
     without_effects,
 )
-from fuzz.reducer.search import Case, IsInteresting, OutOfTime, Progress, Search, Value
+from fuzz.reducer.search import Case, IsInteresting, Limits, OutOfTime, Progress, Search, Value
 from fuzz.synchronous import synchronous
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
@@ -63,27 +65,30 @@ def reduce(
     seconds: float = 300.0,
     values: Sequence[Evaluate] = (exact, all_zeros),
     progress: Progress | None = None,
+    at_once: Sequence[IsInteresting] = (),
+    taken: Callable[[Any], object] | None = None,
 ) -> tuple[Module, tuple[Value, ...]]:
     """A small module, and arguments for it, that are still interesting, as the given ones must be.
 
     ``is_interesting(module, arrays)`` sees valid modules only; an ``hlo.Error`` in it means no.
     ArgumentError if not even the given module is.
     ``values`` evaluate a module: what each gives is tried in place of instructions that are left
-    out. After so many ``seconds`` the best so far is returned; without such an end, equal input
-    gives an equal result. ``progress`` is told of each smaller module: what was done, the module,
-    and how many were tried so far.
+    out. ``at_once`` answer as ``is_interesting`` does, each in a thread of its own: so many
+    programs are tried at once, and the result is the same. After so many ``seconds`` the best so
+    far is returned; without such an end, equal input gives an equal result. ``progress`` is told
+    of each smaller module: what was done, the module, and how many were tried so far; ``taken`` of
+    what ``is_interesting`` gave for it.
     """
     if not is_interesting(module, tuple(arrays)):
         raise ArgumentError("there is nothing to reduce: the program as it is does not fail so")
-    search = Search(Case(module, tuple(arrays)), is_interesting, seconds, progress)
-    try:
-        _make_small(search, values)
-        _make_plain(search)
-        _make_small(search, values)
-        _make_plain(search)
-    except OutOfTime:
-        pass
-    return search.best.module, search.best.arrays
+    limits = Limits(seconds, progress, taken)
+    with Search(Case(module, tuple(arrays)), at_once or (is_interesting,), limits) as search:
+        with suppress(OutOfTime):
+            _make_small(search, values)
+            _make_plain(search)
+            _make_small(search, values)
+            _make_plain(search)
+        return search.best.module, search.best.arrays
 
 
 def _make_small(search: Search, values: Sequence[Evaluate]) -> None:

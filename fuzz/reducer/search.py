@@ -1,12 +1,16 @@
-"""The smallest program so far, and attempts at smaller ones."""
+"""The smallest program so far, and attempts at smaller ones: several at once where several can be
+asked, with the result of one after the other."""
 
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,10 +20,11 @@ from hlo.module import Module
 
 Value = Any  # an array, or a tuple of values
 
-IsInteresting = Callable[[Module, tuple[Value, ...]], bool]
+IsInteresting = Callable[[Module, tuple[Value, ...]], object]  # true of those that are
 Progress = Callable[[str, Module, int], None]
 
 _KNOWN_UP_TO = 2000  # instructions: longer texts are not written to see whether they were tried
+_AHEAD = 2  # programs for each thread: while the first of them takes long, the others go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,55 +39,139 @@ class OutOfTime(Exception):
     """The search ends with the best case so far."""
 
 
-class Search:
-    """``best`` is valid and interesting; it becomes smaller by :meth:`attempt`."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``seconds`` in all. ``progress`` is told of each smaller module: what was done, the module,
+    how many were tried; ``taken`` of what ``is_interesting`` said of it."""
 
-    def __init__(
-        self, case: Case, is_interesting: IsInteresting, seconds: float, progress: Progress | None
-    ) -> None:
+    seconds: float
+    progress: Progress | None = None
+    taken: Callable[[Any], object] | None = None
+
+
+class _Trial(NamedTuple):
+    """A case that is being asked about; ``key`` tells it from others, None of large ones."""
+
+    number: int
+    case: Case
+    key: bytes | None
+    answer: Future[object] | None  # None: asked when it is its turn
+
+
+class Search:
+    """``best`` is valid and interesting; it becomes smaller by :meth:`first`. Use it in ``with``.
+
+    Each function of ``asked`` answers the same question, in a thread of its own. What is taken is
+    always the first in order that is interesting; those behind it are asked in advance, and their
+    answers may be for nothing. So ``best`` does not depend on how many there are.
+    """
+
+    def __init__(self, case: Case, asked: Sequence[IsInteresting], limits: Limits) -> None:
         self.best = case
         self.tried = 0
-        self._is_interesting, self._progress = is_interesting, progress
-        self._end = time.monotonic() + seconds
+        self._limits = limits
+        self._end = time.monotonic() + limits.seconds
         self._known: set[bytes] = set()
+        self._only = asked[0]
+        self._idle: SimpleQueue[IsInteresting] = SimpleQueue()
+        for one in asked:
+            self._idle.put(one)
+        self._threads = ThreadPoolExecutor(len(asked)) if len(asked) > 1 else None
+        self._ahead = _AHEAD * len(asked) if self._threads else 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *of_exception: object) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
 
     def attempt(self, case: Case, what: str = "") -> bool:
         """Take a case that is valid and still interesting."""
-        if time.monotonic() > self._end:
-            raise OutOfTime
-        if not self._is_new(case):
-            return False
-        self.tried += 1
-        try:
-            hlo.verify(case.module)
-            if not self._is_interesting(case.module, case.arrays):
-                return False
-        except Error:
-            return False
-        self.best = case
-        if self._progress is not None:
-            self._progress(what, case.module, self.tried)
-        return True
+        return self.first((case,), what) is not None
 
     def exhaust(self, step: Callable[[Case], Iterator[Case]], what: str) -> bool:
         """Take what a step proposes until it proposes nothing that is still interesting."""
-        changed = again = False
-        while True:
-            again = any(self.attempt(case, what) for case in step(self.best))
-            if not again:
-                return changed
+        changed = False
+        while self.first(step(self.best), what) is not None:
             changed = True
+        return changed
 
-    def _is_new(self, case: Case) -> bool:
-        if case.module.instruction_count > _KNOWN_UP_TO:
-            return case.arrays is not self.best.arrays or case.module != self.best.module
-        digest = hashlib.sha256(hlo.format(case.module).encode())
-        for array in flat(case.arrays):
-            digest.update(str((array.dtype, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).tobytes())
-        known = digest.digest() in self._known
-        self._known.add(digest.digest())
-        return not known
+    def first(self, cases: Iterable[Case | None], what: str = "") -> int | None:
+        """Take the first case, in order, that is valid and still interesting; its number. What was
+        tried before is not, nor is None."""
+        trials = self._trials(cases)
+        waiting: deque[_Trial] = deque()
+        try:
+            while True:
+                while len(waiting) < self._ahead and (trial := next(trials, None)) is not None:
+                    waiting.append(trial)
+                if not waiting:
+                    return None
+                if self._is_taken(waiting[0], what):
+                    return waiting[0].number
+                waiting.popleft()
+        finally:
+            for trial in waiting:
+                if trial.answer is not None:
+                    trial.answer.cancel()
+
+    def _trials(self, cases: Iterable[Case | None]) -> Iterator[_Trial]:
+        keys: set[bytes] = set()
+        for number, case in enumerate(cases):
+            if time.monotonic() > self._end:
+                raise OutOfTime
+            if case is None:
+                continue
+            key = _key(case)
+            if key is None:
+                if case.arrays is self.best.arrays and case.module == self.best.module:
+                    continue
+            elif key in self._known or key in keys:
+                continue
+            else:
+                keys.add(key)
+            answer = self._threads.submit(self._asked, case) if self._threads else None
+            yield _Trial(number, case, key, answer)
+
+    def _asked(self, case: Case) -> object:
+        is_interesting = self._idle.get()
+        try:
+            return _answer(is_interesting, case)
+        finally:
+            self._idle.put(is_interesting)
+
+    def _is_taken(self, trial: _Trial, what: str) -> bool:
+        if trial.key is not None:
+            self._known.add(trial.key)
+        self.tried += 1
+        found = trial.answer.result() if trial.answer else _answer(self._only, trial.case)
+        if not found:
+            return False
+        self.best = trial.case
+        if self._limits.taken is not None:
+            self._limits.taken(found)
+        if self._limits.progress is not None:
+            self._limits.progress(what, trial.case.module, self.tried)
+        return True
+
+
+def _answer(is_interesting: IsInteresting, case: Case) -> object:
+    try:
+        hlo.verify(case.module)
+        return is_interesting(case.module, case.arrays)
+    except Error:
+        return False
+
+
+def _key(case: Case) -> bytes | None:
+    if case.module.instruction_count > _KNOWN_UP_TO:
+        return None
+    digest = hashlib.sha256(hlo.format(case.module).encode())
+    for array in flat(case.arrays):
+        digest.update(str((array.dtype, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
 
 
 def flat(value: Value) -> Iterator[Any]:

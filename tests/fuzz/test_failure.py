@@ -51,7 +51,7 @@ def test_a_step_that_is_wrong_becomes_a_program(tmp_path: Path) -> None:
     assert [step.instruction.opcode for step in failure.found.wrong] == ["floor"]
     kept = against.keeps(failure, module, (X,))
     assert kept.opcode == "floor"
-    small, arrays = fuzz.reduce(module, (X,), kept, values=(exact, against.values))
+    small, arrays = fuzz.reduce(module, (X,), kept, values=(exact, against.values), taken=kept.take)
     assert [i.opcode for i in small.entry.instructions] == ["parameter", "floor"]
     assert kept.failure.found is not None and not kept.failure.found.wrong
     write(Report(small, arrays, kept.failure, XLA_CPU, WIDE.encode(), (X,)), tmp_path / "found")

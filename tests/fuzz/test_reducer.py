@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+
 import numpy as np
 import pytest
 from planted import Wrong, large, shows
 
 import fuzz
 import hlo
-from fuzz.reducer import cut
+from fuzz.reducer import cut, in_processes
 from fuzz.reducer.cut import minimal
 from fuzz.reducer.numbers import complexity
+from fuzz.reducer.search import Progress
 from hlo.errors import ArgumentError
 from hlo.module import Module
 
@@ -134,8 +138,38 @@ def test_what_is_too_large_to_be_kept_is_computed(monkeypatch: pytest.MonkeyPatc
 
 def test_every_item_of_a_minimal_part_is_needed() -> None:
     items = [str(n) for n in range(100)]
-    found = minimal(items, lambda part: {"3", "4", "77"} <= set(part))
+    needed = {"3", "4", "77"}
+    found = minimal(
+        items, lambda parts: next((n for n, p in enumerate(parts) if needed <= set(p)), None)
+    )
     assert list(found) == ["3", "4", "77"]
+
+
+def test_workers_do_not_change_the_result() -> None:
+    shown, places = shows("multiply", wrong_if_positive), set[str]()
+    module = hlo.parse(large(300, 1, "multiply({x}, {y})"))
+
+    def asked(module: Module, arrays: tuple[object, ...]) -> bool:
+        places.add(threading.current_thread().name)
+        return shown(module, arrays)
+
+    taken: list[list[object]] = []
+    for workers in (0, 2, 3):
+        taken.append([])
+        steps: Progress = lambda *step: taken[-1].append((step[0], hlo.format(step[1]), step[2]))  # noqa: E731
+        fuzz.reduce(module, (X, Y, Z), asked, at_once=[asked] * workers, progress=steps)
+    assert len(taken[0]) > 5 and taken[1] == taken[0] and taken[2] == taken[0]
+    assert len(places) > 2
+
+
+def test_processes_do_not_change_the_result() -> None:
+    module = hlo.parse(large(300, 1, "multiply({x}, {y})"))
+    with in_processes(partial(shows, "multiply", wrong_if_positive), 2) as asked:
+        found = [
+            hlo.format(fuzz.reduce(module, (X, Y, Z), asked[0], at_once=several)[0])
+            for several in ((), asked)
+        ]
+    assert found[0] == found[1] and found[0].count("\n") == 6
 
 
 def test_what_does_not_fail_is_not_reduced() -> None:

@@ -1,0 +1,43 @@
+"""A Python function that says whether a program is interesting, in processes: they try programs at
+once, and one that crashes does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from fuzz.peers.isolated import Isolated
+from fuzz.reducer.search import IsInteresting, Value
+from hlo.errors import Error
+from hlo.module import Module
+
+_SECONDS = 60.0  # for one program
+
+
+@contextmanager
+def in_processes(
+    start: Callable[[], IsInteresting], count: int, seconds: float = _SECONDS
+) -> Iterator[list[IsInteresting]]:
+    """The function that ``start()``, which must be importable, makes in each of ``count``
+    processes, for ``at_once`` of :func:`fuzz.reduce`. A program that ends its process, or for which
+    there is no answer in time, is not interesting."""
+    with ExitStack() as stack:
+        pools = (Isolated(partial(_started, start), timeout=seconds) for _ in range(count))
+        yield [partial(_asked, stack.enter_context(pool)) for pool in pools]
+
+
+def _asked(pool: Isolated, module: Module, arrays: tuple[Value, ...]) -> object:
+    return pool(module, arrays).result  # None after a crash
+
+
+def _started(start: Callable[[], IsInteresting]) -> IsInteresting:
+    is_interesting = start()
+
+    def answer(module: Module, arrays: tuple[Value, ...]) -> object:
+        try:
+            return is_interesting(module, arrays)
+        except Error:
+            return False
+
+    return answer
