@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from fuzz.failure import Against, Failure
@@ -18,10 +18,12 @@ SECONDS = 20.0  # for one program
 
 
 @contextmanager
-def xla() -> Iterator[Property]:
-    """Nothing that XLA gives is outside of what is legal; it neither crashes nor hangs."""
+def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Property]:
+    """Nothing that XLA gives, for what ``program`` makes of one, is outside of what is legal; it
+    neither crashes nor hangs."""
     with XLA(timeout=SECONDS) as run:
-        yield _judging(Against(run, XLA_CPU))
+        judged = _judging(Against(run, XLA_CPU))
+        yield lambda cases: judged([*map(program, cases)])
 
 
 @contextmanager

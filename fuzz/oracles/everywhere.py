@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 import hlo
 import interp
@@ -27,7 +28,7 @@ from fuzz.together import merged
 from hlo.errors import ArgumentError
 
 _SECONDS = 20.0  # for the interpreter with one program
-PREFIX = "configurations: "
+_PREFIX = "configurations: "
 # What is the same of a defect in all programs: the sanitizer's or the compiler's name for it.
 _NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W[\w=+-]+\]")
 
@@ -41,9 +42,10 @@ def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
     yield lambda cases: _asked(cases, chosen)
 
 
-def present() -> list[Configuration]:
+@cache
+def present() -> tuple[Configuration, ...]:
     """Those that this machine has."""
-    return [c for c in configurations(os.environ) if isinstance(c, Configuration)]
+    return tuple(c for c in configurations(os.environ) if isinstance(c, Configuration))
 
 
 def plain(configuration: Configuration) -> bool:
@@ -54,11 +56,6 @@ def plain(configuration: Configuration) -> bool:
 def sanitized(configuration: Configuration) -> bool:
     """Whether it has one."""
     return configuration.is_sanitizer
-
-
-def is_named(name: str, configuration: Configuration) -> bool:
-    """Whether that is the oracle of a configuration."""
-    return name == f"{PREFIX}{configuration.name}"
 
 
 def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outcome]:
@@ -115,4 +112,4 @@ def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | 
         return None
     name = _NAMES.search(detail)
     kind = name[0].strip() if name else "no result" if found.finding else "other bits"
-    return Difference(f"{configuration.name}: {kind}", detail, f"{PREFIX}{configuration.name}")
+    return Difference(f"{configuration.name}: {kind}", detail, f"{_PREFIX}{configuration.name}")

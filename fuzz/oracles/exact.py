@@ -1,19 +1,13 @@
-"""Interpreter and C: the same bits, whatever is a parameter and whatever a constant."""
+"""Interpreter and C: the same bits, in any number of threads, before the passes and after."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import random
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 
-import numpy as np
-
-import hlo
 from backend_c.dialect import OPENMP
 from backend_c.executable import Executable
 from backend_c.pipeline import lowered
@@ -23,13 +17,10 @@ from fuzz import c_compilers
 from fuzz.nan_bits import depends_on_them
 from fuzz.oracles.oracle import Difference, LeftOut, NoResult, Outcome, compared, each, right
 from fuzz.reducer.search import Case, Value
-from fuzz.rewrites import fitting, rewritten
 from fuzz.together import compiled
 from hlo.errors import Error, ToolchainError, Unsupported
-from hlo.literal import Literal
-from hlo.module import Instruction, Module
+from hlo.module import Module
 from hlo.passes import run
-from hlo.types import ArrayShape
 
 _THOROUGH = 16  # of so many lists of programs, one is compiled as programs are, but -O0
 
@@ -147,68 +138,3 @@ def twice(case: Case) -> Outcome:
 def passes(case: Case) -> Outcome:
     """After the passes of the C backend it means what it meant before, to the interpreter."""
     return compared(right(case), right(Case(run(case.module, "backend_c"), case.arrays)))
-
-
-def rewritings(cases: Sequence[Case]) -> list[Outcome]:
-    """An equivalent program gives the same bits, interpreted and as C: see
-    :mod:`fuzz.rewrites`."""
-    others = [*map(_otherwise, cases)]
-    outcomes = same_bits([other for other, _ in others])
-    for number, (case, (other, name)) in enumerate(zip(cases, others, strict=True)):
-        found = outcomes[number]
-        if found is None:  # so both have results
-            found = compared(right(case), right(other))
-        if found is not None and depends_on_them(other.module, other.arrays):
-            found = LeftOut("depends on the bits of a NaN")
-        if isinstance(found, Difference):
-            found = Difference(f"{name}: {found.kind}", found.detail)
-        outcomes[number] = found
-    return outcomes
-
-
-def _otherwise(case: Case) -> tuple[Case, str]:
-    """By one rewrite that fits, always the same."""
-    rng = random.Random(hashlib.sha256(hlo.format(case.module).encode()).digest())
-    name = fitting(case.module, rng)
-    if name is None:
-        return case, "none"
-    module = rewritten(case.module, name, rng)
-    assert module is not None
-    return Case(module, case.arrays), name
-
-
-def constants(case: Case) -> Outcome:
-    """A program with its arguments as constants gives the same bits."""
-    return compared(right(case), right(_baked(case)))
-
-
-def _baked(case: Case) -> Case:
-    """Arrays as constants; tuples and what is bounded stay parameters."""
-    entry = case.module.entry
-    constant = [
-        isinstance(p.shape, ArrayShape) and not p.shape.is_dynamic for p in entry.parameters
-    ]
-    numbers = np.cumsum([not one for one in constant]) - 1
-
-    def changed(instruction: Instruction) -> Instruction:
-        if instruction.opcode != "parameter":
-            return instruction
-        number = int(str(instruction.attributes["parameter_number"]))
-        if not constant[number]:
-            attributes = {**instruction.attributes, "parameter_number": int(numbers[number])}
-            return instruction._replace(attributes=attributes)
-        assert isinstance(instruction.shape, ArrayShape)
-        value = np.array(case.arrays[number], order="C")
-        value.flags.writeable = False
-        literal = Literal(instruction.shape, value)
-        return instruction._replace(opcode="constant", attributes={"literal": literal})
-
-    instructions = tuple(map(changed, entry.instructions))
-    arrays = tuple(x for x, gone in zip(case.arrays, constant, strict=True) if not gone)
-    return Case(_with_entry(case.module, instructions), arrays)
-
-
-def _with_entry(module: Module, instructions: tuple[Instruction, ...]) -> Module:
-    entry = replace(module.entry, instructions=instructions)
-    others = [entry if c is module.entry else c for c in module.computations]
-    return replace(module, computations=tuple(others), attributes={}, text="", preamble="")

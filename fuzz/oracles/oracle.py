@@ -34,6 +34,7 @@ class LeftOut:
 
 Outcome = Difference | LeftOut | None  # None: the program has the property
 Property = Callable[[Sequence[Case]], list[Outcome]]  # an outcome for each case, in order
+Opened = Callable[[], AbstractContextManager[Property]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Oracle:
 
     name: str
     about: str
-    opened: Callable[[], AbstractContextManager[Property]]
+    opened: Opened
     runs_c: bool = True
 
 

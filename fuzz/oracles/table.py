@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from fuzz.oracles import accepted, compilers, everywhere, exact, language, optimised
-from fuzz.oracles.oracle import Oracle, each, plain
+from fuzz.oracles import accepted, compilers, equivalent, everywhere, exact, language, optimised
+from fuzz.oracles.oracle import Opened, Oracle, each, plain
+from fuzz.rewrites import REWRITES
 
 _ALL = (
     plain("same-bits", "interpreter and C give the same bits", exact.same_bits),
@@ -29,13 +32,21 @@ _ALL = (
     plain(
         "twice", "run again, it gives the same bits; lowered again, the same C", each(exact.twice)
     ),
-    plain("constants", "with constants for its arguments it gives the same", each(exact.constants)),
+    plain("constants", "with constants for its arguments it gives the same", equivalent.constants),
     plain("passes", "the passes of the C backend keep every bit", each(exact.passes)),
-    plain("rewrites", "an equivalent program gives the same bits, also as C", exact.rewritings),
+    plain(
+        "rewrites", "an equivalent program gives the same bits, also as C", equivalent.rewritings
+    ),
     Oracle(
         "xla",
         "XLA gives nothing outside of the envelope, and survives",
         compilers.xla,
+        runs_c=False,
+    ),
+    Oracle(
+        "xla-constants",
+        "the same of XLA with constants for the arguments",
+        partial(compilers.xla, equivalent.baked),
         runs_c=False,
     ),
     Oracle(
@@ -55,17 +66,36 @@ ORACLES = {oracle.name: oracle for oracle in _ALL}
 
 
 def is_known(name: str) -> bool:
-    """Whether it is an oracle's name, or one's of a single configuration of this machine."""
-    return name in ORACLES or any(everywhere.is_named(name, one) for one in everywhere.present())
+    """Whether it is the name of an oracle, or of a part of one on this machine."""
+    return name in ORACLES or _part(name) is not None
 
 
 def named(name: str) -> Oracle:
-    """An oracle by its name, or ``configurations: `` and the name of one; any other name is that of
-    a command: :mod:`fuzz.peers.command`."""
-    if name in ORACLES:
-        return ORACLES[name]
-    if name.startswith(everywhere.PREFIX):
-        opened = partial(everywhere.opened, partial(everywhere.is_named, name))
-        return replace(ORACLES["configurations"], name=name, opened=opened)
+    """An oracle by its name, or a part of one: ``configurations: gcc -O3 AVX2`` and ``rewrites:
+    peel``. Any other name is that of a command: :mod:`fuzz.peers.command`."""
+    found = ORACLES.get(name) or _part(name)
+    if found is not None:
+        return found
     asked = partial(compilers.command, shlex.split(name))
     return Oracle(name, "gives nothing outside of the envelope, and survives", asked, runs_c=False)
+
+
+def _part(name: str) -> Oracle | None:
+    whole, _, part = name.partition(": ")
+    opened = _PARTS[whole](part) if whole in _PARTS and part else None
+    return None if opened is None else replace(ORACLES[whole], name=name, opened=opened)
+
+
+def _configuration(name: str) -> Opened | None:
+    found = [one for one in everywhere.present() if one.name == name]
+    return partial(everywhere.opened, found.__contains__) if found else None
+
+
+def _rewrite(name: str) -> Opened | None:
+    return (lambda: nullcontext(equivalent.by_one(name))) if name in REWRITES else None
+
+
+_PARTS: dict[str, Callable[[str], Opened | None]] = {
+    "configurations": _configuration,
+    "rewrites": _rewrite,
+}
