@@ -15,7 +15,7 @@ from fuzz.peers.xla import Answer
 from fuzz.reducer.cut import affordable, can_be_shown
 from fuzz.reducer.search import Value, flat
 from fuzz.synchronous import synchronous
-from fuzz.undefined import undefined
+from fuzz.undefined import left_open, undefined
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
@@ -62,10 +62,15 @@ class Against:
         """What is wrong, if something is. A refusal is nothing wrong, and nothing is where the
         program means nothing. Error if the interpreter has no result to compare with."""
         why = undefined(module, arrays)
-        if why is None:
-            return self._failure(module, arrays)
-        self.refusal = f"the program means nothing: {why}"
-        return None  # it was not run: it may damage the process
+        if why is not None:  # and it is not run: it may damage the process
+            self.refusal = f"the program means nothing: {why}"
+            return None
+        found = self._failure(module, arrays)
+        why = left_open(module, arrays) if found is not None and found.kind == WRONG else None
+        if why is not None:
+            self.refusal = f"the result is open: {why}"
+            return None
+        return found
 
     def _failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
         exact: Value | Error

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlo.errors import Error
 from hlo.module import Module
-from hlo.types import ArrayShape
+from hlo.results import differences
+from hlo.types import ArrayShape, is_bounded
 from hlo.walk import Callee, Op
 from interp import random
+from interp.actual_sizes import any_bounds, growing
 from interp.evaluator import Evaluation
 
 Array = np.ndarray[Any, Any]
@@ -22,9 +27,21 @@ _MOST = 64  # elements of a row, and rows, of which all pairs are compared
 
 def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
     """Why a program means nothing, if an instruction gets what the language has no meaning for: a
-    sort by what is no strict weak order, a size below 0 or above the bound."""
-    watched = {name: check for name, check in _CHECKS.items() if _has(module, name)}
-    if not watched:
+    sort by what is no strict weak order, a size below 0 or above the bound, a dynamic-reshape to
+    other sizes than there are elements."""
+    return _first_of(_MEANINGLESS, module, arrays)
+
+
+def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
+    """Why a program has several right results, other than those of roundings and orders: a reduce
+    from what is no identity, which may be taken several times; what is in an array that grows."""
+    return _first_of(_OPEN, module, arrays)
+
+
+def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | None:
+    watched = {name: check for name, check in checks.items() if _has(module, name)}
+    tell_growth = checks is _OPEN and any_bounds(module)
+    if not watched and not tell_growth:
         return None
     found: list[str] = []
     evaluation = Evaluation(module, _FUEL)
@@ -32,12 +49,14 @@ def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
     for name, check in watched.items():
         op = evaluation.ops[name]
         evaluation.ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
+    tell = partial(found.append, "an array that grows") if tell_growth else None
+    token = growing.set(tell)
     try:
-        with np.errstate(all="ignore"), random.seeded(0):
+        with suppress(Error), np.errstate(all="ignore"), random.seeded(0):
             evaluation.run(evaluation.plan(module.entry), *arrays)
-    except Error:
-        pass  # what was seen until then counts
-    return found[0] if found else None
+    finally:
+        growing.reset(token)
+    return found[0] if found else None  # also if the program went no further
 
 
 def _has(module: Module, name: str) -> bool:
@@ -92,4 +111,35 @@ def _sizes(
     return None if 0 <= int(size) <= bound else f"a size of {int(size)} for a bound of {bound}"
 
 
-_CHECKS: dict[str, Callable[..., str | None]] = {"sort": _sorts, "set_dimension_size": _sizes}
+def _reshapes(operand: Array, *sizes: Array, shape: ArrayShape, **_: Any) -> str | None:
+    dims = [int(size) for size in sizes]
+    fits = all(
+        0 <= size <= bound and (is_bounded(shape, d) or size == bound)
+        for d, (size, bound) in enumerate(zip(dims, shape.dims, strict=True))
+    )
+    is_whole = fits and math.prod(dims) == operand.size
+    return None if is_whole else "a dynamic-reshape to other sizes"
+
+
+def _reduces(
+    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
+) -> str | None:
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    flat = [x.reshape(-1) for x in inputs]
+    if not flat[0].size:
+        return None
+    begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
+    results = begun if isinstance(begun, tuple) else (begun,)
+    whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)
+    return "a reduce from what is no identity" if differences(tuple(flat), whole) else None
+
+
+Checks = Mapping[str, Callable[..., str | None]]
+
+_MEANINGLESS: Checks = {
+    "sort": _sorts,
+    "set_dimension_size": _sizes,
+    "dynamic_reshape": _reshapes,
+}
+_OPEN: Checks = {"reduce": _reduces}

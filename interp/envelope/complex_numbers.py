@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlo.types import ElementType
 from interp.conversion import type_of
 from interp.elementwise import complex_
 from interp.envelope import budget
@@ -53,15 +54,35 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
 
 
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
-    """What atan2, -i log((x + iy) / sqrt(x² + y²)) by definition, loses in the logarithm's operand:
-    units of 1, more where x² + y² cancels."""
-    if opcode != "atan2":
+    """What is lost on the way of what a function is by definition, beside the rounding of its
+    result."""
+    steps = _STEPS.get(opcode)
+    if steps is None or budget.current() is budget.EXACT:
         return 0.0
     part = type_of(operands[0].real)
-    squares = [x.astype(np.complex128) ** 2 for x in operands]
-    lost = sum(np.abs(x) for x in squares) / np.abs(sum(squares))
     ulps = max(1.0, budget.current().of(opcode, part)) * _MULTIPLE
-    return np.where(np.isfinite(lost), ulps * float(finfo(part.numpy).eps) * lost, np.inf)
+    lost = steps(*(x.astype(np.complex128) for x in operands), part)
+    unit = ulps * float(finfo(part.numpy).eps)
+    return np.where(np.isfinite(lost), unit * lost, np.inf)
+
+
+def _atan2_steps(y: Array, x: Array, part: ElementType) -> Array:
+    """-i log((x + iy) / sqrt(x² + y²)): the logarithm's operand is some units of 1 off, more where
+    x² + y² cancels."""
+    del part
+    x, y = x**2, y**2
+    return np.asarray((np.abs(x) + np.abs(y)) / np.abs(x + y))
+
+
+def _power_steps(x: Array, y: Array, part: ElementType) -> Array:
+    """exp(y log x): the error of the exponent times the result, anything where it overflows."""
+    logarithm = np.abs(np.log(x)) + 1
+    exponent = np.abs(y) * logarithm
+    size = np.exp((y * np.log(x)).real) * exponent
+    return np.where(exponent < float(finfo(part.numpy).max) / 4, size, np.inf)
+
+
+_STEPS: dict[str, Callable[..., Array]] = {"atan2": _atan2_steps, "power": _power_steps}
 
 
 def _flushes(operand: Enclosure) -> Array:
@@ -96,7 +117,7 @@ def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
         exact = getattr(wide, name)
         setattr(low, name, rounded_down(exact - error, part))
         setattr(high, name, rounded_up(exact + error, part))
-    return between(low, high, is_nan(value))
+    return between(low, high, is_nan(value) | ~np.isfinite(error))
 
 
 def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) -> Enclosure:

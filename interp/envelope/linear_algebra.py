@@ -81,7 +81,8 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
     if not lower:
         factor, error = _transposed(factor).conj(), _transposed(error)
     dtype = operand.low.dtype
-    return _around(factor, np.tril(error) if lower else np.triu(error), dtype)
+    triangle = np.tril(error) if lower else np.triu(error)
+    return _around(factor, np.where(known, triangle, np.inf), dtype)
 
 
 def indefinite(operand: Enclosure, *, lower: bool) -> Array:

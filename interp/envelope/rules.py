@@ -30,13 +30,23 @@ Function = Callable[..., Array]
 Rule = Callable[..., Enclosure]
 
 
+_WITHOUT_ZERO = "f8e8m0fnu"
+
+
 def flushed(operand: Enclosure) -> Enclosure:
     """An operand of float arithmetic, zero besides where it is subnormal and may be flushed."""
     if not budget.current().flushes or not operand.element_type.is_float:
         return operand
+    if operand.element_type.name == _WITHOUT_ZERO:
+        return Enclosure(operand.low, operand.high, operand.nan | _is_least(operand.low))
     low, high = _with_flushed(operand.low, operand.high)
     same = low is operand.low and high is operand.high
     return operand if same else Enclosure(low, high, operand.nan)
+
+
+def _is_least(low: Array) -> Array:
+    """The least number of f8e8m0fnu is subnormal in f32, and zero is no number of it."""
+    return np.asarray(low <= finfo(low.dtype).smallest_normal)
 
 
 def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
@@ -71,7 +81,9 @@ def finished(
                 np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
             )
         low, high = apart
-    if peer.flushes:
+    if element_type.name == _WITHOUT_ZERO:
+        nan = nan | _is_least(low)
+    elif peer.flushes:
         low, high = _with_flushed(low, high)
     return between(*of_either_sign(low, high), nan)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -130,6 +131,35 @@ _EXEMPTIONS: dict[str, Open] = {
         " ROOT r = c64[1] constant({(-4.3711388e-08, -0)})",
         (np.array([0], np.complex64), np.array([2.0**31 * 1j], np.complex64)),
     ),
+    "power of complex numbers by its logarithm": Open(
+        "x = c64[2] parameter(0)\n y = c64[2] parameter(1)\n ROOT r = c64[2] power(x, y)",
+        "x = c64[2] parameter(0)\n y = c64[2] parameter(1)\n"
+        " ROOT r = c64[2] constant({(7394180600, -3609341200), (nan, nan)})",
+        (np.full(2, 710 + 128j, np.complex64), np.array([-128j, 3e38j], np.complex64)),
+    ),
+    "below the least number of f8e8m0fnu": Open(
+        "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] divide(x, x)",
+        "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] constant({nan})",
+        (np.array([2.0**-127], ml_dtypes.float8_e8m0fnu),),
+    ),
+    "a factor of a nearly singular matrix": Open(
+        "x = f16[2,2] parameter(0)\n ROOT r = f16[2,2] cholesky(x)",
+        "x = f16[2,2] parameter(0)\n n = f16[] constant(nan)\n"
+        " ROOT r = f16[2,2] broadcast(n), dimensions={}",
+        (np.array([[7948, -8068], [-8068, 8192]], np.float16),),
+    ),
+    "a reduce from what is no identity": Open(
+        "x = f32[1,33] parameter(0)\n i = f32[] constant(1)\n"
+        " ROOT r = f32[] reduce(x, i), dimensions={0,1}, to_apply=sum",
+        "x = f32[1,33] parameter(0)\n ROOT r = f32[] constant(3)",
+        (np.zeros((1, 33), np.float32),),
+    ),
+    "what is in an array that grows": Open(
+        "x = f32[<=3] parameter(0)\n n = s32[] constant(3)\n"
+        " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
+        "x = f32[<=3] parameter(0)\n c = f32[3] constant({1, 7, 8})\n ROOT r = f32[3] copy(c)",
+        (np.ones(1, np.float32),),
+    ),
     "legacy rng": Open(
         "a = f32[] constant(0)\n b = f32[] constant(1)\n"
         " ROOT r = f32[4] rng(a, b), distribution=rng_uniform",
@@ -163,6 +193,11 @@ _MEANINGLESS = {
         "k = f32[3] parameter(0)\n ROOT r = f32[3] sort(k), dimensions={0}, to_apply=le",
         (np.ones(3, np.float32),),
     ),
+    "a dynamic-reshape to other sizes": (
+        "x = f32[3] parameter(0)\n n = s32[] parameter(1)\n"
+        " ROOT r = f32[<=3] dynamic-reshape(x, n)",
+        (np.ones(3, np.float32), np.int32(2)),
+    ),
     "a size of 4 for a bound of 3": (
         "x = f32[3] parameter(0)\n n = s32[] parameter(1)\n"
         " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
@@ -177,5 +212,5 @@ def test_what_means_nothing_is_not_even_run(why: str) -> None:
     against = Against(lambda text, arrays: Answer(crash="SIGSEGV"), XLA_CPU)
     assert against.failure(hlo.parse(_text(lines)), arguments) is None
     assert against.refusal == f"the program means nothing: {why}"
-    defined = [arguments[0], *(x - 1 for x in arguments[1:])]
+    defined = [arguments[0], *(np.int32(3) for _ in arguments[1:])]
     assert against.failure(hlo.parse(_text(lines.replace("=le", "=lt"))), defined) is not None
