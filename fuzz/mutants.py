@@ -41,11 +41,6 @@ class Mutant:
     label: str
     message: str
 
-    @property
-    def line(self) -> str:
-        """The instruction that is wrong."""
-        return next(x for x in self.text.splitlines() if "  ROOT r = " in x).strip()
-
 
 def mutants(module: Module) -> Iterator[Mutant]:
     """Of a few instructions one each; the same for the same instruction in another program."""

@@ -52,7 +52,7 @@ def _of(peer: XLA, mutant: Mutant) -> Iterator[Difference]:
         return
     arrays = [np.zeros(leaf.dims, leaf.element_type.numpy) for leaf in shapes]
     answer = peer(mutant.text, arrays)
-    detail = f"{mutant.line}: {mutant.label}: {mutant.message}"
+    detail = f"{mutant.label}: {mutant.message}\n{mutant.text}"
     if answer.crash is not None:
         failure = ended(answer.crash)
         yield Difference(f"{failure.kind}: {', '.join(sorted(failure.signs))}", detail)
