@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window
+from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
-from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.walk import Callee
 from interp import indexing, lapack, lapack_untyped
 
@@ -50,7 +51,11 @@ def custom_call(
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
-    return target_of(custom_call_target)(operands, shape, backend_config)
+    target = target_of(custom_call_target)
+    if custom_call_target not in _REGISTERED.get({}):
+        given = [x.shape for x in operands if isinstance(x, np.ndarray)]
+        require_fitting(custom_call_target, given, [leaf.dims for leaf in leaves(shape)])
+    return target(operands, shape, backend_config)
 
 
 def target_of(name: str) -> Target:

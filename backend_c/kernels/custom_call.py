@@ -15,6 +15,7 @@ from backend_c.kernels.sort import topk
 from backend_c.loop_ir import INDEX, Constant, Expr, Pointer
 from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
+from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import PRED, S32, Shape
@@ -54,7 +55,10 @@ def custom_call(
             f"no C for the custom call target {custom_call_target!r}; there is for"
             f" {', '.join(sorted(_TARGETS))}"
         )
-    target([element for operand in operands for element in _arrays(operand)], backend_config, write)
+    arrays = [element for operand in operands for element in _arrays(operand)]
+    given = [array.shape.dims for array in arrays]
+    require_fitting(custom_call_target, given, [result.dims for result in write.shapes])
+    target(arrays, backend_config, write)
 
 
 def _arrays(value: Value) -> list[Element]:
