@@ -32,6 +32,7 @@ CRASH, HANG, WRONG = "crash", "hang", "wrong result"
 
 _FUEL = 1 << 22  # instructions of one evaluation
 _SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
+_HEADER = re.compile(r"\b\w++\.h:\d++\]", re.ASCII)  # one that many functions share
 _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 _OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
 
@@ -191,8 +192,16 @@ def ended(crash: str) -> Failure:
     """How a process ended, told from others by where it did."""
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
-    where = _SOURCE.search(crash) or _FUNCTION.search(crash)
-    sign = crash.split(":")[0] if where is None else where[where.lastindex or 0]
+    source, header = _SOURCE.search(crash), _HEADER.search(crash)
+    function = _FUNCTION.search(crash)
+    if source is not None:
+        sign = source[0]
+    elif function is None:
+        sign = crash.split(":")[0]
+    elif header is not None:
+        sign = f"{header[0]} in {function[1].partition('(')[0]}"
+    else:
+        sign = function[1]
     return Failure(CRASH, frozenset((sign,)), crash)
 
 

@@ -24,8 +24,13 @@ _PRELOAD = (
     *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
 )
 
-# Functions to blame for a crash: the compiler's own, but for those that only look at a value.
-_OWN = re.compile(r"(xla|mlir)::(?!Shape::|ShapeUtil::|IntegerAttr::|detail::)", re.ASCII)
+# Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
+# and those of no class, which hand it on.
+_OWN = re.compile(
+    r"(xla|mlir)::(?!(Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|detail)::"
+    r"|\w+(\(\w+\))?\Z)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
