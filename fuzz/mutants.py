@@ -90,24 +90,26 @@ def _mutant(text: str, rng: random.Random) -> Mutant | None:
     return None
 
 
-def _at_one_place(pattern: re.Pattern[str], text: str, rng: random.Random, new: str | None) -> str:
-    """With another number, or ``new``, where the pattern fits, after the computations called."""
-    start = text.index("ENTRY")
-    places = list(pattern.finditer(text, start))
+def _at_one_place(
+    pattern: re.Pattern[str], text: str, rng: random.Random, new: Callable[[str], str]
+) -> str:
+    """With something new in a place where the pattern fits, after the computations called."""
+    places = list(pattern.finditer(text, text.index("ENTRY")))
     if not places:
         return text
     place = rng.choice(places)
-    number = place[0] if new is None else ""
-    instead = new if new is not None else str(int(number) + rng.choice((-1, 1, 1, 2, int(number))))
-    return text[: place.start()] + instead + text[place.end() :]
+    return text[: place.start()] + new(place[0]) + text[place.end() :]
 
 
 def _renumbered(text: str, rng: random.Random) -> str:
-    return _at_one_place(_NUMBER, text, rng, None)
+    def other(number: str) -> str:
+        return str(int(number) + rng.choice((-1, 1, 1, 2, int(number))))
+
+    return _at_one_place(_NUMBER, text, rng, other)
 
 
 def _retyped(text: str, rng: random.Random) -> str:
-    return _at_one_place(_TYPE, text, rng, rng.choice(_TYPES))
+    return _at_one_place(_TYPE, text, rng, lambda _: rng.choice(_TYPES))
 
 
 def _root(text: str, part: str, new: Callable[[str], str]) -> str:
@@ -163,7 +165,7 @@ def _without_attribute(text: str, rng: random.Random) -> str:
 def _with_other_numbers(text: str, rng: random.Random) -> str:
     """One number of an attribute for another."""
     numbers = [m[0] for m in _NUMBER.finditer(text, text.index("ENTRY"))]
-    return _at_one_place(_NUMBER, text, rng, rng.choice(numbers)) if numbers else text
+    return _at_one_place(_NUMBER, text, rng, lambda _: rng.choice(numbers))
 
 
 _CHANGES: tuple[Callable[[str, random.Random], str], ...] = (
