@@ -47,6 +47,7 @@ STRICTER = {
 }
 # What is gone before XLA's verifier looks: a text becomes StableHLO first.
 CONVERTED = {
+    ("call", "C1"): "tuples are opened: one of nothing is no operand",
     ("conditional", "C3"): "operands that a branch makes nothing of are not compared",
     ("convolution", "C2"): "the window has the kernel's sizes",
     ("fusion", "shape"): "the result is that of the computation",
