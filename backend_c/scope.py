@@ -71,13 +71,18 @@ class Scope:
         return f"{prefix}{self._names}"
 
     def _depth_of(self, expression: Expr) -> int:
-        """The innermost block that an expression needs."""
-        depth = 0
+        """The innermost block that an expression needs, or the present one for what changes."""
+        depth = self._fixed_depth_of(expression)
+        return len(self._blocks) - 1 if depth is None else depth
+
+    def _fixed_depth_of(self, expression: Expr) -> int | None:
+        """The innermost block that an expression needs; None if it changes with time."""
+        depth, depths = 0, self._depth
         for part in parts(expression):
             if is_mutable(part):
-                return len(self._blocks) - 1
+                return None
             if type(part) is Variable:
-                depth = max(depth, self._depth.get(part.name, 0))
+                depth = max(depth, depths.get(part.name, 0))
         return depth
 
     def find(self, key: Hashable) -> Expr | None:
@@ -99,13 +104,14 @@ class Scope:
         known = self.find(expression)
         if known is not None:
             return known
-        depth = self._depth_of(expression)
+        fixed = self._fixed_depth_of(expression)
+        depth = len(self._blocks) - 1 if fixed is None else fixed
         low, high = ix.bounds(expression) if expression.type is INDEX else (-(2**62), 2**62)
         prefix = "n" if expression.type is INDEX else "v"
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
         self._blocks[depth].statements.append(Let(variable, expression))
-        if not any(map(is_mutable, parts(expression))):
+        if fixed is not None:
             self._blocks[depth].known[expression] = variable
         return variable
 

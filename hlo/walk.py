@@ -173,9 +173,11 @@ def walk(
             operands = [values[name] for name in instruction.operands]
             values[instruction.name] = apply(instruction, operands)
             del operands
-        for name in {*instruction.operands, instruction.name}:
-            if last_use.get(name, -1) <= position:
-                del values[name]
+        for name in instruction.operands:
+            if last_use[name] == position:
+                values.pop(name, None)
+        if instruction.name not in last_use:
+            del values[instruction.name]
     return values[computation.root]
 
 
