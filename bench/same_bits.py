@@ -6,7 +6,7 @@ Programs are drawn as campaigns draw them: whole ones, of few instructions, of o
 50 at a time go through what the oracle does: *interp* evaluates, *lower* is from the module to C
 text, *compile* starts the quick compiler, *run* loads the library and calls it, *compare* is of
 bits; *thorough* is what the compiler with all flags takes instead, of which the oracle asks for
-each sixteenth 50. Seconds are of the processor, those of compilers included. ``--pickle`` keeps the
+one of 64 lists. Seconds are of the processor, those of compilers included. ``--pickle`` keeps the
 programs, or takes them from there, so that two versions can be compared on the same.
 """
 

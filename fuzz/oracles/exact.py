@@ -22,7 +22,7 @@ from hlo.errors import Error, ToolchainError, Unsupported
 from hlo.module import Module
 from hlo.passes import run
 
-_THOROUGH = 16  # of so many lists of programs, one is compiled as programs are, but -O0
+_THOROUGH = 64  # of so many lists of programs, one is compiled as programs are, but -O0
 
 
 def same_bits(cases: Sequence[Case]) -> list[Outcome]:
@@ -50,7 +50,7 @@ def _together(modules: Sequence[Module]) -> Sequence[Executable | Error | None]:
 
 
 def _of_many(modules: Sequence[Module]) -> Compiler:
-    """A quick one but for each sixteenth list: vector instructions and warnings are looked at,
+    """A quick one but for one of 64 lists: vector instructions and warnings are looked at,
     too."""
     quick, thorough, _ = _compilers()
     text = "".join(i.opcode for module in modules for i in module.entry.instructions)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import has_c_compiler
 
 import hlo
 from backend_c.executable import Executable
@@ -26,13 +27,18 @@ _TEXTS = (
 )
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc")
+@pytest.mark.parametrize("name", ["", "tcc", "clang", "gcc"])
 @pytest.mark.parametrize("of", [c_compilers.quick, c_compilers.thorough])
 def test_together_as_alone(
-    of: Callable[[Mapping[str, str]], Compiler], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    of: Callable[[Mapping[str, str]], Compiler],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not (shutil.which(name) if name else has_c_compiler()):
+        pytest.skip(f"no {name or 'C compiler'}")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    compiler = of(os.environ)
+    compiler = of({**os.environ, "HLO_CC": name})
     negate, refused, random = compiled([hlo.parse(text) for text in _TEXTS], compiler)
     assert isinstance(negate, Executable) and isinstance(random, Executable)
     assert isinstance(refused, Unsupported)
