@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
-from hypothesis import strategies as st
 
+from fuzz.choices import Choices
 from fuzz.shapes import ALL_TYPES, TYPES, Accepts
-from fuzz.values import arrays
+from fuzz.values import array
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, ElementType, Shape, TupleShape
-
-T = TypeVar("T")
 
 Generator = Callable[["Builder", ArrayShape], str]
 
@@ -33,7 +30,7 @@ def _is_free(instruction: Instruction) -> bool:
     return not instruction.opcode.endswith(("-start", "-update"))
 
 
-class Builder:
+class Builder(Choices):
     """Adds instructions to a computation; generators call each other through it.
 
     Every generator has the form ``generator(builder, shape) -> name``: it adds an instruction whose
@@ -43,39 +40,39 @@ class Builder:
 
     def __init__(
         self,
-        draw: st.DrawFn,
+        choices: Choices,
         generators: Mapping[str, tuple[Generator, Accepts]],
         types: Sequence[ElementType] = TYPES,
         budget: int = 12,
         *,
         constants: bool = True,
     ) -> None:
-        self._draw, self._generators = draw, generators
+        self._choices, self._generators = choices, generators
         self.types = types
         self._budget, self._constants = budget, constants
         self._is_entry = True
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
 
-    def draw(self, strategy: st.SearchStrategy[T]) -> T:
-        return self._draw(strategy)
+    def integer(self, low: int, high: int) -> int:
+        return self._choices.integer(low, high)
 
     def value(self, shape: ArrayShape) -> str:
         """The name of some value of this shape: there already, or made now."""
         there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
         spent = self._budget <= 0
-        if there and ((spent and not self._is_entry) or self.draw(st.integers(0, 3)) == 0):
-            return self.draw(st.sampled_from(there))
+        if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
+            return self.choice(there)
         if spent or shape.element_type not in self.types:  # of others, only what an op must have
             return self.leaf(shape)
         self._budget -= 1
         able = [g for g, accepts in self._generators.values() if accepts(shape)]
-        return self.draw(st.sampled_from([Builder.leaf, *able]))(self, shape)
+        return self.choice([Builder.leaf, *able])(self, shape)
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
         """One of the chosen types that fits, or of all if none of those does."""
         fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
-        return self.draw(st.sampled_from(fitting))
+        return self.choice(fitting)
 
     def leaf(self, shape: ArrayShape) -> str:
         """A parameter, or a constant if it is small; in a called computation only constants."""
@@ -83,12 +80,12 @@ class Builder:
         if not self._is_entry and not small:
             scalar = self.leaf(ArrayShape(shape.element_type))
             return self.emit("broadcast", shape, scalar, dimensions=())
-        if not self._is_entry or (self._constants and small and self.draw(st.booleans())):
+        if not self._is_entry or (self._constants and small and self.boolean()):
             return self.constant(shape)
         return self._parameter(shape)
 
     def constant(self, shape: ArrayShape) -> str:
-        literal = Literal(shape, self.draw(arrays(shape)))
+        literal = Literal(shape, array(self, shape))
         return self.emit("constant", shape, literal=literal)
 
     def number(self, shape: ArrayShape, value: int) -> str:
@@ -135,7 +132,7 @@ class Builder:
         its parameters in the builder ``inner``. Half of what may still be added here goes there."""
         share = max(0, self._budget // 2)
         self._budget -= share
-        inner = Builder(self._draw, self._generators, self.types, share)
+        inner = Builder(self._choices, self._generators, self.types, share)
         inner._is_entry, inner._computations = False, self._computations
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fuzz.builder import Builder
 from hlo.literal import Literal
@@ -40,7 +39,7 @@ def fold(builder: Builder, accumulators: Sequence[ElementType], of: Sequence[str
     values whose elements these are."""
     given = _are_given(builder, of)
     single = ("operation",) * 3 * (len(accumulators) == 1)
-    kind = builder.draw(st.sampled_from((*single, "better", "expressions")))
+    kind = builder.choice((*single, "better", "expressions"))
     if kind == "operation":
         (element_type,) = accumulators
         return builder.binary(_operation(builder, element_type), element_type)
@@ -66,9 +65,9 @@ def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]
     def result(inner: Builder, names: list[str]) -> str:
         pairs = [(names[2 * n], names[2 * n + 1]) for n in range(len(types))]
         keys = [pair for pair, t in zip(pairs, types, strict=True) if not t.is_complex]
-        if not keys or inner.draw(st.integers(0, 9)) == 0:
+        if not keys or inner.integer(0, 9) == 0:
             return inner.constant(ArrayShape(PRED)) if not keys else _never(inner, *keys[0])
-        chosen = inner.draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2, unique=True))
+        chosen = inner.permutation(keys)[: inner.integer(1, 2)]
         before = _before(inner, *_key(inner, *chosen[-1], given))
         for pair in reversed(chosen[:-1]):
             one, other = _key(inner, *pair, given)
@@ -85,7 +84,7 @@ def selection(builder: Builder, element_type: ElementType, of: str) -> str:
     given = _are_given(builder, [of])
 
     def result(inner: Builder, names: list[str]) -> str:
-        one, other = inner.draw(st.permutations(names))
+        one, other = inner.permutation(names)
         return _any_comparison(inner, one, other, given)
 
     return builder.computation([ArrayShape(element_type)] * 2, result)
@@ -93,7 +92,7 @@ def selection(builder: Builder, element_type: ElementType, of: str) -> str:
 
 def expression(builder: Builder, names: Sequence[str], wanted: ElementType, depth: int) -> str:
     """A scalar of a type, from values of any types and constants, through ``depth`` operations."""
-    kind = builder.draw(st.sampled_from(("leaf", "binary", "unary", "select", "through")))
+    kind = builder.choice(("leaf", "binary", "unary", "select", "through"))
     if not depth or kind == "leaf":
         return _leaf(builder, names, wanted)
     if kind == "through" and not wanted.is_complex:
@@ -101,27 +100,27 @@ def expression(builder: Builder, names: Sequence[str], wanted: ElementType, dept
         inner = expression(builder, names, through, depth - 1)
         return builder.emit("convert", ArrayShape(wanted), inner)
     if kind == "unary":
-        opcode = builder.draw(st.sampled_from(_UNARY[wanted.kind]))
+        opcode = builder.choice(_UNARY[wanted.kind])
         operand = expression(builder, names, wanted, depth - 1)
         return builder.emit(opcode, ArrayShape(wanted), operand)
     one, other = (expression(builder, names, wanted, depth - 1) for _ in range(2))
     if kind == "select":
         return _select(builder, _comparison(builder, one, other), one, other)
-    return _binary(builder, builder.draw(st.sampled_from(_BINARY[wanted.kind])), one, other)
+    return _binary(builder, builder.choice(_BINARY[wanted.kind]), one, other)
 
 
 def _operation(builder: Builder, element_type: ElementType) -> str:
     """Half of them monoids, whose order may not matter."""
     monoids, others = _MONOIDS[element_type.kind], _BINARY[element_type.kind]
-    return builder.draw(st.one_of(st.sampled_from(monoids), st.sampled_from(others)))
+    return builder.choice(builder.choice((monoids, others)))
 
 
 def _leaf(builder: Builder, names: Sequence[str], wanted: ElementType) -> str:
     shape = ArrayShape(wanted)
     able = [n for n in names if not _type(builder, n).is_complex or wanted.is_complex]
-    if not able or builder.draw(st.integers(0, 4)) == 0:
+    if not able or builder.integer(0, 4) == 0:
         return builder.constant(shape)
-    name = builder.draw(st.sampled_from(able))
+    name = builder.choice(able)
     return name if _type(builder, name) is wanted else builder.emit("convert", shape, name)
 
 
@@ -147,11 +146,11 @@ def _compare(builder: Builder, direction: str, lhs: str, rhs: str, total: bool =
 def _comparison(builder: Builder, lhs: str, rhs: str, total: bool = False) -> str:
     is_complex = _type(builder, lhs).is_complex
     directions = ("EQ", "NE") if is_complex else (*_ORDERS, "EQ", "NE")
-    return _compare(builder, builder.draw(st.sampled_from(directions)), lhs, rhs, total)
+    return _compare(builder, builder.choice(directions), lhs, rhs, total)
 
 
 def _any_comparison(builder: Builder, lhs: str, rhs: str, given: bool) -> str:
-    total = given and _type(builder, lhs).is_float and builder.draw(st.booleans())
+    total = given and _type(builder, lhs).is_float and builder.boolean()
     return _comparison(builder, lhs, rhs, total)
 
 
@@ -163,7 +162,7 @@ def _are_given(builder: Builder, names: Sequence[str]) -> bool:
 
 def _before(builder: Builder, lhs: str, rhs: str) -> str:
     """Strictly less, or strictly greater."""
-    direction = builder.draw(st.sampled_from(("LT", "GT")))
+    direction = builder.choice(("LT", "GT"))
     return _compare(builder, direction, lhs, rhs, _type(builder, lhs).is_float)
 
 
@@ -177,11 +176,11 @@ def _key(builder: Builder, lhs: str, rhs: str, given: bool) -> tuple[str, str]:
     """What two elements are compared by: themselves; as JAX does, with one zero and one NaN; or a
     value that some elements share."""
     element_type = _type(builder, lhs)
-    kind = builder.draw(st.sampled_from(("itself", "itself", "canonical", "coarse")))
+    kind = builder.choice(("itself", "itself", "canonical", "coarse"))
     if kind == "itself" and (given or not element_type.is_float):
         return lhs, rhs
     if kind == "coarse":
-        opcode = builder.draw(st.sampled_from(_UNARY[element_type.kind]))
+        opcode = builder.choice(_UNARY[element_type.kind])
         lhs, rhs = (builder.emit(opcode, ArrayShape(element_type), side) for side in (lhs, rhs))
     if not element_type.is_float:
         return lhs, rhs

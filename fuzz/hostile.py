@@ -23,8 +23,8 @@ from pathlib import Path
 from types import FrameType
 
 import hlo
-from fuzz.examples import examples
-from fuzz.modules import modules
+from fuzz.choices import examples
+from fuzz.programs import program
 from hlo.opcodes import OPCODES
 from hlo.types import ELEMENT_TYPES
 
@@ -135,8 +135,8 @@ def mutated(rng: random.Random, text: str, other: str) -> str:
 
 
 def drawn(count: int, seed: int) -> list[str]:
-    """Texts of modules from :func:`fuzz.modules.modules`; the same for a seed."""
-    return examples(lambda data: hlo.format(data.draw(modules())), count, seed)
+    """Texts of modules from :func:`fuzz.programs.program`; the same for a seed."""
+    return examples(lambda choices: hlo.format(program(choices)), count, seed)
 
 
 def pieces(text: str) -> list[str]:

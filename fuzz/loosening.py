@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from hypothesis import strategies as st
 
+from fuzz.choices import Choices
 from fuzz.generators.custom_call import MARKERS
 from hlo.actual_sizes import declares_bounds, has_bounds, meaningless
 from hlo.attributes import Attribute
@@ -25,12 +25,11 @@ _STARTED = ("-start", "-update")  # only what is done next may take it
 _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 
-@st.composite
-def loosened(draw: st.DrawFn, module: Module) -> Module:
+def loosened(choices: Choices, module: Module) -> Module:
     """The program with some dimensions of parameters and of other values bounded, and with those
     that follow from them, in what it calls too. Where an instruction must have static operands,
     they are made so."""
-    return _Loosening(draw, module).done()
+    return _Loosening(choices, module).done()
 
 
 @cache
@@ -41,9 +40,9 @@ def _ops() -> Mapping[str, Op]:
 class _Loosening:
     """The program while it is rewritten: the entry, and copies of what is called."""
 
-    def __init__(self, draw: st.DrawFn, module: Module) -> None:
-        self.draw, self.module = draw, module
-        self.sites = draw(st.integers(1, _SITES))
+    def __init__(self, choices: Choices, module: Module) -> None:
+        self.choices, self.module = choices, module
+        self.sites = choices.integer(1, _SITES)
         self._made: list[Computation] = []
 
     def done(self) -> Module:
@@ -79,7 +78,7 @@ class _Body:
         parameters: Sequence[Shape],
         may_grow: bool = True,
     ) -> None:
-        self._loosening, self._draw = loosening, loosening.draw
+        self._loosening, self._choices = loosening, loosening.choices
         self._before = {i.name: i.shape for i in before.instructions}
         self._instructions: list[Instruction] = []
         self._shapes: dict[str, Shape] = {}
@@ -119,11 +118,11 @@ class _Body:
             or not shape.rank
         ):
             return name
-        if not shape.element_type.is_array or self._draw(st.integers(0, 2)):
+        if not shape.element_type.is_array or self._choices.integer(0, 2):
             return name
         self._loosening.sites -= 1
-        dimension = self._draw(st.integers(0, shape.rank - 1))
-        if last == "parameter" and self._is_entry and self._draw(st.booleans()):
+        dimension = self._choices.integer(0, shape.rank - 1)
+        if last == "parameter" and self._is_entry and self._choices.boolean():
             parameter = self._instructions.pop()
             return self._add(parameter._replace(shape=_with(shape, dimension, True)))
         result = _with(shape, dimension, True)
@@ -136,9 +135,9 @@ class _Body:
             for instruction in self._instructions
             if instruction.shape == _SIZE and not instruction.opcode.endswith(_STARTED)
         ]
-        if there and self._draw(st.integers(0, 3)) == 0:
-            return self._draw(st.sampled_from(there))
-        return self._number(self._draw(st.integers(-1, bound + 1)))
+        if there and self._choices.integer(0, 3) == 0:
+            return self._choices.choice(there)
+        return self._number(self._choices.integer(-1, bound + 1))
 
     def _number(self, value: int) -> str:
         return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
@@ -213,7 +212,7 @@ class _Body:
             inferred = call(op, instruction, shapes, given, shapes[0])
         except Violation:
             return None
-        if declares_bounds(instruction.opcode) and self._draw(st.integers(0, 7)) == 0:
+        if declares_bounds(instruction.opcode) and self._choices.integer(0, 7) == 0:
             return declared
         return _bounded_as(declared, inferred)
 
@@ -223,7 +222,7 @@ class _Body:
         if instruction.opcode not in _OWN_BOUNDS or not isinstance(shape, ArrayShape):
             return shape
         for d in range(shape.rank):
-            shape = _with(shape, d, self._draw(st.booleans()))
+            shape = _with(shape, d, self._choices.boolean())
         return shape
 
 

@@ -1,13 +1,11 @@
-"""Strategies of element types and shapes."""
+"""Element types and shapes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 
-from hypothesis import strategies as st
-
+from fuzz.choices import Choices
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType
 
 # What most programs are made of; the simplest first.
@@ -26,6 +24,8 @@ MOST_ELEMENTS = 1 << 12
 
 MOST_RANK = 5
 
+_TRIES = 20  # of dimensions that may not be accepted
+
 _LARGE = (0, 7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
 
 Accepts = Callable[[ArrayShape], bool]
@@ -36,22 +36,18 @@ def nonzero(dims: Sequence[int]) -> int:
     return math.prod(size or 1 for size in dims)
 
 
-def extents(most: int) -> st.SearchStrategy[int]:
-    """Sizes of a dimension: small ones, none, and those around powers of two."""
-    return _extents(min(5, max(1, most)), sum(size <= most for size in _LARGE))
+def extent(choices: Choices, most: int) -> int:
+    """The size of a dimension: a small one, none, or one of those around powers of two."""
+    if choices.boolean():
+        return choices.choice([size for size in _LARGE if size <= most])
+    return choices.integer(1, min(5, max(1, most)))
 
 
-@cache  # a strategy that is there already is validated
-def _extents(most: int, count: int) -> st.SearchStrategy[int]:
-    return st.one_of(st.integers(1, most), st.sampled_from(_LARGE[:count]))
-
-
-@st.composite
-def dims(draw: st.DrawFn, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> tuple[int, ...]:
+def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> tuple[int, ...]:
     """Sizes of as many dimensions as one of ``ranks``."""
     chosen: list[int] = []
-    for _ in range(draw(st.sampled_from(ranks))):
-        chosen.append(draw(extents(most // nonzero(chosen))))
+    for _ in range(choices.choice(ranks)):
+        chosen.append(extent(choices, most // nonzero(chosen)))
     return tuple(chosen)
 
 
@@ -59,16 +55,18 @@ def _ranks(element_type: ElementType, accepts: Accepts) -> list[int]:
     return [r for r in range(MOST_RANK + 1) if accepts(ArrayShape(element_type, (2,) * r))]
 
 
-@st.composite
-def shapes(
-    draw: st.DrawFn,
+def shape(
+    choices: Choices,
     types: Sequence[ElementType] = TYPES,
     accepts: Accepts = lambda shape: True,
     most: int = MOST_ELEMENTS,
 ) -> ArrayShape:
-    """Shapes of any rank up to MOST_RANK that are accepted: what is asked first is which types and
+    """A shape of any rank up to MOST_RANK that is accepted: what is asked first is which types and
     ranks are, with two elements in each dimension."""
-    fitting = [t for t in types if _ranks(t, accepts)]
-    element_type = draw(st.sampled_from(fitting))
-    sizes = dims(_ranks(element_type, accepts), most)
-    return draw(sizes.map(lambda chosen: ArrayShape(element_type, chosen)).filter(accepts))
+    element_type = choices.choice([t for t in types if _ranks(t, accepts)])
+    ranks = _ranks(element_type, accepts)
+    for _ in range(_TRIES):
+        chosen = ArrayShape(element_type, dims(choices, ranks, most))
+        if accepts(chosen):
+            return chosen
+    return ArrayShape(element_type, (2,) * ranks[0])

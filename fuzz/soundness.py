@@ -22,20 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import hlo
-from fuzz.examples import examples
+from fuzz.choices import Choices, examples
 from fuzz.injection.cases import PROGRAMS, plain
-from fuzz.modules import modules
 from fuzz.perturbed import Perturbed
 from fuzz.perturbed_errors import MODES
+from fuzz.programs import program
 from fuzz.time_limit import TooLongError, time_limit
 from fuzz.values import arguments
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64
-from hlo.walk import column
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.judging import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
@@ -77,17 +75,14 @@ class Findings:
 
 
 def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, ...]]]:
-    """The programs of a chunk with arguments; the same for a seed, for all is loaded that
-    Hypothesis may draw numbers from."""
-    for package in ("hlo.ops", "interp", "interp.envelope"):
-        column(package)
+    """The programs of a chunk with arguments."""
 
-    def program(data: st.DataObject) -> tuple[Module, tuple[Value, ...]]:
-        length = data.draw(st.integers(1, 25))
-        module = data.draw(modules(max_instructions=length, **_KINDS[chunk % len(_KINDS)]))
-        return module, data.draw(arguments(module))
+    def one(choices: Choices) -> tuple[Module, tuple[Value, ...]]:
+        length = choices.integer(1, 25)
+        module = program(choices, max_instructions=length, **_KINDS[chunk % len(_KINDS)])
+        return module, arguments(choices, module)
 
-    found = examples(program, count, f"{seed} {chunk}")
+    found = examples(one, count, f"{seed} {chunk}")
     return found[: count - 1] + [model(seed, chunk)] if chunk % 2 else found[:count]
 
 

@@ -1,4 +1,4 @@
-"""Strategies of array values, with the numbers that find bugs."""
+"""Array values, with the numbers that find bugs."""
 
 from __future__ import annotations
 
@@ -6,61 +6,54 @@ from functools import cache
 
 import ml_dtypes
 import numpy as np
-from hypothesis import strategies as st
 
+from fuzz.choices import Choices
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import C64, F32, F64, ArrayShape, ElementType, Shape, TupleShape
 
 
-def arguments(module: Module) -> st.SearchStrategy[tuple[object, ...]]:
+def arguments(choices: Choices, module: Module) -> tuple[object, ...]:
     """Arguments for the entry computation: NaN, ±0, ±inf, subnormals, extremes, any bits."""
-    shapes = [parameter.shape for parameter in module.entry.parameters]
-    return st.tuples(*map(_argument, shapes))
+    return tuple(_argument(choices, parameter.shape) for parameter in module.entry.parameters)
 
 
-def _argument(shape: Shape) -> st.SearchStrategy[object]:
+def _argument(choices: Choices, shape: Shape) -> object:
     if isinstance(shape, TupleShape):
-        return st.tuples(*map(_argument, shape.elements))
+        return tuple(_argument(choices, element) for element in shape.elements)
     if not shape.element_type.is_array:
         raise ArgumentError(f"a parameter {shape} cannot be drawn")
-    return arrays(shape)
+    return array(choices, shape)
 
 
-@st.composite
-def arrays(draw: st.DrawFn, shape: ArrayShape) -> np.ndarray:
+def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
     """A few numbers of the type, strewn by a drawn seed: cheap to draw and to shrink. Bounded
     dimensions are of any size up to their bound."""
     if shape.is_dynamic:
         sizes = zip(shape.dims, shape.dynamic, strict=True)
-        dims = tuple(draw(st.integers(0, size)) if dynamic else size for size, dynamic in sizes)
+        dims = tuple(choices.integer(0, size) if dynamic else size for size, dynamic in sizes)
         shape = ArrayShape(shape.element_type, dims)
-    numbers = draw(_palettes(shape.element_type))
-    palette = np.stack(numbers)
-    seed = draw(st.integers(0, 255)) if len(palette) > 1 and shape.elements > 1 else 0
+    palette = np.stack(choices.several(lambda: scalar(choices, shape.element_type), 1, 6))
+    seed = choices.integer(0, 255) if len(palette) > 1 and shape.elements > 1 else 0
     if shape.elements <= len(palette):
         return palette[: shape.elements].reshape(shape.dims)
     chosen = np.random.default_rng(seed).integers(0, len(palette), shape.dims)
     return np.asarray(palette[chosen])
 
 
-@cache
-def _palettes(element_type: ElementType) -> st.SearchStrategy[list[np.ndarray]]:
-    return st.lists(scalars(element_type), min_size=1, max_size=6)
-
-
-@cache
-def scalars(element_type: ElementType) -> st.SearchStrategy[np.ndarray]:
-    """Numbers of a type as arrays of rank 0: simple ones, notable ones, any bits."""
+def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
+    """A number of a type as an array of rank 0: a simple one, a notable one, or any bits."""
     if element_type.kind == "pred":
-        return st.booleans().map(lambda value: np.array(value, element_type.numpy))
+        return np.array(choices.boolean(), element_type.numpy)
     if element_type.is_complex:
-        part = scalars(F32 if element_type is C64 else F64)
-        return st.tuples(part, part).map(lambda pair: _complex(element_type, *pair))
-    simple = st.integers(0, 4).map(lambda value: _number(element_type, value))
-    edges = st.sampled_from(notable(element_type))
-    anything = st.integers(0, 2**element_type.bits - 1)
-    return st.one_of(simple, edges, anything.map(lambda bits: from_bits(element_type, bits)))
+        part = F32 if element_type is C64 else F64
+        return _complex(element_type, scalar(choices, part), scalar(choices, part))
+    kind = choices.choice(("simple", "notable", "any"))
+    if kind == "simple":
+        return _number(element_type, choices.integer(0, 4))
+    if kind == "notable":
+        return choices.choice(notable(element_type))
+    return from_bits(element_type, choices.integer(0, 2**element_type.bits - 1))
 
 
 def from_bits(element_type: ElementType, bits: int) -> np.ndarray:

@@ -25,7 +25,6 @@ import backend_c
 import fuzz
 import hlo
 import interp
-from fuzz.loosening import loosened
 from hlo.errors import ArgumentError, Unsupported, VerifyError
 from hlo.module import Instruction, Module
 from hlo.passes.dead_code import dead_code
@@ -148,7 +147,7 @@ def test_embedded_has_the_same_bits(family: str, tmp_path: Path) -> None:
 @given(st.data())
 def test_drawn_programs_made_bounded(data: st.DataObject) -> None:
     """Sizes are drawn, and set, in the entry and in what it calls."""
-    module = data.draw(loosened(data.draw(fuzz.modules(max_instructions=6))))
+    module = data.draw(fuzz.loosened(data.draw(fuzz.modules(max_instructions=6))))
     note(hlo.format(module))
     hlo.verify(module)
     executable = backend_c.compile(module, numerics="exact", threads=1)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hypothesis import strategies as st
-
-from fuzz.examples import examples
+from fuzz.choices import Choices, examples
 from fuzz.loosening import loosened
-from fuzz.modules import GENERATORS, modules, single_op
+from fuzz.programs import GENERATORS, program, single_op
 from fuzz.reducer.search import Case
 from fuzz.values import arguments
 from hlo.errors import ArgumentError
@@ -21,22 +19,22 @@ _FLOATS = (F32, BF16, F16, F64, C64)
 _INTEGERS = (S32, U8, S8, U32)
 
 
-def _single(number: int) -> st.SearchStrategy[Module]:
+def _single(choices: Choices, number: int) -> Module:
     """Of one opcode after the other."""
     opcode = _OPCODES[number % len(_OPCODES)]
-    return st.one_of(single_op(opcode), single_op(opcode, constants=True))
+    return single_op(choices, opcode, constants=choices.boolean())
 
 
 # What is drawn by turns, chunk by chunk: whole programs of everything, of few types, single
 # instructions, bounded dimensions.
-_TURNS: tuple[Callable[[int], st.SearchStrategy[Module]], ...] = (
-    lambda number: modules(),
+_TURNS: tuple[Callable[[Choices, int], Module], ...] = (
+    lambda choices, number: program(choices),
     _single,
-    lambda number: modules(max_instructions=30, element_types=_FLOATS),
+    lambda choices, number: program(choices, max_instructions=30, element_types=_FLOATS),
     _single,
-    lambda number: modules(max_instructions=6),
-    lambda number: modules(element_types=_INTEGERS),
-    lambda number: modules().flatmap(loosened),
+    lambda choices, number: program(choices, max_instructions=6),
+    lambda choices, number: program(choices, element_types=_INTEGERS),
+    lambda choices, number: loosened(choices, program(choices)),
 )
 
 
@@ -56,10 +54,9 @@ class Plan:
 def cases(plan: Plan, number: int) -> Sequence[Case]:
     """The programs of a chunk with arguments."""
     turn, round_ = number % len(_TURNS), number // len(_TURNS)
-    strategy = _TURNS[turn](round_)
 
-    def drawn(data: st.DataObject) -> Case:
-        module = data.draw(strategy)
-        return Case(module, data.draw(arguments(module)))
+    def drawn(choices: Choices) -> Case:
+        module = _TURNS[turn](choices, round_)
+        return Case(module, arguments(choices, module))
 
     return examples(drawn, plan.size, f"{plan.seed} {number}")

@@ -6,18 +6,15 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import strategies as st
-
-from fuzz.examples import examples
+from fuzz.choices import Choices, Seeded
 from fuzz.loosening import loosened
-from fuzz.modules import GENERATORS, modules, single_op
+from fuzz.programs import GENERATORS, program, single_op
 from fuzz.values import arguments
 from hlo.module import Module
 
 Drawn = tuple[Module, tuple[Any, ...]]
 
-# Of so many Hypothesis makes none by changing an earlier one; the first is always the simplest.
-_AT_ONCE = 5
+_EACH = 4  # programs for an opcode at a time
 
 
 def programs(seed: int) -> Iterator[Drawn]:
@@ -28,14 +25,12 @@ def programs(seed: int) -> Iterator[Drawn]:
     while True:
         rng.shuffle(opcodes)
         for opcode in opcodes:
-            yield from _some(opcode, rng.getrandbits(64))
+            for _ in range(_EACH):
+                yield _drawn(Seeded(rng.getrandbits(64)), opcode)
 
 
-def _some(opcode: str, seed: int) -> list[Drawn]:
-    either = st.one_of(single_op(opcode), modules())
-
-    def program(data: st.DataObject) -> Drawn:
-        module = data.draw(st.one_of(either, either.flatmap(loosened)))
-        return module, data.draw(arguments(module))
-
-    return examples(program, _AT_ONCE, seed)[1:]
+def _drawn(choices: Choices, opcode: str) -> Drawn:
+    module = single_op(choices, opcode) if choices.boolean() else program(choices)
+    if choices.boolean():
+        module = loosened(choices, module)
+    return module, arguments(choices, module)

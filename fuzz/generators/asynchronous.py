@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.generators import elementwise
 from fuzz.shapes import Accepts
@@ -14,12 +12,12 @@ _MOST_UPDATES = 2
 
 def _computed(inner: Builder, shape: ArrayShape) -> str:
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
-    return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
+    return inner.choice([Builder.value, *able])(inner, shape)
 
 
 def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str:
     """A copy, or the call of any computation: XLA starts nothing longer on the main thread."""
-    if inner.draw(st.integers(0, 3)) == 0:
+    if inner.integer(0, 3) == 0:
         return inner.emit("copy", shape, names[0])
     parameters = list(map(inner.shape, names))
     to_apply = inner.computation(parameters, lambda within, _: _computed(within, shape))
@@ -27,8 +25,8 @@ def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str
 
 
 def _started(builder: Builder, shape: ArrayShape) -> str:
-    names = [builder.value(shape) for _ in range(builder.draw(st.integers(1, 2)))]
-    contexts = builder.draw(st.lists(st.sampled_from((S32, U32)), max_size=2))
+    names = [builder.value(shape) for _ in range(builder.integer(1, 2))]
+    contexts = builder.several(lambda: builder.choice((S32, U32)), 0, 2)
     operands = tuple(map(builder.shape, names))
     calls = builder.computation(operands, lambda i, given: _one_instruction(i, given, shape))
     state = TupleShape((TupleShape(operands), shape, *map(ArrayShape, contexts)))
@@ -38,7 +36,7 @@ def _started(builder: Builder, shape: ArrayShape) -> str:
 def _asynchronous(least_updates: int) -> Generator:
     def generator(builder: Builder, shape: ArrayShape) -> str:
         name = _started(builder, shape)
-        for _ in range(builder.draw(st.integers(least_updates, _MOST_UPDATES))):
+        for _ in range(builder.integer(least_updates, _MOST_UPDATES)):
             name = builder.emit("async-update", builder.shape(name), name)
         return builder.emit("async-done", shape, name)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
 from hlo.types import ArrayShape, TupleShape
 
 # None, usual ones, less than none, the ends of f32, and what it has no number for.
@@ -19,20 +17,20 @@ def _normalised(opcode: str, vectors: int, *, several: bool) -> Generator:
     like the operand; where it has ``several`` results, two of them are vectors."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
-        is_vector = several and shape.rank == 1 and builder.draw(st.booleans())
+        is_vector = several and shape.rank == 1 and builder.boolean()
         whole = _around(builder, shape) if is_vector else shape
         features = [
             d for d, size in enumerate(whole.dims) if not is_vector or size == shape.dims[0]
         ]
-        feature = builder.draw(st.sampled_from(features))
+        feature = builder.choice(features)
         vector = ArrayShape(whole.element_type, (whole.dims[feature],))
         shapes = [whole, *[vector] * vectors, *[whole] * (opcode == "batch-norm-grad")]
         operands = [builder.value(one) for one in shapes]
-        given = {"epsilon": builder.draw(st.sampled_from(_EPSILONS)), "feature_index": feature}
+        given = {"epsilon": builder.choice(_EPSILONS), "feature_index": feature}
         if not several:
             return builder.emit(opcode, whole, *operands, **given)
         found = builder.emit(opcode, TupleShape((whole, vector, vector)), *operands, **given)
-        index = builder.draw(st.integers(1, 2)) if is_vector else 0
+        index = builder.integer(1, 2) if is_vector else 0
         return builder.emit("get-tuple-element", shape, found, index=index)
 
     return generator
@@ -41,9 +39,9 @@ def _normalised(opcode: str, vectors: int, *, several: bool) -> Generator:
 def _around(builder: Builder, vector: ArrayShape) -> ArrayShape:
     """The shape of an operand with as many features as a vector has elements."""
     dims: list[int] = []
-    for _ in range(builder.draw(st.integers(0, MOST_RANK - 1))):
-        dims.append(builder.draw(extents(MOST_ELEMENTS * 2 // nonzero((*vector.dims, *dims)))))
-    dims.insert(builder.draw(st.integers(0, len(dims))), vector.dims[0])
+    for _ in range(builder.integer(0, MOST_RANK - 1)):
+        dims.append(extent(builder, MOST_ELEMENTS * 2 // nonzero((*vector.dims, *dims))))
+    dims.insert(builder.integer(0, len(dims)), vector.dims[0])
     return ArrayShape(vector.element_type, tuple(dims))
 
 

@@ -6,7 +6,6 @@ Their results are their operands, zeros, or rows moved within one array.
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.computations import fold
@@ -24,12 +23,12 @@ _MOST_SLICES = 3
 def _groups(builder: Builder, *, may_be_global: bool) -> dict[str, Attribute]:
     """Attributes that say: this rank alone."""
     found: dict[str, Attribute] = {}
-    groups = builder.draw(st.sampled_from(_GROUPS))
+    groups = builder.choice(_GROUPS)
     if groups:
         found["replica_groups"] = groups
-    if builder.draw(st.booleans()):
-        found["channel_id"] = builder.draw(st.integers(1, 3))
-        if may_be_global and groups not in ("", "{}") and builder.draw(st.booleans()):
+    if builder.boolean():
+        found["channel_id"] = builder.integer(1, 3)
+        if may_be_global and groups not in ("", "{}") and builder.boolean():
             found["use_global_device_ids"] = True
     return found
 
@@ -37,8 +36,8 @@ def _groups(builder: Builder, *, may_be_global: bool) -> dict[str, Attribute]:
 def _operands(builder: Builder, shape: ArrayShape, least_rank: int = 0) -> list[str]:
     """A value of the shape, and perhaps others of its element type."""
     names = [builder.value(shape)]
-    for _ in range(builder.draw(st.sampled_from((0, 0, 0, 1, _MOST_OPERANDS - 1)))):
-        sizes = builder.draw(dims(range(least_rank, 4), _MOST_ELEMENTS))
+    for _ in range(builder.choice((0, 0, 0, 1, _MOST_OPERANDS - 1))):
+        sizes = dims(builder, range(least_rank, 4), _MOST_ELEMENTS)
         names.append(builder.value(ArrayShape(shape.element_type, sizes)))
     return names
 
@@ -70,7 +69,7 @@ def _reduced(builder: Builder, shape: ArrayShape) -> str:
 
 def _dimension(builder: Builder, names: list[str]) -> tuple[int]:
     shapes = [s for s in map(builder.shape, names) if isinstance(s, ArrayShape)]
-    return (builder.draw(st.integers(0, min(s.rank for s in shapes) - 1)),)
+    return (builder.integer(0, min(s.rank for s in shapes) - 1),)
 
 
 def all_gather(builder: Builder, shape: ArrayShape) -> str:
@@ -95,7 +94,7 @@ def all_to_all(builder: Builder, shape: ArrayShape) -> str:
     """The tuple form rarely: of one operand it crashes the compiler of jaxlib 0.10."""
     given = _groups(builder, may_be_global=False)
     name = builder.value(shape)
-    if shape.rank and builder.draw(st.integers(0, 7)):
+    if shape.rank and builder.integer(0, 7):
         given["dimensions"] = _dimension(builder, [name])
         given.setdefault("replica_groups", "{{0}}")  # which XLA wants to see in this form
         return builder.emit("all-to-all", shape, name, **given)
@@ -112,14 +111,14 @@ def collective_broadcast(builder: Builder, shape: ArrayShape) -> str:
 
 def _pairs(builder: Builder) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
-    found["source_target_pairs"] = builder.draw(st.sampled_from(("{{0,0}}", "{}")))
-    if builder.draw(st.booleans()):
-        found["channel_id"] = builder.draw(st.integers(1, 3))
+    found["source_target_pairs"] = builder.choice(("{{0,0}}", "{}"))
+    if builder.boolean():
+        found["channel_id"] = builder.integer(1, 3)
     return found
 
 
 def collective_permute(builder: Builder, shape: ArrayShape) -> str:
-    if shape.rank and builder.draw(st.integers(0, 3)) == 0:
+    if shape.rank and builder.integer(0, 3) == 0:
         return _moved_slice(builder, shape)
     names = _operands(builder, shape)
     result = _shapes(builder, names)
@@ -128,8 +127,8 @@ def collective_permute(builder: Builder, shape: ArrayShape) -> str:
 
 def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
     """Of an operand of the same rank, at any starts."""
-    extents = [builder.draw(st.integers(0, size)) for size in shape.dims]
-    room = [size + builder.draw(st.integers(0, 2)) for size in extents]
+    extents = [builder.integer(0, size) for size in shape.dims]
+    room = [size + builder.integer(0, 2) for size in extents]
     operand = builder.value(ArrayShape(shape.element_type, tuple(room)))
     output = builder.value(shape)
     starts = [
@@ -143,10 +142,10 @@ def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
 
 def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
     """Slices of rows that lie inside, for what lies outside means nothing."""
-    rows = builder.draw(st.integers(0, 5))
+    rows = builder.integer(0, 5)
     operand = builder.value(ArrayShape(shape.element_type, (rows, *shape.dims[1:])))
     output = builder.value(shape)
-    count = builder.draw(st.integers(1, _MOST_SLICES))
+    count = builder.integer(1, _MOST_SLICES)
     slices = [_slice(builder, rows, shape.dims[0]) for _ in range(count)]
     tables = [
         builder.emit("constant", (s := ArrayShape(S32, (count,))), literal=Literal(s, column))
@@ -161,9 +160,9 @@ def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
 
 def _slice(builder: Builder, rows: int, into: int) -> tuple[int, int, int]:
     """Start, size and target."""
-    size = builder.draw(st.integers(0, min(rows, into)))
-    start = builder.draw(st.integers(0, rows - size))
-    return start, size, builder.draw(st.integers(0, into - size))
+    size = builder.integer(0, min(rows, into))
+    start = builder.integer(0, rows - size)
+    return start, size, builder.integer(0, into - size)
 
 
 def _id(opcode: str) -> Generator:
@@ -192,7 +191,7 @@ def _gather_started(builder: Builder, shape: ArrayShape) -> str:
 def _permute_started(builder: Builder, shape: ArrayShape) -> str:
     names = _operands(builder, shape)
     result = _shapes(builder, names)
-    contexts = (ArrayShape(U32),) * builder.draw(st.sampled_from((0, 2)))
+    contexts = (ArrayShape(U32),) * builder.choice((0, 2))
     both = TupleShape((result, result, *contexts))
     started = builder.emit("collective-permute-start", both, *names, **_pairs(builder))
     return _first(builder, builder.emit("collective-permute-done", result, started))

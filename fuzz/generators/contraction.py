@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.generators.window import windows_onto
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
 from hlo.attributes import ConvolutionDimensions
 from hlo.types import ArrayShape, ElementType
 
@@ -28,8 +26,8 @@ def divided(
 ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
     """Dimensions of a result as those of the batch, of lhs and of rhs: one at least of the batch,
     or of lhs, where it is asked for."""
-    batches = builder.draw(st.integers(int(batch), len(dims) - free))
-    frees = builder.draw(st.integers(int(free), len(dims) - batches))
+    batches = builder.integer(int(batch), len(dims) - free)
+    frees = builder.integer(int(free), len(dims) - batches)
     return dims[:batches], dims[batches : batches + frees], dims[batches + frees :]
 
 
@@ -37,7 +35,7 @@ def contracted(builder: Builder, count: int, room: int) -> list[int]:
     """Sizes of so many contracting dimensions."""
     sizes: list[int] = []
     for _ in range(count):
-        sizes.append(builder.draw(extents(room)))
+        sizes.append(extent(builder, room))
         room //= max(1, sizes[-1])
     return sizes
 
@@ -46,7 +44,7 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
     batch, mine, other = divided(builder, shape.dims)
     room = max(1, MOST_ELEMENTS * 4 // nonzero(shape.dims))
     longest = MOST_RANK - len(batch) - max(len(mine), len(other))
-    summed = contracted(builder, builder.draw(st.integers(0, max(0, min(2, longest)))), room)
+    summed = contracted(builder, builder.integer(0, max(0, min(2, longest))), room)
     left, right = operand_types(builder, shape.element_type)
     lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
     rhs, rhs_batch, rhs_contracting = operand(builder, right, (batch, summed, other))
@@ -64,20 +62,20 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
 
 def convolution(builder: Builder, shape: ArrayShape) -> str:
     """Any labels; the result's dimensions are batch, features and places in any order."""
-    output = builder.draw(st.permutations(range(shape.rank)))
+    output = builder.permutation(range(shape.rank))
     batch, features, *places = (shape.dims[d] for d in output)
     spatial, window = windows_onto(builder, tuple(places), reversals=True)
     sizes = tuple(d.size for d in window.dimensions)
     group, by_batch = _groups(builder, features)
     feature_groups, batch_groups = (1, group) if by_batch else (group, 1)
     room = MOST_ELEMENTS * 4 // max(nonzero(spatial) * nonzero((batch,)) * group, nonzero(sizes))
-    inner = builder.draw(st.integers(0, max(1, min(4, room))))
+    inner = builder.integer(0, max(1, min(4, room)))
     element_types = operand_types(builder, shape.element_type)
     lhs = (batch * batch_groups, inner * feature_groups, *spatial)
     rhs = (inner, features, *sizes)
     names, orders = [], []
     for element_type, dims in zip(element_types, (lhs, rhs), strict=True):
-        order = builder.draw(st.permutations(range(shape.rank)))
+        order = builder.permutation(range(shape.rank))
         permuted = [0] * shape.rank
         for d, size in zip(order, dims, strict=True):
             permuted[d] = size
@@ -95,7 +93,7 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
 def _groups(builder: Builder, features: int) -> tuple[int, bool]:
     """A number of groups that the features divide into, and whether they are those of a batch."""
     divisors = [n for n in range(1, 5) if features % n == 0]
-    return builder.draw(st.sampled_from(divisors)), builder.draw(st.booleans())
+    return builder.choice(divisors), builder.boolean()
 
 
 def operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, ElementType]:
@@ -105,11 +103,11 @@ def operand_types(builder: Builder, result: ElementType) -> tuple[ElementType, E
     def other() -> ElementType:
         return builder.element_type(lambda t: t.kind in kinds and not _is_wide_integer(t, result))
 
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         return result, result
     one = other()
     same = one.kind == result.kind or result.kind != "complex"
-    return (one, one) if builder.draw(st.booleans()) and same else (one, other())
+    return (one, one) if builder.boolean() and same else (one, other())
 
 
 def _is_wide_integer(element_type: ElementType, result: ElementType) -> bool:
@@ -126,7 +124,7 @@ def operand(
     bound += [("summed", n, size) for n, size in enumerate(summed)]
     order = [("free", n, size) for n, size in enumerate(free)]
     for entry in bound:
-        order.insert(builder.draw(st.integers(0, len(order))), entry)
+        order.insert(builder.integer(0, len(order)), entry)
     at = {(kind, n): position for position, (kind, n, _) in enumerate(order)}
     name = builder.value(ArrayShape(element_type, tuple(size for _, _, size in order)))
     batch_dims = tuple(at["batch", n] for n in range(len(batch)))

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.generators import elementwise
 from fuzz.shapes import Accepts
@@ -21,24 +19,24 @@ _MOST_DEPTH = 3
 def computed(inner: Builder, shape: ArrayShape) -> str:
     """One elementwise instruction, or a value that is there."""
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
-    return inner.draw(st.sampled_from([Builder.value, *able]))(inner, shape)
+    return inner.choice([Builder.value, *able])(inner, shape)
 
 
 def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
     """A value of any shape: an array, or a tuple of values, perhaps of none."""
-    if depth and builder.draw(st.integers(0, 2)) == 0:
-        count = builder.draw(st.integers(0, 2))
+    if depth and builder.integer(0, 2) == 0:
+        count = builder.integer(0, 2)
         return builder.tuple(*(_other(builder, depth - 1) for _ in range(count)))
-    dims = builder.draw(st.sampled_from([(), (3,), (2, 2), (0,)]))
-    return builder.value(ArrayShape(builder.draw(st.sampled_from(builder.types)), dims))
+    dims = builder.choice([(), (3,), (2, 2), (0,)])
+    return builder.value(ArrayShape(builder.choice(builder.types), dims))
 
 
 def _wrapped(builder: Builder, name: str) -> tuple[str, list[int]]:
     """A value in tuples with others, and the path to it."""
     path: list[int] = []
-    for _ in range(builder.draw(st.integers(1, _MOST_DEPTH))):
-        before = [_other(builder) for _ in range(builder.draw(st.integers(0, 2)))]
-        after = [_other(builder) for _ in range(builder.draw(st.integers(0, 1)))]
+    for _ in range(builder.integer(1, _MOST_DEPTH)):
+        before = [_other(builder) for _ in range(builder.integer(0, 2))]
+        after = [_other(builder) for _ in range(builder.integer(0, 1))]
         name = builder.tuple(*before, name, *after)
         path.insert(0, len(before))
     return name, path
@@ -76,7 +74,7 @@ def _identity(opcode: str) -> Generator:
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         name, path = builder.value(shape), list[int]()
-        if builder.draw(st.booleans()):
+        if builder.boolean():
             name, path = _wrapped(builder, name)
         return _unwrapped(builder, builder.emit(opcode, builder.shape(name), name), path)
 
@@ -89,15 +87,15 @@ _SHARDINGS = ("{replicated}", "{maximal device=0}", "{devices=[2]0,1}", "{}")
 def domain(builder: Builder, shape: ArrayShape) -> str:
     """It passes on an array or a tuple, whatever shardings it stands between."""
     name, path = builder.value(shape), list[int]()
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         name, path = _wrapped(builder, name)
-    entry, exit_ = (builder.draw(st.sampled_from(_SHARDINGS)) for _ in range(2))
+    entry, exit_ = (builder.choice(_SHARDINGS) for _ in range(2))
     text = f'{{kind="sharding", entry={entry}, exit={exit_}}}'
     return _unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=text), path)
 
 
 def after_all(builder: Builder, shape: ArrayShape) -> str:
-    tokens = [_token(builder) for _ in range(builder.draw(st.integers(0, 2)))]
+    tokens = [_token(builder) for _ in range(builder.integer(0, 2))]
     token = builder.emit("after-all", ArrayShape(TOKEN), *tokens)
     return builder.emit("add-dependency", shape, builder.value(shape), token)
 
@@ -108,7 +106,7 @@ def _token(builder: Builder) -> str:
 
 def add_dependency(builder: Builder, shape: ArrayShape) -> str:
     name, path = builder.value(shape), list[int]()
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         name, path = _wrapped(builder, name)
     result = builder.emit("add-dependency", builder.shape(name), name, _token(builder))
     return _unwrapped(builder, result, path)
@@ -118,7 +116,7 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
     """A call with some arguments: its result is an array, or a tuple around it."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
-        arguments = [_other(builder, 1) for _ in range(builder.draw(st.integers(0, 2)))]
+        arguments = [_other(builder, 1) for _ in range(builder.integer(0, 2))]
         arguments.append(builder.value(shape))
         path: list[int] = []
 
@@ -127,7 +125,7 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
             unused = inner.unused(names, root) if opcode == "fusion" else []
             if unused:  # XLA allows no fusion that does not use what it is given
                 root, path[:] = inner.tuple(root, *unused), [0]
-            elif inner.draw(st.booleans()):
+            elif inner.boolean():
                 root, path[:] = _wrapped(inner, root)
             found.append(inner.shape(root))
             return root
@@ -137,8 +135,8 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
         given = {attribute: callee, **attributes}
         if opcode == "fusion":
             kinds = ("kLoop", "kInput", "kOutput", "kCustom")
-            given["kind"] = builder.draw(st.sampled_from(kinds))
-        elif builder.draw(st.booleans()):
+            given["kind"] = builder.choice(kinds)
+        elif builder.boolean():
             given["is_composite"] = True
         name = builder.emit(opcode, found[0], *arguments, **given)
         if "is_composite" in given:
@@ -150,7 +148,7 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
 
 def map_(builder: Builder, shape: ArrayShape) -> str:
     types = [shape.element_type]
-    types += builder.draw(st.lists(st.sampled_from(builder.types), max_size=2))
+    types += builder.several(lambda: builder.choice(builder.types), 0, 2)
     operands = [builder.value(ArrayShape(t, shape.dims)) for t in types]
     scalar = ArrayShape(shape.element_type)
     to_apply = builder.computation(
@@ -162,7 +160,7 @@ def map_(builder: Builder, shape: ArrayShape) -> str:
 
 def while_(builder: Builder, shape: ArrayShape) -> str:
     """A loop of at most a few turns, counted by an element of its state."""
-    turns = builder.draw(st.integers(0, _MOST_TURNS))
+    turns = builder.integer(0, _MOST_TURNS)
     counter = ArrayShape(S32)
     start = builder.number(counter, _MOST_TURNS - turns)
     init, path = _wrapped(builder, builder.value(shape))
@@ -194,13 +192,13 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
 
 def conditional(builder: Builder, shape: ArrayShape) -> str:
     """By pred or by index, in range or not; every branch has an operand of its own."""
-    by_pred = builder.draw(st.booleans())
-    count = 2 if by_pred else builder.draw(st.integers(1, 4))
-    in_tuple = builder.draw(st.booleans())
+    by_pred = builder.boolean()
+    count = 2 if by_pred else builder.integer(1, 4)
+    in_tuple = builder.boolean()
     selector = builder.value(ArrayShape(PRED if by_pred else S32))
     operands, branches = [], []
     for _ in range(count):
-        operands.append(builder.value(shape) if builder.draw(st.booleans()) else _other(builder))
+        operands.append(builder.value(shape) if builder.boolean() else _other(builder))
         branches.append(
             builder.computation([builder.shape(operands[-1])], _branch(shape, in_tuple))
         )

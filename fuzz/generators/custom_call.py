@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.generators.dynamic import size
@@ -42,12 +41,12 @@ _UNUSED: tuple[tuple[str, tuple[Attribute, ...]], ...] = (
 
 def custom_call(builder: Builder, shape: ArrayShape) -> str:
     able = [target for target, accepts in _TARGETS if accepts(shape)]
-    return builder.draw(st.sampled_from(able))(builder, shape)
+    return builder.choice(able)(builder, shape)
 
 
 def _emit(builder: Builder, target: str, shape: Shape, *operands: str, config: str = "") -> str:
-    name, values = builder.draw(st.sampled_from(_UNUSED))
-    unused = {name: builder.draw(st.sampled_from(values))} if builder.draw(st.booleans()) else {}
+    name, values = builder.choice(_UNUSED)
+    unused = {name: builder.choice(values)} if builder.boolean() else {}
     given = {"custom_call_target": target, **_places(builder, shape, operands), **unused}
     made = builder.emit("custom-call", shape, *operands, **given)
     if config:
@@ -60,7 +59,7 @@ def _places(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str
     that lies where the first operand was."""
     shapes = [builder.shape(name) for name in operands]
     arrays = [one for one in shapes if isinstance(one, ArrayShape) and not one.is_dynamic]
-    kind = builder.draw(st.integers(0, 3))
+    kind = builder.integer(0, 3)
     if kind == 0 and len(arrays) == len(shapes):
         laid = [f"{without_layout(one)}{_layout(one.rank)}" for one in arrays]
         return {"operand_layout_constraints": f"{{{', '.join(laid)}}}"}
@@ -75,13 +74,13 @@ def _layout(rank: int) -> str:
 
 def _marked(builder: Builder, shape: ArrayShape) -> str:
     """One value, or several and a tuple of all."""
-    target, count = builder.draw(st.sampled_from(MARKERS)), builder.draw(st.integers(1, 3))
+    target, count = builder.choice(MARKERS), builder.integer(1, 3)
     others = [ArrayShape(builder.element_type(lambda t: True), (2,)) for _ in range(count - 1)]
     names = [builder.value(one) for one in (shape, *others)]
     if count == 1:
         return _emit(builder, target, shape, *names)
     results = TupleShape((shape, *others))
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         names = [builder.tuple(*names)]
     found = _emit(builder, target, results, *names)
     return builder.emit("get-tuple-element", shape, found, index=0)
@@ -89,7 +88,7 @@ def _marked(builder: Builder, shape: ArrayShape) -> str:
 
 def _topk(builder: Builder, shape: ArrayShape) -> str:
     """The values, or the places if they have the type of such."""
-    is_places = shape.element_type is S32 and builder.draw(st.booleans())
+    is_places = shape.element_type is S32 and builder.boolean()
     operand = wider(builder, shape, is_places=is_places)
     values = ArrayShape(operand.element_type, shape.dims)
     results = TupleShape((values, ArrayShape(S32, shape.dims)))
@@ -99,23 +98,23 @@ def _topk(builder: Builder, shape: ArrayShape) -> str:
 
 def _padded(builder: Builder, shape: ArrayShape) -> str:
     """What SliceToDynamic cut to some sizes, or anything, at its bounds; or one of the sizes."""
-    is_size = shape == _SIZE and builder.draw(st.booleans())
-    dims = tuple(builder.draw(st.lists(st.integers(0, 4), min_size=1, max_size=3)))
+    is_size = shape == _SIZE and builder.boolean()
+    dims = tuple(builder.several(lambda: builder.integer(0, 4), 1, 3))
     whole = ArrayShape(builder.element_type(lambda t: True), dims) if is_size else shape
     value = builder.value(whole)
-    if builder.draw(st.integers(0, 3)):
+    if builder.integer(0, 3):
         sizes = [size(builder, bound) for bound in whole.dims]
         cut = bounded(whole.element_type, whole.dims, (True,) * whole.rank)
         value = _emit(builder, "SliceToDynamic", cut, value, *sizes)
     results = TupleShape((whole, *[_SIZE] * whole.rank))
     found = _emit(builder, "PadToStatic", results, value)
-    index = builder.draw(st.integers(1, whole.rank)) if is_size else 0
+    index = builder.integer(1, whole.rank) if is_size else 0
     return builder.emit("get-tuple-element", shape, found, index=index)
 
 
 def _potrf(builder: Builder, shape: ArrayShape) -> str:
     """Of anything, or of matrices that mostly have a factor."""
-    operand = builder.value(shape) if builder.draw(st.booleans()) else positive(builder, shape)
+    operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
     results = TupleShape((shape, ArrayShape(S32, shape.dims[:-2])))
     target = f"lapack_{_LETTERS[shape.element_type]}potrf_ffi"
     found = _emit(builder, target, results, operand, config=_config(builder, uplo="LU"))
@@ -123,7 +122,7 @@ def _potrf(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _trsm(builder: Builder, shape: ArrayShape) -> str:
-    side = builder.draw(st.sampled_from("LR"))
+    side = builder.choice("LR")
     order = shape.dims[-2 if side == "L" else -1]
     a = builder.value(ArrayShape(shape.element_type, (*shape.dims[:-2], order, order)))
     config = _config(builder, diag="NU", side=side, trans_x="NTC", uplo="LU")
@@ -133,8 +132,8 @@ def _trsm(builder: Builder, shape: ArrayShape) -> str:
 
 def _config(builder: Builder, **letters: str) -> str:
     """Settings as one of some letters each: attributes of MLIR, or JSON."""
-    chosen = {name: ord(builder.draw(st.sampled_from(able))) for name, able in letters.items()}
-    form = builder.draw(st.sampled_from(("{} = {} : ui8", '"{}": {}')))
+    chosen = {name: ord(builder.choice(able)) for name, able in letters.items()}
+    form = builder.choice(("{} = {} : ui8", '"{}": {}'))
     return f"{{{', '.join(form.format(*setting) for setting in chosen.items())}}}"
 
 

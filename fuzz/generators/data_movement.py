@@ -6,21 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hypothesis import strategies as st
-
 from fuzz.builder import MOST_CONSTANT_ELEMENTS, Builder, Generator
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
 from hlo.types import PRED, U32, ArrayShape, ElementType, Layout, TupleShape
 
 
 def broadcast(builder: Builder, shape: ArrayShape) -> str:
-    kept = [d for d in range(shape.rank) if builder.draw(st.booleans())]
+    kept = [d for d in range(shape.rank) if builder.boolean()]
     operand = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
     return builder.emit("broadcast", shape, builder.value(operand), dimensions=tuple(kept))
 
 
 def iota(builder: Builder, shape: ArrayShape) -> str:
-    return builder.emit("iota", shape, iota_dimension=builder.draw(st.integers(0, shape.rank - 1)))
+    return builder.emit("iota", shape, iota_dimension=builder.integer(0, shape.rank - 1))
 
 
 def reshape(builder: Builder, shape: ArrayShape) -> str:
@@ -31,24 +29,24 @@ def reshape(builder: Builder, shape: ArrayShape) -> str:
 def other_dims(builder: Builder, elements: int) -> tuple[int, ...]:
     """Dimensions of so many elements: divisors, ones, or all in one."""
     rest, dims = elements, list[int]()
-    for _ in range(builder.draw(st.integers(0, MOST_RANK - 1))):
+    for _ in range(builder.integer(0, MOST_RANK - 1)):
         divisors = [n for n in range(1, 9) if rest % n == 0] if rest else [1, 0]
-        dims.append(builder.draw(st.sampled_from(divisors)))
+        dims.append(builder.choice(divisors))
         rest //= dims[-1] or 1
     if math.prod(dims) != elements:
         dims.append(rest)
-    return tuple(builder.draw(st.permutations(dims)))
+    return tuple(builder.permutation(dims))
 
 
 def transpose(builder: Builder, shape: ArrayShape) -> str:
-    dimensions = tuple(builder.draw(st.permutations(range(shape.rank))))
+    dimensions = tuple(builder.permutation(range(shape.rank)))
     dims = tuple(shape.dims[dimensions.index(d)] for d in range(shape.rank))
     operand = builder.value(ArrayShape(shape.element_type, dims))
     return builder.emit("transpose", shape, operand, dimensions=dimensions)
 
 
 def reverse(builder: Builder, shape: ArrayShape) -> str:
-    dimensions = tuple(d for d in range(shape.rank) if builder.draw(st.booleans()))
+    dimensions = tuple(d for d in range(shape.rank) if builder.boolean())
     return builder.emit("reverse", shape, builder.value(shape), dimensions=dimensions)
 
 
@@ -56,8 +54,8 @@ def slice_(builder: Builder, shape: ArrayShape) -> str:
     dims: list[int] = []
     window = []
     for position, size in enumerate(shape.dims):
-        before, after = builder.draw(st.integers(0, 3)), builder.draw(st.integers(0, 3))
-        stride = builder.draw(st.integers(1, 3))
+        before, after = builder.integer(0, 3), builder.integer(0, 3)
+        stride = builder.integer(1, 3)
         span = (size - 1) * stride + 1 if size else 0
         others = nonzero((*dims, *shape.dims[position + 1 :]))
         if others * (before + span + after) > MOST_ELEMENTS:
@@ -73,8 +71,8 @@ def pad(builder: Builder, shape: ArrayShape) -> str:
     """Low, high and interior padding; of nothing where the size leaves no room."""
     dims, padding = [], []
     for size in shape.dims:
-        low, high = builder.draw(st.integers(-2, 2)), builder.draw(st.integers(-2, 2))
-        interior = builder.draw(st.integers(0, 2))
+        low, high = builder.integer(-2, 2), builder.integer(-2, 2)
+        interior = builder.integer(0, 2)
         inner = size - low - high
         if inner > 0 and (inner - 1) % (interior + 1) == 0:
             dims.append((inner - 1) // (interior + 1) + 1)
@@ -91,10 +89,10 @@ def pad(builder: Builder, shape: ArrayShape) -> str:
 
 def concatenate(builder: Builder, shape: ArrayShape) -> str:
     """One to five operands, some of them empty."""
-    dimension = builder.draw(st.integers(0, shape.rank - 1))
+    dimension = builder.integer(0, shape.rank - 1)
     rest, parts = shape.dims[dimension], []
-    for _ in range(builder.draw(st.integers(0, 4))):
-        size = builder.draw(st.integers(0, rest))
+    for _ in range(builder.integer(0, 4)):
+        size = builder.integer(0, rest)
         parts.append(size)
         rest -= size
     operands = []
@@ -111,20 +109,20 @@ def constant(builder: Builder, shape: ArrayShape) -> str:
 def _in_layout(builder: Builder, shape: ArrayShape) -> ArrayShape:
     if not shape.rank:
         return shape
-    order = builder.draw(st.permutations(range(shape.rank)))
+    order = builder.permutation(range(shape.rank))
     return replace(shape, layout=Layout(tuple(order)))
 
 
 def copy(builder: Builder, shape: ArrayShape) -> str:
     """From one layout to another."""
     operand = builder.value(shape)
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         operand = builder.emit("copy", _in_layout(builder, shape), operand)
     return builder.emit("copy", _in_layout(builder, shape), operand)
 
 
 def copy_start(builder: Builder, shape: ArrayShape) -> str:
-    return _copied(builder, shape, builder.draw(st.sampled_from([{}, _PREFETCH])))
+    return _copied(builder, shape, builder.choice([{}, _PREFETCH]))
 
 
 def copy_done(builder: Builder, shape: ArrayShape) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.generators.data_movement import other_dims
 from fuzz.shapes import Accepts
@@ -14,9 +12,9 @@ _SIZE = ArrayShape(S32)
 
 def size(builder: Builder, bound: int) -> str:
     """An s32[] that is mostly within the bound: a number, or whatever is there."""
-    if builder.draw(st.integers(0, 3)) == 0:
+    if builder.integer(0, 3) == 0:
         return builder.value(_SIZE)
-    return builder.number(_SIZE, builder.draw(st.integers(-1, bound + 1)))
+    return builder.number(_SIZE, builder.integer(-1, bound + 1))
 
 
 def _bounded_at(shape: ArrayShape, dimension: int) -> ArrayShape:
@@ -26,7 +24,7 @@ def _bounded_at(shape: ArrayShape, dimension: int) -> ArrayShape:
 
 def set_dimension_size(builder: Builder, shape: ArrayShape) -> str:
     """A dimension cut to one size, and then to another, which may be more."""
-    dimension = builder.draw(st.integers(0, shape.rank - 1))
+    dimension = builder.integer(0, shape.rank - 1)
     value, bound = builder.value(shape), shape.dims[dimension]
     for result in (_bounded_at(shape, dimension), shape):
         given = size(builder, bound)
@@ -36,11 +34,11 @@ def set_dimension_size(builder: Builder, shape: ArrayShape) -> str:
 
 def get_dimension_size(builder: Builder, shape: ArrayShape) -> str:
     element_type = builder.element_type(lambda t: True)
-    dims = tuple(builder.draw(st.lists(st.integers(0, 5), min_size=1, max_size=3)))
+    dims = tuple(builder.several(lambda: builder.integer(0, 5), 1, 3))
     operand = ArrayShape(element_type, dims)
-    dimension = builder.draw(st.integers(0, operand.rank - 1))
+    dimension = builder.integer(0, operand.rank - 1)
     value = builder.value(operand)
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         result = _bounded_at(operand, dimension)
         given = size(builder, operand.dims[dimension])
         value = builder.emit("set-dimension-size", result, value, given, dimensions=(dimension,))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import Accepts
 from hlo.types import C64, C128, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, ElementType
@@ -76,7 +74,7 @@ def _part(opcode: str) -> Generator:
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         whole = _WHOLES.get(shape.element_type)
-        if whole is None or whole not in builder.types or builder.draw(st.booleans()):
+        if whole is None or whole not in builder.types or builder.boolean():
             return builder.emit(opcode, shape, builder.value(shape))
         return builder.emit(opcode, shape, builder.value(_with_type(shape, whole)))
 
@@ -89,24 +87,24 @@ def complex_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def compare(builder: Builder, shape: ArrayShape) -> str:
-    element_type = builder.draw(st.sampled_from(builder.types))
+    element_type = builder.choice(builder.types)
     directions = _DIRECTIONS[:2] if element_type.is_complex else _DIRECTIONS
     operand = _with_type(shape, element_type)
-    attributes = {"direction": builder.draw(st.sampled_from(directions))}
+    attributes = {"direction": builder.choice(directions)}
     kinds = {
         "float": ("", "FLOAT", "TOTALORDER"),
         "complex": ("", "FLOAT"),
         "signed": ("", "SIGNED"),
     }
     of_kind = kinds.get(element_type.kind, ("", "UNSIGNED"))
-    if comparison := builder.draw(st.sampled_from(of_kind)):
+    if comparison := builder.choice(of_kind):
         attributes["type"] = comparison
     lhs, rhs = builder.value(operand), builder.value(operand)
     return builder.emit("compare", shape, lhs, rhs, **attributes)
 
 
 def _scalar_or_whole(builder: Builder, shape: ArrayShape) -> str:
-    return builder.value(shape if builder.draw(st.booleans()) else ArrayShape(shape.element_type))
+    return builder.value(shape if builder.boolean() else ArrayShape(shape.element_type))
 
 
 def select(builder: Builder, shape: ArrayShape) -> str:
@@ -131,13 +129,12 @@ def is_finite(builder: Builder, shape: ArrayShape) -> str:
 
 def reduce_precision(builder: Builder, shape: ArrayShape) -> str:
     """Up to a few bits more than the widest type has."""
-    exponent_bits, mantissa_bits = st.integers(1, 13), st.integers(0, 54)
     return builder.emit(
         "reduce-precision",
         shape,
         builder.value(shape),
-        exponent_bits=builder.draw(exponent_bits),
-        mantissa_bits=builder.draw(mantissa_bits),
+        exponent_bits=builder.integer(1, 13),
+        mantissa_bits=builder.integer(0, 54),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.generators.contraction import contracted, divided, operand, operand_types
@@ -20,14 +19,14 @@ _PRECISIONS = ("default", "high", "highest")
 
 def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
     """Groups of a free dimension of lhs, of a contracting one, or of a batch one."""
-    mode = builder.draw(st.sampled_from(("free", "depth", "batch")))
+    mode = builder.choice(("free", "depth", "batch"))
     dims = shape.dims[1:] if mode == "depth" else shape.dims
     batch, mine, other = divided(builder, dims, batch=mode == "batch", free=mode == "free")
-    groups = shape.dims[0] if mode == "depth" else builder.draw(st.integers(0, 4))
+    groups = shape.dims[0] if mode == "depth" else builder.integer(0, 4)
     most = MOST_RANK - len(batch) - max(len(mine), len(other) + (mode == "free"))
     least = int(mode == "depth")
     room = max(1, MOST_ELEMENTS * 2 // nonzero((*shape.dims, groups)))
-    summed = contracted(builder, builder.draw(st.integers(least, max(least, min(2, most)))), room)
+    summed = contracted(builder, builder.integer(least, max(least, min(2, most))), room)
     left, right = operand_types(builder, shape.element_type)
     lhs, lhs_batch, lhs_contracting = operand(builder, left, (batch, summed, mine))
     bound = [*summed, groups] if mode == "free" else summed  # the last of them is free, too
@@ -37,7 +36,7 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
     bound_dims = (*lhs_batch, *lhs_contracting)
     free = tuple(d for d in range(lhs_shape.rank) if d not in bound_dims)
     able = {"free": free, "depth": lhs_contracting, "batch": lhs_batch}[mode]
-    ragged = builder.draw(st.sampled_from(able))
+    ragged = builder.choice(able)
     before = (*lhs_batch, *{"free": free, "depth": lhs_contracting, "batch": ()}[mode])
     prefix = tuple(lhs_shape.dims[d] for d in before[: before.index(ragged)])
     sizes = _group_sizes(builder, prefix, groups, lhs_shape.dims[ragged])
@@ -52,18 +51,18 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
 
 def _optional(builder: Builder) -> dict[str, tuple[str, ...]]:
     """An attribute that changes nothing here, sometimes."""
-    if builder.draw(st.integers(0, 3)):
+    if builder.integer(0, 3):
         return {}
-    return {"operand_precision": tuple(builder.draw(st.sampled_from(_PRECISIONS)) for _ in "ab")}
+    return {"operand_precision": tuple(builder.choice(_PRECISIONS) for _ in "ab")}
 
 
 def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: int) -> str:
     """Sizes for all, or for each index of what comes before: mostly such as add up to the extent,
     to less or to more."""
-    alike = not prefix or builder.draw(st.booleans())
+    alike = not prefix or builder.boolean()
     element_type = builder.element_type(lambda t: t.is_integer)
     shape = ArrayShape(element_type, (groups,) if alike else (*prefix, groups))
-    if shape.elements > _MOST_SIZES or builder.draw(st.integers(0, 4)) == 0:
+    if shape.elements > _MOST_SIZES or builder.integer(0, 4) == 0:
         return builder.value(shape)
     rows = shape.elements // max(groups, 1)
     sizes = [size for _ in range(rows) for size in _partition(builder, groups, extent)]
@@ -77,15 +76,14 @@ def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: i
 def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
     """So many sizes: the parts of the extent between ends that are drawn, of which one may be off
     by one or all of the extent; some are zero, a few negative."""
-    places = st.lists(st.integers(0, extent), min_size=groups, max_size=groups)
-    ends = sorted(builder.draw(places))
+    ends = sorted(builder.integer(0, extent) for _ in range(groups))
     sizes = [end - start for start, end in zip([0, *ends], ends, strict=False)]
-    is_whole, is_off = builder.draw(st.booleans()), not builder.draw(st.integers(0, 2))
+    is_whole, is_off = builder.boolean(), not builder.integer(0, 2)
     if sizes and is_whole:
         sizes[-1] += extent - ends[-1]
     if sizes and is_off:
-        place = builder.draw(st.integers(0, groups - 1))
-        off = builder.draw(st.sampled_from((1, -1, extent, -extent, -sizes[place])))
+        place = builder.integer(0, groups - 1)
+        off = builder.choice((1, -1, extent, -extent, -sizes[place]))
         sizes[place] += off
     return sizes
 
@@ -96,9 +94,9 @@ def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
     least = int(not shape.rank)  # an operand of some rank is needed, for its scale
     most = max(least, min(2, MOST_RANK - len(batch) - max(len(mine), len(other))))
     room = max(1, MOST_ELEMENTS * 2 // nonzero(shape.dims))
-    summed = contracted(builder, builder.draw(st.integers(least, most)), room)
+    summed = contracted(builder, builder.integer(least, most), room)
     ranks = [len(batch) + len(summed) + len(free) for free in (mine, other)]
-    is_scaled = builder.draw(st.sampled_from([pair for pair in _SCALED if _any_of(ranks, pair)]))
+    is_scaled = builder.choice([pair for pair in _SCALED if _any_of(ranks, pair)])
     pairs = zip(operand_types(builder, shape.element_type), is_scaled, strict=True)
     types = [_scalable(builder, t) if flag else t for t, flag in pairs]
     lhs, lhs_batch, lhs_contracting = operand(builder, types[0], (batch, summed, mine))
@@ -135,7 +133,7 @@ def _scale(builder: Builder, name: str, is_scaled: bool) -> str:
     if not is_scaled:
         return builder.value(ArrayShape(BF16))
     parts = tuple(
-        builder.draw(st.sampled_from([n for n in range(1, max(size, 3) + 1) if size % n == 0]))
+        builder.choice([n for n in range(1, max(size, 3) + 1) if size % n == 0])
         for size in shape.dims
     )
     element_type = builder.element_type(lambda t: t.is_float and _is_short(t))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fuzz.builder import Builder, Generator
 from fuzz.computations import fold
@@ -25,7 +24,7 @@ def dynamic_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def dynamic_update_slice(builder: Builder, shape: ArrayShape) -> str:
-    dims = tuple(builder.draw(st.integers(max(0, size - 3), size)) for size in shape.dims)
+    dims = tuple(builder.integer(max(0, size - 3), size) for size in shape.dims)
     operand, update = builder.value(shape), builder.value(ArrayShape(shape.element_type, dims))
     starts = _starts(builder, shape.dims)
     return builder.emit("dynamic-update-slice", shape, operand, update, *starts)
@@ -33,13 +32,13 @@ def dynamic_update_slice(builder: Builder, shape: ArrayShape) -> str:
 
 def gather(builder: Builder, shape: ArrayShape) -> str:
     """Some dimensions of the result are the slices', the others those of the indices."""
-    offset_dims = tuple(d for d in range(shape.rank) if builder.draw(st.booleans()))
+    offset_dims = tuple(d for d in range(shape.rank) if builder.boolean())
     batch = [shape.dims[d] for d in range(shape.rank) if d not in offset_dims]
     kept = _within(builder, [shape.dims[d] for d in offset_dims])
     lie = _Places(builder, kept, batch)
     indices, vectors = _indices(builder, lie, batch)
     sizes = dict(zip(lie.kept, (shape.dims[d] for d in offset_dims), strict=True))
-    if lie.single and builder.draw(st.integers(0, 19)) == 0:
+    if lie.single and builder.integer(0, 19) == 0:
         sizes[lie.single[0]] = 0  # a slice of nothing, collapsed to one element
     operand = builder.value(ArrayShape(shape.element_type, lie.dims))
     return builder.emit(
@@ -52,17 +51,17 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
 
 def scatter(builder: Builder, shape: ArrayShape) -> str:
     """The result has the operand's shape: some of its dimensions are the windows'."""
-    batch = [builder.draw(st.integers(0, 5)) for _ in range(builder.draw(st.integers(0, 2)))]
+    batch = [builder.integer(0, 5) for _ in range(builder.integer(0, 2))]
     lie = _Places.of(builder, shape.dims, batch)
     indices, vectors = _indices(builder, lie, batch)
     room = MOST_ELEMENTS * 2 // nonzero(batch)
     sizes: list[int] = []
     for d in lie.kept:
-        least = max(0, shape.dims[d] - builder.draw(st.integers(0, 2)))
-        size = builder.draw(st.sampled_from((least, shape.dims[d], min(1, shape.dims[d]))))
+        least = max(0, shape.dims[d] - builder.integer(0, 2))
+        size = builder.choice((least, shape.dims[d], min(1, shape.dims[d])))
         sizes.append(size if nonzero((*sizes, size)) <= room else 1)
     rank = len(sizes) + len(batch)
-    window_dims = sorted(builder.draw(st.permutations(range(rank)))[: len(sizes)])
+    window_dims = sorted(builder.permutation(range(rank))[: len(sizes)])
     dims, rest = [0] * rank, iter(batch)
     places = dict(zip(window_dims, sizes, strict=True))
     for d in range(rank):
@@ -88,13 +87,13 @@ class _Places:
         room = MOST_ELEMENTS * 2 // nonzero(kept)
         entries = [("kept", n, size) for n, size in enumerate(kept)]
         for number, size in enumerate(batch):
-            if len(entries) < MOST_RANK and size <= room and builder.draw(st.integers(0, 3)) == 0:
-                place = builder.draw(st.integers(0, len(entries)))
+            if len(entries) < MOST_RANK and size <= room and builder.integer(0, 3) == 0:
+                place = builder.integer(0, len(entries))
                 entries.insert(place, ("paired", number, size))
                 room //= max(size, 1)
-        while len(entries) < MOST_RANK and builder.draw(st.booleans()):
-            size = builder.draw(st.integers(1, max(1, min(7, room))))
-            place = builder.draw(st.integers(0, len(entries)))
+        while len(entries) < MOST_RANK and builder.boolean():
+            size = builder.integer(1, max(1, min(7, room)))
+            place = builder.integer(0, len(entries))
             entries.insert(place, ("single", 0, size))
             room //= size
         self._set(builder, entries)
@@ -106,12 +105,12 @@ class _Places:
         entries: list[tuple[str, int, int]] = []
         for size in dims:
             pairs = [n for n in free if batch[n] == size]
-            joins = builder.draw(st.booleans())
+            joins = builder.boolean()
             if pairs and joins:
                 free.remove(pairs[0])
                 entries.append(("paired", pairs[0], size))
             else:
-                kind = builder.draw(st.sampled_from(("kept", "single"))) if size else "kept"
+                kind = builder.choice(("kept", "single")) if size else "kept"
                 entries.append((kind, 0, size))
         made._set(builder, entries)
         return made
@@ -123,8 +122,8 @@ class _Places:
         self._paired = {
             d: number for d, (kind, number, _) in enumerate(entries) if kind == "paired"
         }
-        may = builder.draw(st.permutations([*self.kept, *self.single]))
-        self.mapped = tuple(may[: builder.draw(st.integers(0, len(may)))])
+        may = builder.permutation([*self.kept, *self.single])
+        self.mapped = tuple(may[: builder.integer(0, len(may))])
 
     def batching(self, ours: str, theirs: str, vectors: int) -> dict[str, tuple[int, ...]]:
         """Both attributes that say which dimensions go along with which of the indices."""
@@ -138,7 +137,7 @@ def _within(builder: Builder, sizes: Sequence[int]) -> tuple[int, ...]:
     """Dimensions that slices of these sizes fit in."""
     dims: list[int] = []
     for position, size in enumerate(sizes):
-        larger = size + builder.draw(st.integers(0, 3))
+        larger = size + builder.integer(0, 3)
         room = nonzero((*dims, larger, *sizes[position + 1 :])) <= MOST_ELEMENTS
         dims.append(larger if room else size)
     return tuple(dims)
@@ -148,12 +147,12 @@ def _indices(builder: Builder, lie: _Places, batch: Sequence[int]) -> tuple[str,
     """Index vectors for each place of the batch, and the dimension that they lie in."""
     components = len(lie.mapped)
     dims, vectors = list(batch), len(batch)
-    if components != 1 or builder.draw(st.booleans()):
-        vectors = builder.draw(st.integers(0, len(batch)))
+    if components != 1 or builder.boolean():
+        vectors = builder.integer(0, len(batch))
         dims.insert(vectors, components)
     element_type = builder.element_type(lambda t: t.is_integer)
     shape = ArrayShape(element_type, tuple(dims))
-    if shape.elements > _MOST_INDICES or builder.draw(st.integers(0, 3)) == 0:
+    if shape.elements > _MOST_INDICES or builder.integer(0, 3) == 0:
         return builder.value(shape), vectors
     largest = max((lie.dims[d] for d in lie.mapped), default=0)
     return _constant(builder, shape, largest), vectors
@@ -161,9 +160,7 @@ def _indices(builder: Builder, lie: _Places, batch: Sequence[int]) -> tuple[str,
 
 def _constant(builder: Builder, shape: ArrayShape, largest: int) -> str:
     """Indices of which most are in range, and some just out of it."""
-    places = builder.draw(
-        st.lists(st.integers(-1, largest + 1), min_size=shape.elements, max_size=shape.elements)
-    )
+    places = [builder.integer(-1, largest + 1) for _ in range(shape.elements)]
     value = np.array(_saturated(shape.element_type, places)).astype(shape.element_type.numpy)
     return builder.emit("constant", shape, literal=Literal(shape, value.reshape(shape.dims)))
 
@@ -177,9 +174,9 @@ def _saturated(element_type: ElementType, numbers: Sequence[int]) -> list[int]:
 def _starts(builder: Builder, dims: Sequence[int]) -> list[str]:
     """Start indices of one integer type: scalars, or sometimes one vector of them."""
     index = ArrayShape(builder.element_type(lambda t: t.is_integer))
-    if builder.draw(st.integers(0, 9)) == 9:
+    if builder.integer(0, 9) == 9:
         return [builder.value(ArrayShape(index.element_type, (len(dims),)))]
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         return [builder.value(index) for _ in dims]
     return [_constant(builder, index, size) for size in dims]
 

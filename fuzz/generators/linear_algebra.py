@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.types import C64, C128, F32, F64, S8, ArrayShape
@@ -15,8 +13,8 @@ _REAL = {C64: F32, C128: F64}
 def cholesky(builder: Builder, shape: ArrayShape) -> str:
     """Of anything, or of products of small integers with their transposes, most of which have a
     factor."""
-    operand = builder.value(shape) if builder.draw(st.booleans()) else positive(builder, shape)
-    lower = {"lower": True} if builder.draw(st.booleans()) else {}
+    operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
+    lower = {"lower": True} if builder.boolean() else {}
     return builder.emit("cholesky", shape, operand, **lower)
 
 
@@ -31,10 +29,10 @@ def positive(builder: Builder, shape: ArrayShape) -> str:
 
 
 def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
-    left_side, lower, unit_diagonal = (builder.draw(st.booleans()) for _ in range(3))
+    left_side, lower, unit_diagonal = (builder.boolean() for _ in range(3))
     size = shape.dims[-2 if left_side else -1]
     a = builder.value(ArrayShape(shape.element_type, (*shape.dims[:-2], size, size)))
-    transpose_a = builder.draw(st.sampled_from(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")))
+    transpose_a = builder.choice(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     chosen = {name: True for name, flag in flags.items() if flag}
     b = builder.value(shape)
@@ -43,16 +41,16 @@ def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
 
 def fft(builder: Builder, shape: ArrayShape) -> str:
     """Of one to three dimensions; the kind follows from the types of operand and result."""
-    rank = builder.draw(st.integers(1, min(3, shape.rank)))
+    rank = builder.integer(1, min(3, shape.rank))
     *outer, last = shape.dims
     lengths, dims, element_type = shape.dims[shape.rank - rank :], shape.dims, shape.element_type
     if element_type in _COMPLEX:
         kind, element_type = "IRFFT", _COMPLEX[element_type]
         dims = (*outer, last // 2 + 1 if last else 0)
     else:
-        kind = builder.draw(st.sampled_from(("FFT", "IFFT", *["RFFT"] * (last != 0))))
+        kind = builder.choice(("FFT", "IFFT", *["RFFT"] * (last != 0)))
         if kind == "RFFT":
-            last = max(1, 2 * (last - 1) + builder.draw(st.integers(0, 1)))
+            last = max(1, 2 * (last - 1) + builder.integer(0, 1))
             element_type, dims = _REAL[element_type], (*outer, last)
             lengths = (*lengths[:-1], last)
     operand = builder.value(ArrayShape(element_type, dims))

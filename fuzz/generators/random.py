@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import Accepts
 from hlo.types import U64, ArrayShape, TupleShape
@@ -14,16 +12,16 @@ _ALGORITHMS = {"rng_default": (2, 3), "rng_three_fry": (2,), "rng_philox": (2, 3
 def rng(builder: Builder, shape: ArrayShape) -> str:
     scalar = ArrayShape(shape.element_type)
     names = ("rng_uniform", "rng_normal") if shape.is_float else ("rng_uniform",)
-    distribution = builder.draw(st.sampled_from(names))
+    distribution = builder.choice(names)
     one, other = builder.value(scalar), builder.value(scalar)
     return builder.emit("rng", shape, one, other, distribution=distribution)
 
 
 def rng_bit_generator(builder: Builder, shape: ArrayShape) -> str:
-    algorithm = builder.draw(st.sampled_from(tuple(_ALGORITHMS)))
-    state = ArrayShape(U64, (builder.draw(st.sampled_from(_ALGORITHMS[algorithm])),))
+    algorithm = builder.choice(tuple(_ALGORITHMS))
+    state = ArrayShape(U64, (builder.choice(_ALGORITHMS[algorithm]),))
     operand = builder.value(state)
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         return builder.emit("rng-bit-generator", shape, operand, algorithm=algorithm)
     both = TupleShape((state, shape))
     made = builder.emit("rng-bit-generator", both, operand, algorithm=algorithm)
@@ -31,7 +29,7 @@ def rng_bit_generator(builder: Builder, shape: ArrayShape) -> str:
 
 
 def rng_get_and_update_state(builder: Builder, shape: ArrayShape) -> str:
-    delta = builder.draw(st.sampled_from((0, 1, 7, 2**31, 2**63 - 1)))
+    delta = builder.choice((0, 1, 7, 2**31, 2**63 - 1))
     return builder.emit("rng-get-and-update-state", shape, delta=delta)
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.computations import fold
-from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extents, nonzero
+from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
 from hlo.attributes import Attribute
 from hlo.types import ArrayShape, ElementType, TupleShape
 
 
 def element_types(builder: Builder, first: ElementType) -> list[ElementType]:
     """The type and up to two others: those of the operands of a variadic instruction."""
-    more = builder.draw(st.sampled_from((0, 0, 0, 1, 2)))
+    more = builder.choice((0, 0, 0, 1, 2))
     return [first, *(builder.element_type(lambda t: True) for _ in range(more))]
 
 
@@ -34,10 +32,10 @@ def reduce(builder: Builder, shape: ArrayShape) -> str:
     dims = list(shape.dims)
     dimensions: list[int] = []
     room = MOST_ELEMENTS * 4 // nonzero(shape.dims)
-    for _ in range(builder.draw(st.integers(0, MOST_RANK - shape.rank))):
-        size = builder.draw(extents(room))
+    for _ in range(builder.integer(0, MOST_RANK - shape.rank)):
+        size = extent(builder, room)
         room //= max(1, size)
-        position = builder.draw(st.integers(0, len(dims)))
+        position = builder.integer(0, len(dims))
         dims.insert(position, size)
         dimensions = [d + (d >= position) for d in dimensions] + [position]
     types = element_types(builder, shape.element_type)

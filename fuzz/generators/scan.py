@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.generators.control import computed
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
@@ -14,26 +12,24 @@ _MOST_STEPS = 6
 
 def scan(builder: Builder, shape: ArrayShape) -> str:
     """The shape is that of stacked outputs or of a carry; others may come before and after."""
-    is_output = shape.rank > 0 and builder.draw(st.booleans())
+    is_output = shape.rank > 0 and builder.boolean()
     if is_output:
-        dimension = builder.draw(st.integers(0, shape.rank - 1))
+        dimension = builder.integer(0, shape.rank - 1)
         length, inner = shape.dims[dimension], _without(shape, dimension)
     else:
-        dimension = builder.draw(st.integers(0, min(shape.rank, MOST_RANK - 1)))
-        length, inner = builder.draw(st.integers(0, _MOST_STEPS)), shape
+        dimension = builder.integer(0, min(shape.rank, MOST_RANK - 1))
+        length, inner = builder.integer(0, _MOST_STEPS), shape
     alike = inner.rank < MOST_RANK and nonzero((*inner.dims, length)) <= MOST_ELEMENTS * 2
     slices = [_slice(builder, inner, dimension, alike) for _ in range(1 + _few(builder))]
     outputs = [_slice(builder, inner, dimension, alike) for _ in range(_few(builder))]
-    carries = [
-        builder.draw(st.sampled_from((inner, _small(builder)))) for _ in range(_few(builder))
-    ]
+    carries = [builder.choice((inner, _small(builder))) for _ in range(_few(builder))]
     wanted = outputs if is_output else carries
-    place = builder.draw(st.integers(0, len(wanted)))
+    place = builder.integer(0, len(wanted))
     wanted.insert(place, inner)
     index = place + (0 if is_output else len(outputs))
     inputs = [builder.value(_with(one, dimension, length)) for one in slices]
     inits = [builder.value(one) for one in carries]
-    flags = {name: builder.draw(st.booleans()) for name in ("is_reverse", "is_associative")}
+    flags = {name: builder.boolean() for name in ("is_reverse", "is_associative")}
     results = [*(_with(one, dimension, length) for one in outputs), *carries]
     found = builder.emit(
         "scan", TupleShape(tuple(results)), *inputs, *inits,
@@ -53,15 +49,15 @@ def _step(builder: Builder, given: list[ArrayShape], results: list[ArrayShape]) 
 def _result(inner: Builder, names: list[str], shape: ArrayShape) -> str:
     """An operation, mostly on slices and carries where there are any of the shape."""
     alike = [name for name in names if inner.shape(name) == shape]
-    if not alike or not inner.draw(st.integers(0, 3)):
+    if not alike or not inner.integer(0, 3):
         return computed(inner, shape)
-    one, other = inner.draw(st.permutations([*alike, *alike]))[:2]
+    one, other = inner.permutation([*alike, *alike])[:2]
     kinds = ("and", "xor") if shape.element_type.kind == "pred" else ("subtract", "add", "multiply")
-    return inner.emit(inner.draw(st.sampled_from(kinds)), shape, one, other)
+    return inner.emit(inner.choice(kinds), shape, one, other)
 
 
 def _few(builder: Builder) -> int:
-    return builder.draw(st.sampled_from((0, 0, 1, 2)))
+    return builder.choice((0, 0, 1, 2))
 
 
 def _without(shape: ArrayShape, dimension: int) -> ArrayShape:
@@ -77,19 +73,19 @@ def _with(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
 
 def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
     most = min(MOST_RANK - 1, least_rank + 2)
-    dims = builder.draw(st.lists(st.integers(0, 3), min_size=least_rank, max_size=most))
+    dims = builder.several(lambda: builder.integer(0, 3), least_rank, most)
     return ArrayShape(builder.element_type(lambda t: True), tuple(dims))
 
 
 def _carry(builder: Builder, inner: ArrayShape) -> ArrayShape:
-    return inner if builder.draw(st.booleans()) else _small(builder)
+    return inner if builder.boolean() else _small(builder)
 
 
 def _slice(builder: Builder, inner: ArrayShape, dimension: int, alike: bool) -> ArrayShape:
     """That which is asked for, of its type or another, or any of enough dimensions."""
-    if not alike or builder.draw(st.integers(0, 2)) == 0:
+    if not alike or builder.integer(0, 2) == 0:
         return _small(builder, dimension)
-    if builder.draw(st.booleans()):
+    if builder.boolean():
         return inner
     return ArrayShape(builder.element_type(lambda t: True), inner.dims)
 

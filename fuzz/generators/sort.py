@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.computations import comparator
 from fuzz.generators.reduction import element_types, emit_variadic
@@ -15,8 +13,8 @@ def sort(builder: Builder, shape: ArrayShape) -> str:
     types = element_types(builder, shape.element_type)
     results = [ArrayShape(t, shape.dims) for t in types]
     operands = [builder.value(result) for result in results]
-    dimension = builder.draw(st.integers(0, shape.rank - 1))
-    stable = {"is_stable": True} if builder.draw(st.booleans()) else {}
+    dimension = builder.integer(0, shape.rank - 1)
+    stable = {"is_stable": True} if builder.boolean() else {}
     return emit_variadic(
         builder, "sort", results, operands,
         dimensions=(dimension,), to_apply=comparator(builder, types, operands), **stable,
@@ -26,11 +24,11 @@ def sort(builder: Builder, shape: ArrayShape) -> str:
 def topk(builder: Builder, shape: ArrayShape) -> str:
     """The values, or the places if they have the type of such."""
     k = shape.dims[-1]
-    is_places = shape.element_type is S32 and builder.draw(st.booleans())
+    is_places = shape.element_type is S32 and builder.boolean()
     whole = wider(builder, shape, is_places=is_places)
     operand = builder.value(whole)
     both = TupleShape((ArrayShape(whole.element_type, shape.dims), ArrayShape(S32, shape.dims)))
-    flags = {name: builder.draw(st.booleans()) for name in ("largest", "is_stable")}
+    flags = {name: builder.boolean() for name in ("largest", "is_stable")}
     chosen = {name: False for name, flag in flags.items() if not flag}
     found = builder.emit("topk", both, operand, k=k, **chosen)
     return builder.emit("get-tuple-element", shape, found, index=int(is_places))
@@ -41,7 +39,7 @@ def wider(builder: Builder, shape: ArrayShape, *, is_places: bool) -> ArrayShape
     places of that."""
     *outer, k = shape.dims
     room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
-    dims = (*outer, k + builder.draw(st.integers(0, min(room, 40))))
+    dims = (*outer, k + builder.integer(0, min(room, 40)))
     element_type = shape.element_type
     if is_places:
         element_type = builder.element_type(lambda t: not t.is_complex)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
 from fuzz.computations import fold, selection
 from fuzz.generators.reduction import element_types, emit_variadic
@@ -33,7 +31,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
     room, chosen, places = _WORK // nonzero(shape.dims), [], []
     for extent in shape.dims:
         dimension = _dimension(builder, extent, room)
-        low, high = (builder.draw(_paddings(dimension)) for _ in range(2))
+        low, high = (_padding(builder, dimension) for _ in range(2))
         high = max(high, -low - _dilated(dimension, extent))
         dimension = replace(dimension, padding_low=low, padding_high=high)
         room //= dimension.size
@@ -64,7 +62,7 @@ def windows_onto(
         extent, dimension = _onto(builder, count, work)
         if nonzero((*dims, extent, *places[d + 1 :])) > room:
             extent, dimension = count, WindowDimension(1)
-        if reversals and builder.draw(st.booleans()):
+        if reversals and builder.boolean():
             dimension = replace(dimension, reversal=True)
         work //= dimension.size
         dims.append(extent)
@@ -76,36 +74,37 @@ def _onto(builder: Builder, places: int, work: int) -> tuple[int, WindowDimensio
     dimension = _dimension(builder, places, work)
     reach = (dimension.size - 1) * dimension.window_dilation + 1
     if places:
-        slack = builder.draw(st.integers(0, dimension.stride - 1))
+        slack = builder.integer(0, dimension.stride - 1)
         padded = (places - 1) * dimension.stride + reach + slack
     else:
-        padded = builder.draw(st.integers(0, reach - 1))
-    low = builder.draw(_paddings(dimension))
+        padded = builder.integer(0, reach - 1)
+    low = _padding(builder, dimension)
     most = max(0, padded - low) // dimension.base_dilation
-    extent = max(0, most + builder.draw(st.sampled_from((0, 1, -1, 2, -3))))
+    extent = max(0, most + builder.choice((0, 1, -1, 2, -3)))
     high = padded - low - _dilated(dimension, extent)
     return extent, replace(dimension, padding_low=low, padding_high=high)
 
 
 def _dimension(builder: Builder, extent: int, work: int) -> WindowDimension:
     """Nothing at all; a window as long as the array, as cumulative sums have; or any small one."""
-    kind = builder.draw(st.sampled_from(("small", "single", "small", "long")))
+    kind = builder.choice(("small", "single", "small", "long"))
     if kind == "single" or work < 2:
         return WindowDimension(1)
     if kind == "long":
-        size = extent + builder.draw(st.integers(-1, 3))
+        size = extent + builder.integer(-1, 3)
         return WindowDimension(max(1, min(size, work)))
-    size = builder.draw(st.integers(1, min(work, 4)))
-    stride, base, own = (builder.draw(st.sampled_from((1, 1, 2, 3))) for _ in range(3))
+    size = builder.integer(1, min(work, 4))
+    stride, base, own = (builder.choice((1, 1, 2, 3)) for _ in range(3))
     return WindowDimension(size, stride, base_dilation=base, window_dilation=own)
 
 
-def _paddings(dimension: WindowDimension) -> st.SearchStrategy[int]:
+def _padding(builder: Builder, dimension: WindowDimension) -> int:
     """None, some, as much as a window is long, or less than none."""
     reach = (dimension.size - 1) * dimension.window_dilation + 1
-    return st.one_of(
-        st.just(0), st.sampled_from((reach - 1, reach, reach // 2)), st.integers(-2, reach + 1)
-    )
+    kind = builder.choice(("none", "reach", "any"))
+    if kind == "reach":
+        return builder.choice((reach - 1, reach, reach // 2))
+    return builder.integer(-2, reach + 1) if kind == "any" else 0
 
 
 def _dilated(dimension: WindowDimension, extent: int) -> int:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 import hlo
-from fuzz.examples import examples
+from fuzz.choices import Choices, examples
 from fuzz.injection.peer import FUEL, Site, arrays_of
-from fuzz.modules import GENERATORS, modules
+from fuzz.programs import GENERATORS, program
 from fuzz.time_limit import TooLongError, time_limit
 from fuzz.values import arguments
 from hlo.errors import Error
@@ -110,12 +109,12 @@ def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
     others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
     chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
 
-    def program(data: st.DataObject) -> tuple[Module, Any]:
-        module = data.draw(modules(max_instructions=30, opcodes=chosen))
-        return module, data.draw(arguments(module))
+    def one(choices: Choices) -> tuple[Module, Any]:
+        module = program(choices, max_instructions=30, opcodes=chosen)
+        return module, arguments(choices, module)
 
     cases = []
-    for number, (module, values) in enumerate(examples(program, count, seed)):
+    for number, (module, values) in enumerate(examples(one, count, seed)):
         name = f"{opcode} {seed} {number}"
         simple = tuple(plain(p.shape, rng) for p in module.entry.parameters)
         cases += [case(name, module, values, peer), case(f"{name} plain", module, simple, peer)]

@@ -21,16 +21,16 @@ from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
-from hypothesis import strategies as st
 
-import fuzz
 import hlo
 import interp
 from against_jax.case import ALL, SUM, Bound
 from against_jax.judge import complaints
 from against_jax.merged import merged
-from fuzz.examples import examples
+from fuzz.choices import Choices, examples
 from fuzz.peers.xla import XLA, Answer
+from fuzz.programs import single_op
+from fuzz.values import arguments
 from hlo.attributes import Window
 from hlo.module import Computation, Instruction, Module
 from hlo.results import outputs
@@ -137,14 +137,13 @@ def arrays_of(shape: Shape) -> list[ArrayShape]:
 
 
 def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
-    """What is of use of so many examples that Hypothesis makes in one go."""
+    """What is of use of so many examples."""
 
-    def program(data: st.DataObject) -> tuple[Module, Arrays]:
-        strategy = fuzz.single_op(opcode, element_types=_TYPES, max_elements=_MOST_ELEMENTS)
-        module = data.draw(strategy)
+    def program(choices: Choices) -> tuple[Module, Arrays]:
+        module = single_op(choices, opcode, element_types=_TYPES, max_elements=_MOST_ELEMENTS)
         if values == "any":
-            return module, data.draw(fuzz.arguments(module))
-        return module, _small(module, data.draw(st.integers(0, 2**32 - 1)))
+            return module, arguments(choices, module)
+        return module, _small(module, choices.integer(0, 2**32 - 1))
 
     drawn = examples(program, count, seed)
     judged = (_judged(module, arrays) for module, arrays in drawn if _survives(module))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
-from fuzz.modules import GENERATORS
+from fuzz.programs import GENERATORS
 from hlo.opcodes import OPCODES
 from hlo.results import outputs
 from hlo.walk import function_name

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 import hlo
 import interp
 from backend_c.executable import Executable
-from fuzz.examples import examples
-from fuzz.modules import modules
+from fuzz.choices import Choices, examples
 from fuzz.oracles import ORACLES, Difference, LeftOut, is_known, named
 from fuzz.oracles.guarded import by_name, narrower
+from fuzz.programs import program
 from fuzz.reducer.search import Case
 from fuzz.values import arguments
 from hlo.module import Module
@@ -31,9 +30,9 @@ OURS = [name for name in ORACLES if not name.startswith("xla")]
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    def drawn(data: st.DataObject) -> Case:
-        module = data.draw(modules())
-        return Case(module, data.draw(arguments(module)))
+    def drawn(choices: Choices) -> Case:
+        module = program(choices)
+        return Case(module, arguments(choices, module))
 
     return examples(drawn, _COUNT, "oracles")
 

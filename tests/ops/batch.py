@@ -3,55 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-
-import fuzz
 import hlo
 import interp
 from backend_c.executable import Executable
 from fuzz.c_compilers import thorough
+from fuzz.choices import Choices, examples
+from fuzz.programs import single_op
 from fuzz.together import compiled
+from fuzz.values import arguments
 from hlo.module import Module
 from hlo.results import Difference, differences
 
 Case = tuple[Module, tuple[Any, ...]]
 
 
-def drawn(strategies: Sequence[st.SearchStrategy[Module]], count: int) -> list[list[Case]]:
-    """``count`` programs of each strategy, with arguments: the same at every run."""
-    examples: list[tuple[Case, ...]] = []
+def drawn(makers: Sequence[Callable[[Choices], Module]], count: int) -> list[list[Case]]:
+    """``count`` programs of each maker, with arguments: the same at every run."""
 
-    @settings(
-        max_examples=count,
-        phases=[Phase.generate],
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(st.tuples(*map(_with_arguments, strategies)))
-    def collect(cases: tuple[Case, ...]) -> None:
-        examples.append(cases)
+    def case(make: Callable[[Choices], Module], choices: Choices) -> Case:
+        module = make(choices)
+        return module, arguments(choices, module)
 
-    collect()
-    return [list(cases) for cases in zip(*examples, strict=True)]
+    return [examples(partial(case, make), count, n) for n, make in enumerate(makers)]
 
 
-def _with_arguments(strategy: st.SearchStrategy[Module]) -> st.SearchStrategy[Case]:
-    return strategy.flatmap(lambda module: st.tuples(st.just(module), fuzz.arguments(module)))
+def single_ops(opcodes: Sequence[str]) -> list[Callable[[Choices], Module]]:
+    return [partial(single_op, opcode=opcode) for opcode in opcodes]
 
 
 def outcomes(cases: Sequence[Case]) -> Iterator[list[Difference]]:
     """Of each program, where the interpreter and the C backend differ on it."""
     executables = compiled([module for module, _ in cases], thorough(os.environ))
-    for (module, arguments), executable in zip(cases, executables, strict=True):
+    for (module, arrays), executable in zip(cases, executables, strict=True):
         assert isinstance(executable, Executable), executable
-        yield differences(interp.evaluate(module, *arguments), executable(*arguments))
+        yield differences(interp.evaluate(module, *arrays), executable(*arrays))
 
 
 def assert_agree(opcodes: Sequence[str], opcode: str, count: int) -> None:
@@ -59,15 +49,15 @@ def assert_agree(opcodes: Sequence[str], opcode: str, count: int) -> None:
     which is one of those that are drawn and compiled together."""
     of_opcode = _outcomes(tuple(opcodes), count)[opcode]
     assert of_opcode, f"nothing was drawn for {opcode}"
-    for (module, arguments), found in of_opcode:
-        assert not found, f"{hlo.format(module)}\n{arguments}\n{found[0]}"
+    for (module, arrays), found in of_opcode:
+        assert not found, f"{hlo.format(module)}\n{arrays}\n{found[0]}"
 
 
 @cache
 def _outcomes(
     opcodes: tuple[str, ...], count: int
 ) -> Mapping[str, list[tuple[Case, list[Difference]]]]:
-    cases = drawn([fuzz.single_op(opcode) for opcode in opcodes], count)
+    cases = drawn(single_ops(opcodes), count)
     found = outcomes([case for of_one in cases for case in of_one])
     return {
         opcode: list(zip(of_one, islice(found, len(of_one)), strict=True))

@@ -7,7 +7,6 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
-import fuzz
 import interp
 from fuzz import together
 from fuzz.generators import random
@@ -21,7 +20,7 @@ COUNT = 10
 @pytest.mark.parametrize("seed", [0, 2**64 - 1])
 def test_the_same_bits(seed: int) -> None:
     """All in one program: what an rng gives depends on how many ran before it."""
-    drawn = batch.drawn([fuzz.single_op(opcode) for opcode in random.GENERATORS], COUNT)
+    drawn = batch.drawn(batch.single_ops(list(random.GENERATORS)), COUNT)
     cases = [case for cases in drawn for case in cases]
     whole = together.merged([module for module, _ in cases])
     arrays = [array for _, arguments in cases for array in arguments]

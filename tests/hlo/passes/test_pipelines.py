@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
-from fuzz.loosening import loosened
 from hlo.module import Module
 from hlo.passes import PASSES, PIPELINES, run
 from hlo.results import differences
@@ -28,7 +27,7 @@ def test_passes_keep_every_bit(data: st.DataObject) -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_passes_keep_every_bit_of_bounded_programs(data: st.DataObject) -> None:
-    _require_bits(data, data.draw(loosened(data.draw(fuzz.modules(max_instructions=6)))))
+    _require_bits(data, data.draw(fuzz.loosened(data.draw(fuzz.modules(max_instructions=6)))))
 
 
 def _require_bits(data: st.DataObject, module: Module) -> None:

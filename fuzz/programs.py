@@ -1,12 +1,11 @@
-"""A strategy of whole programs."""
+"""Whole programs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import strategies as st
-
 from fuzz.builder import Builder, Generator
+from fuzz.choices import Choices
 from fuzz.generators import (
     asynchronous,
     batch_norm,
@@ -26,7 +25,7 @@ from fuzz.generators import (
     sort,
     window,
 )
-from fuzz.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shapes
+from fuzz.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shape
 from hlo.module import Module
 from hlo.types import ElementType
 
@@ -41,40 +40,37 @@ GENERATORS: dict[str, tuple[Generator, Accepts]] = {
 }
 
 
-@st.composite
-def modules(
-    draw: st.DrawFn,
+def program(
+    choices: Choices,
     *,
     max_instructions: int = 12,
     element_types: Sequence[ElementType] = TYPES,
     opcodes: Sequence[str] = tuple(GENERATORS),
 ) -> Module:
-    """Valid programs of about ``max_instructions`` besides parameters and constants."""
-    budget = draw(st.integers(1, max_instructions))
+    """A valid program of at most about ``max_instructions`` besides parameters and constants."""
+    budget = choices.integer(1, max_instructions)
     chosen = {opcode: GENERATORS[opcode] for opcode in opcodes}
-    builder = Builder(draw, chosen, element_types, budget)
-    count = draw(st.integers(1, 3))
-    results = [builder.value(draw(shapes(element_types))) for _ in range(count)]
-    return builder.module(results)
+    builder = Builder(choices, chosen, element_types, budget)
+    count = choices.integer(1, 3)
+    return builder.module([builder.value(shape(choices, element_types)) for _ in range(count)])
 
 
-@st.composite
 def single_op(
-    draw: st.DrawFn,
+    choices: Choices,
     opcode: str,
     *,
     element_types: Sequence[ElementType] = ALL_TYPES,
     constants: bool = False,
     max_elements: int = MOST_ELEMENTS,
 ) -> Module:
-    """Programs of one instruction: its operands are parameters (or, if ``constants``, perhaps small
-    constants), its result, of one of ``element_types``, is the program's. All that the verifier
-    takes is drawn: types, ranks 0 to 5, dimensions without elements, values of the attributes."""
+    """A program of one instruction: its operands are parameters (or, if ``constants``, perhaps
+    small constants), its result, of one of ``element_types``, is the program's. All that
+    the verifier takes is drawn: types, ranks 0 to 5, dimensions without elements, values of the
+    attributes."""
     generator, accepts = GENERATORS[opcode]
-    shape = draw(shapes(element_types, accepts, max_elements))
-    chosen = {opcode: GENERATORS[opcode]}
-    builder = Builder(draw, chosen, ALL_TYPES, 0, constants=constants)
-    result = generator(builder, shape)
+    wanted = shape(choices, element_types, accepts, max_elements)
+    builder = Builder(choices, {opcode: GENERATORS[opcode]}, ALL_TYPES, 0, constants=constants)
+    result = generator(builder, wanted)
     if opcode.endswith(("-start", "-update")):  # what is started must be done
         return builder.module([result])
     return builder.module_of(opcode)
