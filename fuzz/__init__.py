@@ -2,6 +2,6 @@
 the public API of the fuzzer."""
 
 from fuzz.reducer import reduce
-from fuzz.strategies import arguments, loosened, modules, single_op
+from fuzz.strategies import arguments, computations, loosened, modules, single_op
 
-__all__ = ["arguments", "loosened", "modules", "reduce", "single_op"]
+__all__ = ["arguments", "computations", "loosened", "modules", "reduce", "single_op"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from fuzz.choices import Choices
+from fuzz.choices import Choices, T
 from fuzz.shapes import ALL_TYPES, TYPES, Accepts
+from fuzz.tidied import tidied
 from fuzz.values import array
 from hlo.attributes import Attribute
 from hlo.literal import Literal
@@ -18,6 +19,8 @@ Generator = Callable[["Builder", ArrayShape], str]
 
 # Constants are text in the program: longer ones only make reports unreadable.
 MOST_CONSTANT_ELEMENTS = 8
+
+_PATTERN = 5  # one value in so many comes from several instructions at once
 
 
 def _is_done(instruction: Instruction) -> bool:
@@ -46,8 +49,9 @@ class Builder(Choices):
         budget: int = 12,
         *,
         constants: bool = True,
+        patterns: Sequence[tuple[Generator, Accepts]] = (),
     ) -> None:
-        self._choices, self._generators = choices, generators
+        self._choices, self._generators, self._patterns = choices, generators, patterns
         self.types = types
         self._budget, self._constants = budget, constants
         self._is_entry = True
@@ -57,8 +61,19 @@ class Builder(Choices):
     def integer(self, low: int, high: int) -> int:
         return self._choices.integer(low, high)
 
+    @property
+    def opcodes(self) -> Collection[str]:
+        """What may be added."""
+        return self._generators.keys()
+
+    def part(self, make: Callable[[], T]) -> T:
+        return self._choices.part(make)
+
     def value(self, shape: ArrayShape) -> str:
         """The name of some value of this shape: there already, or made now."""
+        return self.part(lambda: self._value(shape))
+
+    def _value(self, shape: ArrayShape) -> str:
         there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
         spent = self._budget <= 0
         if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
@@ -66,6 +81,9 @@ class Builder(Choices):
         if spent or shape.element_type not in self.types:  # of others, only what an op must have
             return self.leaf(shape)
         self._budget -= 1
+        fitting = [g for g, accepts in self._patterns if accepts(shape)]
+        if fitting and self.chance(_PATTERN):
+            return self.choice(fitting)(self, shape)
         able = [g for g, accepts in self._generators.values() if accepts(shape)]
         return self.choice([Builder.leaf, *able])(self, shape)
 
@@ -132,13 +150,20 @@ class Builder(Choices):
         its parameters in the builder ``inner``. Half of what may still be added here goes there."""
         share = max(0, self._budget // 2)
         self._budget -= share
-        inner = Builder(self._choices, self._generators, self.types, share)
+        inner = Builder(self._choices, self._generators, self.types, share, patterns=self._patterns)
         inner._is_entry, inner._computations = False, self._computations
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)
         name = f"computation.{len(self._computations)}"
         self._computations[name] = Computation(name, tuple(inner._instructions), root)
         return name
+
+    def computations(
+        self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
+    ) -> Sequence[Computation]:
+        """A new computation, after all that it calls."""
+        self.computation(parameters, result)
+        return [*self._computations.values()]
 
     def binary(self, opcode: str, element_type: ElementType) -> str:
         """The name of a computation of two scalars: ``opcode`` of them."""
@@ -153,9 +178,10 @@ class Builder(Choices):
         return self._computations.setdefault(name, computation).name
 
     def module(self, results: Sequence[str]) -> Module:
-        """The program: its result is a tuple unless there is exactly one."""
+        """The program: its result is a tuple unless there is exactly one. Some have dead code."""
         root = results[0] if len(results) == 1 else self.tuple(*results)
-        return self._module(Computation("main", tuple(self._instructions), root))
+        module = self._module(Computation("main", tuple(self._instructions), root))
+        return module if self.boolean() else tidied(module)
 
     def module_of(self, opcode: str) -> Module:
         """The program whose result is that of the last instruction of an opcode."""

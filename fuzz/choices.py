@@ -38,9 +38,14 @@ class Choices(ABC):
             found[place], found[other] = found[other], found[place]
         return found
 
+    def part(self, make: Callable[[], T]) -> T:
+        """What ``make()`` gives, as one: shrinking leaves it out, or puts a part of it in its
+        place."""
+        return make()
+
     def several(self, one: Callable[[], T], least: int, most: int) -> list[T]:
         """``least`` to ``most`` of what ``one`` gives."""
-        return [one() for _ in range(self.integer(least, most))]
+        return [self.part(one) for _ in range(self.integer(least, most))]
 
 
 class Seeded(Choices):

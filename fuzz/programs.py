@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from fuzz.builder import Builder, Generator
 from fuzz.choices import Choices
@@ -25,9 +26,10 @@ from fuzz.generators import (
     sort,
     window,
 )
+from fuzz.patterns import PATTERNS
 from fuzz.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shape
-from hlo.module import Module
-from hlo.types import ElementType
+from hlo.module import Computation, Module
+from hlo.types import ArrayShape, ElementType, Shape
 
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
@@ -50,9 +52,37 @@ def program(
     """A valid program of at most about ``max_instructions`` besides parameters and constants."""
     budget = choices.integer(1, max_instructions)
     chosen = {opcode: GENERATORS[opcode] for opcode in opcodes}
-    builder = Builder(choices, chosen, element_types, budget)
-    count = choices.integer(1, 3)
-    return builder.module([builder.value(shape(choices, element_types)) for _ in range(count)])
+    builder = Builder(
+        choices, chosen, element_types, budget, patterns=_patterns(frozenset(opcodes))
+    )
+    results = builder.several(lambda: builder.value(shape(choices, element_types)), 1, 3)
+    return builder.module(results)
+
+
+def computations(
+    choices: Choices,
+    parameters: Sequence[Shape],
+    result: ArrayShape,
+    *,
+    max_instructions: int = 6,
+    element_types: Sequence[ElementType] = TYPES,
+    opcodes: Sequence[str] = tuple(GENERATORS),
+) -> tuple[Computation, ...]:
+    """A computation of ``parameters`` that gives a ``result``, as ``to_apply``, ``body`` and their
+    like name it: the last. Before it come those that it calls."""
+    chosen = {opcode: GENERATORS[opcode] for opcode in opcodes}
+    budget = 2 * choices.integer(0, max_instructions)  # of which the computation gets half
+    builder = Builder(
+        choices, chosen, element_types, budget, patterns=_patterns(frozenset(opcodes))
+    )
+    return tuple(builder.computations(parameters, lambda inner, names: inner.value(result)))
+
+
+@cache
+def _patterns(opcodes: frozenset[str]) -> list[tuple[Generator, Accepts]]:
+    """Those that may be drawn where only these opcodes are."""
+    fitting = (pattern for pattern in PATTERNS.values() if opcodes.issuperset(pattern.opcodes))
+    return [(pattern.generator, pattern.accepts) for pattern in fitting]
 
 
 def single_op(

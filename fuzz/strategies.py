@@ -23,6 +23,9 @@ class _Shrinking(Choices):
     def integer(self, low: int, high: int) -> int:
         return self._draw(st.integers(low, high))
 
+    def part(self, make: Callable[[], T]) -> T:
+        return self._draw(st.builds(make))
+
 
 def strategy(make: Callable[Concatenate[Choices, P], T]) -> Callable[P, st.SearchStrategy[T]]:
     """A function from choices as a function that gives a strategy."""
@@ -36,6 +39,7 @@ def strategy(make: Callable[Concatenate[Choices, P], T]) -> Callable[P, st.Searc
 
 
 modules = strategy(programs.program)
+computations = strategy(programs.computations)
 single_op = strategy(programs.single_op)
 arguments = strategy(values.arguments)
 loosened = strategy(loosening.loosened)

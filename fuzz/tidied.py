@@ -1,0 +1,64 @@
+"""Programs as a reader wants them: nothing that no result needs, and names in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.module import Computation, Instruction, Module
+from hlo.walk import called, live
+
+
+def tidied(module: Module) -> Module:
+    """The program without dead instructions, parameters of the entry among them, and without
+    computations that nothing calls; what is left has names by its place."""
+    kept: dict[str, Computation] = {}
+    for computation in reversed(module.computations):
+        wanted = {name for one in kept.values() for i in one.instructions for name in called(i)}
+        if computation.name == module.entry_name or computation.name in wanted:
+            kept[computation.name] = _alive(computation, computation.name == module.entry_name)
+    names = {name: f"computation.{n}" for n, name in enumerate(reversed(kept))}
+    names[module.entry_name] = module.entry_name
+    ordered = [_renamed(one, names) for one in reversed(kept.values())]
+    return replace(module, computations=tuple(ordered))
+
+
+def _alive(computation: Computation, is_entry: bool) -> Computation:
+    needed = live(computation, lambda i: i.opcode == "parameter" and not is_entry)
+    instructions, parameters = list[Instruction](), 0
+    for instruction in computation.instructions:
+        if instruction.name not in needed:
+            continue
+        if instruction.opcode == "parameter" and is_entry:
+            instruction = instruction._replace(attributes={"parameter_number": parameters})
+            parameters += 1
+        instructions.append(instruction)
+    return replace(computation, instructions=tuple(instructions))
+
+
+def _renamed(computation: Computation, computations: dict[str, str]) -> Computation:
+    names: dict[str, str] = {}
+    instructions = []
+    for instruction in computation.instructions:
+        names[instruction.name] = f"{instruction.opcode}.{len(names)}"
+        instructions.append(
+            instruction._replace(
+                name=names[instruction.name],
+                operands=tuple(names[operand] for operand in instruction.operands),
+                attributes={
+                    n: _named(n, v, computations) for n, v in instruction.attributes.items()
+                },
+            )
+        )
+    name, root = computations[computation.name], names[computation.root]
+    return replace(computation, name=name, instructions=tuple(instructions), root=root)
+
+
+def _named(attribute: str, value: Any, computations: dict[str, str]) -> Any:
+    """The value of an attribute with computations by their new names."""
+    if attribute not in COMPUTATION_ATTRIBUTES:
+        return value
+    if isinstance(value, str):
+        return computations[value]
+    return tuple(computations[name] for name in value)
