@@ -1,15 +1,47 @@
 """Drawn programs are valid, survive printing, and run."""
 
-from hypothesis import HealthCheck, given, note, settings
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, find, given, note, settings
 from hypothesis import strategies as st
 
 import fuzz
 import hlo
 import interp
 from fuzz.programs import GENERATORS
+from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
 from hlo.results import outputs
+from hlo.types import F32, S32, ArrayShape, TupleShape
 from hlo.walk import function_name
+
+
+def _of(module: hlo.Module, opcode: str) -> list[Instruction]:
+    return [i for i in module.entry.instructions if i.opcode == opcode]
+
+
+def _takes(module: hlo.Module, opcode: str, operand: str) -> bool:
+    names = {i.name for i in _of(module, operand)}
+    return any(i.operands[0] in names for i in _of(module, opcode))
+
+
+def _reduces_moved(module: hlo.Module) -> bool:
+    return _takes(module, "reduce", "reverse")
+
+
+def _slices_padded(module: hlo.Module) -> bool:
+    return _takes(module, "slice", "pad")
+
+
+def _transposes(module: hlo.Module) -> bool:
+    return bool(_of(module, "transpose"))
+
+
+def _pads_less(module: hlo.Module) -> bool:
+    padding = [dimension for i in _of(module, "pad") for dimension in i.attributes["padding"]]
+    return any(low < 0 for low, _, _ in padding)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -48,3 +80,33 @@ def test_a_choice_of_opcodes_and_types_is_kept() -> None:
         assert opcodes <= {"add", "negate", "dynamic-slice", "parameter", "constant", "tuple"}
 
     check()
+
+
+@pytest.mark.parametrize("defect", [_reduces_moved, _transposes, _pads_less, _slices_padded])
+def test_what_fails_shrinks_to_a_few_instructions(defect: Callable[[hlo.Module], bool]) -> None:
+    module = find(
+        fuzz.modules(),
+        defect,
+        settings=settings(
+            max_examples=2000, database=None, suppress_health_check=list(HealthCheck)
+        ),
+        random=random.Random(1),
+    )
+    lines = [i for i in module.entry.instructions if i.opcode not in ("parameter", "constant")]
+    assert len(lines) <= 4, hlo.format(module)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_drawn_computations_are_valid(data: st.DataObject) -> None:
+    shapes = [ArrayShape(F32, (3,)), TupleShape((ArrayShape(S32),))]
+    result = ArrayShape(F32, (2, 2))
+    called = data.draw(fuzz.computations(shapes, result))
+    assert [p.shape for p in called[-1].parameters] == shapes
+    assert called[-1].root_instruction.shape == result
+    parameters = [
+        Instruction(f"p{n}", shape, "parameter", (), {"parameter_number": n})
+        for n, shape in enumerate(shapes)
+    ]
+    call = Instruction("r", result, "call", ("p0", "p1"), {"to_apply": called[-1].name})
+    hlo.verify(hlo.Module("m", (*called, Computation("e", (*parameters, call), "r")), "e"))

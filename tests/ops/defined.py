@@ -9,9 +9,10 @@ import definitions
 import numpy as np
 from batch import drawn
 
-import fuzz
 import hlo
 import interp
+from fuzz.choices import Choices
+from fuzz.programs import single_op
 from hlo.literal import Literal
 from hlo.module import Module
 from hlo.results import differences
@@ -149,8 +150,15 @@ _DEFINED: dict[str, Callable[[Module, list[Array], dict[str, Any]], Any]] = {
 
 def assert_defined(opcode: str, count: int) -> None:
     """The interpreter does what the definition says, for ``count`` programs on small arrays."""
-    strategy = fuzz.single_op(opcode, constants=True, max_elements=_SMALL)
-    (cases,) = drawn([strategy.filter(_is_small)], count)
+
+    def small(choices: Choices) -> Module:
+        while not _is_small(
+            module := single_op(choices, opcode, constants=True, max_elements=_SMALL)
+        ):
+            pass
+        return module
+
+    (cases,) = drawn([small], count)
     for module, arguments in cases:
         result = interp.evaluate(module, *arguments)
         actual = result if isinstance(result, tuple) else (result,)
