@@ -23,6 +23,9 @@ MOST_CONSTANT_ELEMENTS = 8
 _PATTERN = 5  # one value in so many comes from several instructions at once
 
 
+_MOST_SHAPES = 4096  # that a menu remembers
+
+
 def _is_done(instruction: Instruction) -> bool:
     """Whether anything may take it: what is started is for what ends it."""
     return not instruction.opcode.endswith("-start")
@@ -31,6 +34,28 @@ def _is_done(instruction: Instruction) -> bool:
 def _is_free(instruction: Instruction) -> bool:
     """Whether a value may be used any number of times: what is started is done once."""
     return not instruction.opcode.endswith(("-start", "-update"))
+
+
+class Menu:
+    """What may be drawn for a shape: instructions by opcode, and patterns of several."""
+
+    def __init__(
+        self,
+        generators: Mapping[str, tuple[Generator, Accepts]],
+        patterns: Sequence[tuple[Generator, Accepts]] = (),
+    ) -> None:
+        self.opcodes = generators.keys()
+        self._rows = (tuple(generators.values()), tuple(patterns))
+        self._fitting: dict[ArrayShape, tuple[list[Generator], list[Generator]]] = {}
+
+    def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[Generator]]:
+        """Generators of an instruction, and of a pattern."""
+        if shape not in self._fitting:
+            one, several = ([g for g, accepts in row if accepts(shape)] for row in self._rows)
+            if len(self._fitting) == _MOST_SHAPES:
+                self._fitting.clear()
+            self._fitting[shape] = one, several
+        return self._fitting[shape]
 
 
 class Builder(Choices):
@@ -44,15 +69,13 @@ class Builder(Choices):
     def __init__(
         self,
         choices: Choices,
-        generators: Mapping[str, tuple[Generator, Accepts]],
+        menu: Menu,
         types: Sequence[ElementType] = TYPES,
         budget: int = 12,
         *,
         constants: bool = True,
-        patterns: Sequence[tuple[Generator, Accepts]] = (),
     ) -> None:
-        self._choices, self._generators, self._patterns = choices, generators, patterns
-        self.types = types
+        self._choices, self._menu, self.types = choices, menu, types
         self._budget, self._constants = budget, constants
         self._is_entry = True
         self._instructions: list[Instruction] = []
@@ -64,7 +87,7 @@ class Builder(Choices):
     @property
     def opcodes(self) -> Collection[str]:
         """What may be added."""
-        return self._generators.keys()
+        return self._menu.opcodes
 
     def part(self, make: Callable[[], T]) -> T:
         return self._choices.part(make)
@@ -81,11 +104,10 @@ class Builder(Choices):
         if spent or shape.element_type not in self.types:  # of others, only what an op must have
             return self.leaf(shape)
         self._budget -= 1
-        fitting = [g for g, accepts in self._patterns if accepts(shape)]
-        if fitting and self.chance(_PATTERN):
-            return self.choice(fitting)(self, shape)
-        able = [g for g, accepts in self._generators.values() if accepts(shape)]
-        return self.choice([Builder.leaf, *able])(self, shape)
+        one, several = self._menu.fitting(shape)
+        if several and self.chance(_PATTERN):
+            return self.choice(several)(self, shape)
+        return self.choice([Builder.leaf, *one])(self, shape)
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
         """One of the chosen types that fits, or of all if none of those does."""
@@ -150,7 +172,7 @@ class Builder(Choices):
         its parameters in the builder ``inner``. Half of what may still be added here goes there."""
         share = max(0, self._budget // 2)
         self._budget -= share
-        inner = Builder(self._choices, self._generators, self.types, share, patterns=self._patterns)
+        inner = Builder(self._choices, self._menu, self.types, share)
         inner._is_entry, inner._computations = False, self._computations
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from fuzz.builder import Builder, Generator
+from fuzz.builder import Builder, Generator, Menu
 from fuzz.choices import Choices
 from fuzz.generators import (
     asynchronous,
@@ -42,6 +42,14 @@ GENERATORS: dict[str, tuple[Generator, Accepts]] = {
 }
 
 
+@cache
+def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
+    """Instructions of these opcodes, and the patterns that are made of no others."""
+    fitting = [p for p in PATTERNS.values() if set(opcodes).issuperset(p.opcodes)]
+    patterns = [(pattern.generator, pattern.accepts) for pattern in fitting]
+    return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
+
+
 def program(
     choices: Choices,
     *,
@@ -51,10 +59,7 @@ def program(
 ) -> Module:
     """A valid program of at most about ``max_instructions`` besides parameters and constants."""
     budget = choices.integer(1, max_instructions)
-    chosen = {opcode: GENERATORS[opcode] for opcode in opcodes}
-    builder = Builder(
-        choices, chosen, element_types, budget, patterns=_patterns(frozenset(opcodes))
-    )
+    builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     results = builder.several(lambda: builder.value(shape(choices, element_types)), 1, 3)
     return builder.module(results)
 
@@ -70,19 +75,9 @@ def computations(
 ) -> tuple[Computation, ...]:
     """A computation of ``parameters`` that gives a ``result``, as ``to_apply``, ``body`` and their
     like name it: the last. Before it come those that it calls."""
-    chosen = {opcode: GENERATORS[opcode] for opcode in opcodes}
     budget = 2 * choices.integer(0, max_instructions)  # of which the computation gets half
-    builder = Builder(
-        choices, chosen, element_types, budget, patterns=_patterns(frozenset(opcodes))
-    )
+    builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     return tuple(builder.computations(parameters, lambda inner, names: inner.value(result)))
-
-
-@cache
-def _patterns(opcodes: frozenset[str]) -> list[tuple[Generator, Accepts]]:
-    """Those that may be drawn where only these opcodes are."""
-    fitting = (pattern for pattern in PATTERNS.values() if opcodes.issuperset(pattern.opcodes))
-    return [(pattern.generator, pattern.accepts) for pattern in fitting]
 
 
 def single_op(
@@ -99,7 +94,7 @@ def single_op(
     attributes."""
     generator, accepts = GENERATORS[opcode]
     wanted = shape(choices, element_types, accepts, max_elements)
-    builder = Builder(choices, {opcode: GENERATORS[opcode]}, ALL_TYPES, 0, constants=constants)
+    builder = Builder(choices, menu((opcode,)), ALL_TYPES, 0, constants=constants)
     result = generator(builder, wanted)
     if opcode.endswith(("-start", "-update")):  # what is started must be done
         return builder.module([result])

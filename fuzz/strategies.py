@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Concatenate, ParamSpec, TypeVar
 
 from hypothesis import strategies as st
@@ -18,13 +19,26 @@ class _Shrinking(Choices):
     """What Hypothesis draws, in a test."""
 
     def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
+        self.draw = draw
 
     def integer(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))
+        return self.draw(_integers(low, high))
 
     def part(self, make: Callable[[], T]) -> T:
-        return self._draw(st.builds(make))
+        return self.draw(_part(self, make))
+
+
+_integers = cache(st.integers)  # a strategy that is there already is validated
+
+
+@st.composite
+def _part(draw: st.DrawFn, choices: _Shrinking, make: Callable[[], T]) -> T:
+    """What is drawn meanwhile belongs together."""
+    outer, choices.draw = choices.draw, draw
+    try:
+        return make()
+    finally:
+        choices.draw = outer
 
 
 def strategy(make: Callable[Concatenate[Choices, P], T]) -> Callable[P, st.SearchStrategy[T]]:

@@ -7,7 +7,7 @@ import interp
 from fuzz.builder import Builder
 from fuzz.choices import Choices, Seeded, examples
 from fuzz.patterns import PATTERNS
-from fuzz.programs import GENERATORS, program
+from fuzz.programs import menu, program
 from fuzz.shapes import TYPES, shape
 from fuzz.tidied import tidied
 from fuzz.values import arguments
@@ -18,7 +18,7 @@ from hlo.types import F32
 
 def _of(name: str, choices: Choices) -> Module:
     pattern = PATTERNS[name]
-    builder = Builder(choices, GENERATORS, TYPES, 1)
+    builder = Builder(choices, menu(), TYPES, 1)
     return builder.module([pattern.generator(builder, shape(choices, TYPES, pattern.accepts))])
 
 

@@ -152,11 +152,10 @@ def assert_defined(opcode: str, count: int) -> None:
     """The interpreter does what the definition says, for ``count`` programs on small arrays."""
 
     def small(choices: Choices) -> Module:
-        while not _is_small(
-            module := single_op(choices, opcode, constants=True, max_elements=_SMALL)
-        ):
-            pass
-        return module
+        while True:
+            module = single_op(choices, opcode, constants=True, max_elements=_SMALL)
+            if _is_small(module):
+                return module
 
     (cases,) = drawn([small], count)
     for module, arguments in cases:
