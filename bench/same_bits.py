@@ -22,13 +22,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hypothesis import strategies as st
-
 from backend_c.toolchain import Compiler
 from fuzz import c_compilers
-from fuzz.examples import examples
-from fuzz.modules import GENERATORS, modules, single_op
+from fuzz.choices import Choices, examples
 from fuzz.oracles.oracle import NoResult, compared, right
+from fuzz.programs import GENERATORS, program, single_op
 from fuzz.reducer.search import Case, Value
 from fuzz.together import Batch, lowered_together
 from fuzz.values import arguments
@@ -36,26 +34,22 @@ from hlo.module import Module
 
 T = TypeVar("T")
 _AT_ONCE = 50  # as a chunk of a campaign
-_KINDS: dict[str, Callable[[], st.SearchStrategy[Module]]] = {
-    "modules()": modules,
-    "modules(max_instructions=4)": lambda: modules(max_instructions=4),
-    "single_op(…)": lambda: st.sampled_from(sorted(GENERATORS)).flatmap(single_op),
+_KINDS: dict[str, Callable[[Choices], Module]] = {
+    "modules()": program,
+    "modules(max_instructions=4)": lambda choices: program(choices, max_instructions=4),
+    "single_op(…)": lambda choices: single_op(choices, choices.choice(sorted(GENERATORS))),
 }
 _ASIDE = "thorough"
 
 
 def drawn(kind: str, count: int, seed: int) -> list[Case]:
     """So many programs of a kind, with arguments."""
-    strategy = _KINDS[kind]()
 
-    def case(data: st.DataObject) -> Case:
-        module = data.draw(strategy)
-        return Case(module, data.draw(arguments(module)))
+    def case(choices: Choices) -> Case:
+        module = _KINDS[kind](choices)
+        return Case(module, arguments(choices, module))
 
-    found: list[Case] = []
-    while len(found) < count:
-        found += examples(case, min(_AT_ONCE, count - len(found)), f"{seed} {len(found)}")
-    return found
+    return examples(case, count, seed)
 
 
 class Stages:
