@@ -78,6 +78,7 @@ class Builder(Choices):
         self._choices, self._menu, self.types = choices, menu, types
         self._budget, self._constants = budget, constants
         self._is_entry = True
+        self._decided: dict[str, bool] = {}
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
 
@@ -88,6 +89,12 @@ class Builder(Choices):
     def opcodes(self) -> Collection[str]:
         """What may be added."""
         return self._menu.opcodes
+
+    def decided(self, what: str) -> bool:
+        """A decision for the whole program, drawn when it is first asked for."""
+        if what not in self._decided:
+            self._decided[what] = self.boolean()
+        return self._decided[what]
 
     def part(self, make: Callable[[], T]) -> T:
         return self._choices.part(make)
@@ -174,6 +181,7 @@ class Builder(Choices):
         self._budget -= share
         inner = Builder(self._choices, self._menu, self.types, share)
         inner._is_entry, inner._computations = False, self._computations
+        inner._decided = self._decided
         names = [inner._parameter(shape) for shape in parameters]
         root = result(inner, names)
         name = f"computation.{len(self._computations)}"

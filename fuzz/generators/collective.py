@@ -18,11 +18,12 @@ _MOST_OPERANDS = 3
 _MOST_ELEMENTS = 64  # of operands besides the first
 _GROUPS = ("", "{}", "{{0}}", "[1,1]<=[1]")
 _MOST_SLICES = 3
+_MODES = ("cross_replica", "flattened_id")
 
 
-def _groups(builder: Builder, *, may_be_global: bool) -> dict[str, Attribute]:
-    """Attributes that say: this rank alone."""
-    found: dict[str, Attribute] = {}
+def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[str, Attribute]:
+    """Attributes that say: this rank alone; and those of ``others`` that hold."""
+    found: dict[str, Attribute] = {name: True for name, holds in others.items() if holds}
     groups = builder.choice(_GROUPS)
     if groups:
         found["replica_groups"] = groups
@@ -57,10 +58,18 @@ def _first(builder: Builder, name: str) -> str:
 
 def all_reduce(builder: Builder, shape: ArrayShape, suffix: str = "") -> str:
     names = _operands(builder, shape)
-    given = _groups(builder, may_be_global=True)
+    given = _groups(
+        builder, may_be_global=True, constrain_layout=builder.decided("all-reduces keep layouts")
+    )
+    given |= _mode(builder)
     to_apply = fold(builder, [shape.element_type], names)
     result = _shapes(builder, names)
     return builder.emit(f"all-reduce{suffix}", result, *names, to_apply=to_apply, **given)
+
+
+def _mode(builder: Builder) -> dict[str, Attribute]:
+    """How the groups are to be read, which changes nothing for one rank."""
+    return {"mode": builder.choice(_MODES)} if builder.boolean() else {}
 
 
 def _reduced(builder: Builder, shape: ArrayShape) -> str:
@@ -74,7 +83,7 @@ def _dimension(builder: Builder, names: list[str]) -> tuple[int]:
 
 def all_gather(builder: Builder, shape: ArrayShape) -> str:
     names = _operands(builder, shape, 1)
-    given = _groups(builder, may_be_global=True)
+    given = _groups(builder, may_be_global=True, constrain_layout=builder.boolean())
     dimensions = _dimension(builder, names)
     result = _shapes(builder, names)
     return _first(
@@ -84,7 +93,8 @@ def all_gather(builder: Builder, shape: ArrayShape) -> str:
 
 def reduce_scatter(builder: Builder, shape: ArrayShape) -> str:
     names = _operands(builder, shape, 1)
-    given = _groups(builder, may_be_global=True)
+    given = _groups(builder, may_be_global=True, constrain_layout=builder.boolean())
+    given |= _mode(builder)
     given["to_apply"] = fold(builder, [shape.element_type], names)
     given["dimensions"] = _dimension(builder, names)
     return _first(builder, builder.emit("reduce-scatter", _shapes(builder, names), *names, **given))
@@ -92,7 +102,7 @@ def reduce_scatter(builder: Builder, shape: ArrayShape) -> str:
 
 def all_to_all(builder: Builder, shape: ArrayShape) -> str:
     """The tuple form rarely: of one operand it crashes the compiler of jaxlib 0.10."""
-    given = _groups(builder, may_be_global=False)
+    given = _groups(builder, may_be_global=False, constrain_layout=builder.boolean())
     name = builder.value(shape)
     if shape.rank and builder.integer(0, 7):
         given["dimensions"] = _dimension(builder, [name])
@@ -103,10 +113,10 @@ def all_to_all(builder: Builder, shape: ArrayShape) -> str:
 
 def collective_broadcast(builder: Builder, shape: ArrayShape) -> str:
     names = _operands(builder, shape)
-    given = _groups(builder, may_be_global=False)
-    return _first(
-        builder, builder.emit("collective-broadcast", _shapes(builder, names), *names, **given)
-    )
+    given = _groups(builder, may_be_global=False, has_dynamic_root=builder.boolean())
+    root = [builder.number(ArrayShape(S32), 0)] if "has_dynamic_root" in given else []
+    result = _shapes(builder, names)
+    return _first(builder, builder.emit("collective-broadcast", result, *names, *root, **given))
 
 
 def _pairs(builder: Builder) -> dict[str, Attribute]:
@@ -126,7 +136,14 @@ def collective_permute(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
-    """Of an operand of the same rank, at any starts."""
+    operands, given = _slice_and_places(builder, shape)
+    return builder.emit("collective-permute", shape, *operands, **given)
+
+
+def _slice_and_places(
+    builder: Builder, shape: ArrayShape
+) -> tuple[list[str], dict[str, Attribute]]:
+    """An operand of the same rank, what a slice of it goes into, and any starts in both."""
     extents = [builder.integer(0, size) for size in shape.dims]
     room = [size + builder.integer(0, 2) for size in extents]
     operand = builder.value(ArrayShape(shape.element_type, tuple(room)))
@@ -134,10 +151,7 @@ def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
     starts = [
         builder.tuple(*(builder.value(ArrayShape(S32)) for _ in shape.dims)) for _ in range(2)
     ]
-    return builder.emit(
-        "collective-permute", shape, operand, output, *starts,
-        slice_sizes=(tuple(extents),), **_pairs(builder),
-    )  # fmt: skip
+    return [operand, output, *starts], {"slice_sizes": (tuple(extents),), **_pairs(builder)}
 
 
 def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
@@ -153,6 +167,8 @@ def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
     ]
     starts, sizes, targets = tables
     given = _groups(builder, may_be_global=False)
+    if builder.chance(3):
+        given["dimensions"] = builder.choice(((0,), (0, 1)))  # nothing reads them
     return builder.emit(
         "ragged-all-to-all", shape, operand, output, starts, sizes, targets, sizes, **given
     )
@@ -180,7 +196,7 @@ def _reduce_started(builder: Builder, shape: ArrayShape) -> str:
 
 def _gather_started(builder: Builder, shape: ArrayShape) -> str:
     names = _operands(builder, shape, 1)
-    given = _groups(builder, may_be_global=True)
+    given = _groups(builder, may_be_global=True, constrain_layout=builder.boolean())
     given["dimensions"] = _dimension(builder, names)
     result = _shapes(builder, names)
     both = TupleShape((result, result))
@@ -189,11 +205,15 @@ def _gather_started(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _permute_started(builder: Builder, shape: ArrayShape) -> str:
-    names = _operands(builder, shape)
-    result = _shapes(builder, names)
     contexts = (ArrayShape(U32),) * builder.choice((0, 2))
-    both = TupleShape((result, result, *contexts))
-    started = builder.emit("collective-permute-start", both, *names, **_pairs(builder))
+    if shape.rank and builder.integer(0, 3) == 0:
+        names, given = _slice_and_places(builder, shape)
+        source, result = builder.shape(names[0]), builder.shape(names[1])
+    else:
+        names, given = _operands(builder, shape), _pairs(builder)
+        source = result = _shapes(builder, names)
+    both = TupleShape((source, result, *contexts))
+    started = builder.emit("collective-permute-start", both, *names, **given)
     return _first(builder, builder.emit("collective-permute-done", result, started))
 
 

@@ -7,9 +7,20 @@ from collections.abc import Sequence
 from fuzz.builder import Builder, Generator
 from fuzz.generators.window import windows_onto
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
-from hlo.attributes import ConvolutionDimensions
-from hlo.types import ArrayShape, ElementType
+from hlo.attributes import Attribute, ConvolutionDimensions
+from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType
 
+_PRECISIONS = ("default", "high", "highest")
+_KINDS = ("unset", "fprop", "dgrad", "wgrad")
+_UNSET = "unset"
+# By the types of operands and result. They allow an error, which exact results do not have.
+_ALGORITHMS: dict[tuple[ElementType, ...], tuple[str, ...]] = {
+    (F32, F32, F32): ("dot_f32_f32_f32", "dot_bf16_bf16_f32", "dot_tf32_tf32_f32"),
+    (F64, F64, F64): ("dot_f64_f64_f64",),
+    (BF16, BF16, F32): ("dot_bf16_bf16_f32",),
+    (BF16, BF16, BF16): ("dot_bf16_bf16_bf16",),
+    (F16, F16, F16): ("dot_f16_f16_f16",),
+}
 _INTEGERS = ("signed", "unsigned", "pred")
 # Kind of a result → kinds of operands whose products it may hold.
 _OPERANDS = {
@@ -57,7 +68,23 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
         lhs_contracting_dims=lhs_contracting,
         rhs_batch_dims=rhs_batch,
         rhs_contracting_dims=rhs_contracting,
+        **precision(builder),
+        **_algorithm(builder, left, right, shape.element_type),
     )
+
+
+def precision(builder: Builder) -> dict[str, Attribute]:
+    """An attribute that changes nothing here, sometimes."""
+    if builder.integer(0, 3):
+        return {}
+    return {"operand_precision": tuple(builder.choice(_PRECISIONS) for _ in "ab")}
+
+
+def _algorithm(builder: Builder, *types: ElementType) -> dict[str, Attribute]:
+    """One that this is without: the result is exact either way."""
+    if builder.integer(0, 3):
+        return {}
+    return {"algorithm": builder.choice(_ALGORITHMS.get(types, (_UNSET,)))}
 
 
 def convolution(builder: Builder, shape: ArrayShape) -> str:
@@ -87,6 +114,10 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
         dim_labels=ConvolutionDimensions(*labels[0], *labels[1], *labels[2]),
         **({"feature_group_count": feature_groups} if feature_groups > 1 else {}),
         **({"batch_group_count": batch_groups} if batch_groups > 1 else {}),
+        **precision(builder),
+        **({"convolution_kind": builder.choice(_KINDS)} if builder.boolean() else {}),
+        **({"sparsity_config": "{}"} if builder.chance(4) else {}),
+        **({"algorithm": _UNSET} if builder.chance(4) else {}),
     )  # fmt: skip
 
 

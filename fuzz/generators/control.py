@@ -95,9 +95,10 @@ def domain(builder: Builder, shape: ArrayShape) -> str:
 
 
 def after_all(builder: Builder, shape: ArrayShape) -> str:
-    tokens = [_token(builder) for _ in range(builder.integer(0, 2))]
-    token = builder.emit("after-all", ArrayShape(TOKEN), *tokens)
-    return builder.emit("add-dependency", shape, builder.value(shape), token)
+    name = builder.value(shape)
+    waits = [builder.choice((_token(builder), name)) for _ in range(builder.integer(0, 2))]
+    token = builder.emit("after-all", ArrayShape(TOKEN), *waits)
+    return builder.emit("add-dependency", shape, name, token)
 
 
 def _token(builder: Builder) -> str:
@@ -136,6 +137,8 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
         if opcode == "fusion":
             kinds = ("kLoop", "kInput", "kOutput", "kCustom")
             given["kind"] = builder.choice(kinds)
+            if found[0] == builder.shape(arguments[0]) and builder.boolean():
+                given["output_to_operand_aliasing"] = "{{}: (0, {})}"
         elif builder.boolean():
             given["is_composite"] = True
         name = builder.emit(opcode, found[0], *arguments, **given)

@@ -46,12 +46,25 @@ def custom_call(builder: Builder, shape: ArrayShape) -> str:
 
 def _emit(builder: Builder, target: str, shape: Shape, *operands: str, config: str = "") -> str:
     name, values = builder.choice(_UNUSED)
-    unused = {name: builder.choice(values)} if builder.boolean() else {}
+    unused = {name: builder.choice(values)} if builder.boolean() else _called(builder)
     given = {"custom_call_target": target, **_places(builder, shape, operands), **unused}
     made = builder.emit("custom-call", shape, *operands, **given)
     if config:
         builder.annotate(made, backend_config=config)
     return made
+
+
+def _called(builder: Builder) -> dict[str, Attribute]:
+    """Computations that the targets do not look at."""
+    if builder.integer(0, 3):
+        return {}
+    scalar = ArrayShape(F32)
+    names = builder.several(
+        lambda: builder.computation([scalar], lambda inner, given: inner.value(scalar)), 1, 3
+    )
+    if len(names) == 1 and builder.boolean():
+        return {"to_apply": names[0]}
+    return {"called_computations": tuple(names)}
 
 
 def _places(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str, str]:

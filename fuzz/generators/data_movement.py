@@ -22,8 +22,11 @@ def iota(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshape(builder: Builder, shape: ArrayShape) -> str:
+    """Which dimension would follow from the others means something for bounded ones alone."""
     operand = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
-    return builder.emit("reshape", shape, builder.value(operand))
+    inferred = shape.rank and builder.chance(4)
+    given = {"inferred_dimension": builder.integer(0, shape.rank - 1)} if inferred else {}
+    return builder.emit("reshape", shape, builder.value(operand), **given)
 
 
 def other_dims(builder: Builder, elements: int) -> tuple[int, ...]:

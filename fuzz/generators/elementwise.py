@@ -134,7 +134,7 @@ def reduce_precision(builder: Builder, shape: ArrayShape) -> str:
         shape,
         builder.value(shape),
         exponent_bits=builder.integer(1, 13),
-        mantissa_bits=builder.integer(0, 54),
+        mantissa_bits=builder.choice((0, builder.integer(0, 54))),
     )
 
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuzz.builder import Builder, Generator
-from fuzz.generators.contraction import contracted, divided, operand, operand_types
+from fuzz.generators.contraction import contracted, divided, operand, operand_types, precision
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
 from hlo.literal import Literal
 from hlo.types import BF16, ArrayShape, ElementType
 
 _MOST_SIZES = 64  # in a constant
 _SCALED = ((True, True), (True, False), (False, True))  # which operands are
-_PRECISIONS = ("default", "high", "highest")
 
 
 def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
@@ -44,16 +43,9 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
         "ragged-dot", shape, lhs, rhs, sizes,
         lhs_batch_dims=lhs_batch, lhs_contracting_dims=lhs_contracting,
         rhs_batch_dims=rhs_batch, rhs_contracting_dims=rhs_bound[: len(summed)],
-        lhs_ragged_dims=(ragged,), **_optional(builder),
+        lhs_ragged_dims=(ragged,), **precision(builder),
         **({"rhs_group_dims": rhs_bound[len(summed) :]} if mode == "free" else {}),
     )  # fmt: skip
-
-
-def _optional(builder: Builder) -> dict[str, tuple[str, ...]]:
-    """An attribute that changes nothing here, sometimes."""
-    if builder.integer(0, 3):
-        return {}
-    return {"operand_precision": tuple(builder.choice(_PRECISIONS) for _ in "ab")}
 
 
 def _group_sizes(builder: Builder, prefix: Sequence[int], groups: int, extent: int) -> str:
@@ -105,7 +97,8 @@ def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
     return builder.emit(
         "scaled-dot", shape, lhs, rhs, *scales,
         lhs_batch_dims=lhs_batch, lhs_contracting_dims=lhs_contracting,
-        rhs_batch_dims=rhs_batch, rhs_contracting_dims=rhs_contracting, **_optional(builder),
+        rhs_batch_dims=rhs_batch, rhs_contracting_dims=rhs_contracting, **precision(builder),
+        **({"algorithm": "unset"} if builder.chance(4) else {}),
     )  # fmt: skip
 
 

@@ -46,12 +46,16 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
         collapsed_slice_dims=lie.single, start_index_map=lie.mapped,
         slice_sizes=tuple(sizes.get(d, min(1, size)) for d, size in enumerate(lie.dims)),
         **lie.batching("operand_batching_dims", "start_indices_batching_dims", vectors),
+        **_promises(builder, batch, "indices_are_sorted"),
     )  # fmt: skip
 
 
 def scatter(builder: Builder, shape: ArrayShape) -> str:
     """The result has the operand's shape: some of its dimensions are the windows'."""
-    batch = [builder.integer(0, 5) for _ in range(builder.integer(0, 2))]
+    batch = [
+        builder.choice((builder.integer(0, 5), *shape.dims)) for _ in range(builder.integer(0, 2))
+    ]
+    batch = batch if nonzero(batch) <= _MOST_INDICES else []
     lie = _Places.of(builder, shape.dims, batch)
     indices, vectors = _indices(builder, lie, batch)
     room = MOST_ELEMENTS * 2 // nonzero(batch)
@@ -75,6 +79,7 @@ def scatter(builder: Builder, shape: ArrayShape) -> str:
         inserted_window_dims=lie.single, scatter_dims_to_operand_dims=lie.mapped,
         index_vector_dim=vectors, to_apply=fold(builder, types, [*inputs, *updates]),
         **lie.batching("input_batching_dims", "scatter_indices_batching_dims", vectors),
+        **_promises(builder, batch, "indices_are_sorted", "unique_indices"),
     )  # fmt: skip
 
 
@@ -87,7 +92,7 @@ class _Places:
         room = MOST_ELEMENTS * 2 // nonzero(kept)
         entries = [("kept", n, size) for n, size in enumerate(kept)]
         for number, size in enumerate(batch):
-            if len(entries) < MOST_RANK and size <= room and builder.integer(0, 3) == 0:
+            if len(entries) < MOST_RANK and size <= room and builder.boolean():
                 place = builder.integer(0, len(entries))
                 entries.insert(place, ("paired", number, size))
                 room //= max(size, 1)
@@ -131,6 +136,12 @@ class _Places:
             return {}
         numbers = self._paired.values()
         return {ours: tuple(self._paired), theirs: tuple(n + (n >= vectors) for n in numbers)}
+
+
+def _promises(builder: Builder, batch: Sequence[int], *names: str) -> dict[str, bool]:
+    """What holds for one index: it is in order, and none is equal to it."""
+    holds = nonzero(batch) == 1
+    return {name: True for name in names if holds and builder.boolean()}
 
 
 def _within(builder: Builder, sizes: Sequence[int]) -> tuple[int, ...]:

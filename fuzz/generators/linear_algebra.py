@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fuzz.builder import Builder, Generator
 from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
+from hlo.attributes import Attribute
 from hlo.types import C64, C128, F32, F64, S8, ArrayShape
 
 _COMPLEX = {F32: C64, F64: C128}
@@ -32,11 +33,12 @@ def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
     left_side, lower, unit_diagonal = (builder.boolean() for _ in range(3))
     size = shape.dims[-2 if left_side else -1]
     a = builder.value(ArrayShape(shape.element_type, (*shape.dims[:-2], size, size)))
-    transpose_a = builder.choice(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+    transpose_a = builder.choice(("", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
-    chosen = {name: True for name, flag in flags.items() if flag}
-    b = builder.value(shape)
-    return builder.emit("triangular-solve", shape, a, b, transpose_a=transpose_a, **chosen)
+    chosen: dict[str, Attribute] = {name: True for name, flag in flags.items() if flag}
+    if transpose_a:
+        chosen["transpose_a"] = transpose_a
+    return builder.emit("triangular-solve", shape, a, builder.value(shape), **chosen)
 
 
 def fft(builder: Builder, shape: ArrayShape) -> str:

@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
-_COMPARISONS = {
+COMPARISONS = {
     "FLOAT": ("float", "complex"),
     "TOTALORDER": ("float",),
     "SIGNED": ("signed",),
@@ -178,9 +178,9 @@ def compare(lhs: ArrayShape, rhs: ArrayShape, *, direction: str, type: str = "")
     dynamic = same_dims("C1", shapes)
     known = direction in _DIRECTIONS
     require("C2", known, f"direction={direction}: one of {', '.join(_DIRECTIONS)}")
-    known = not type or type in _COMPARISONS
-    require("C3", known, f"type={type}: one of {', '.join(_COMPARISONS)}")
-    fits = not type or lhs.element_type.kind in _COMPARISONS[type]
+    known = not type or type in COMPARISONS
+    require("C3", known, f"type={type}: one of {', '.join(COMPARISONS)}")
+    fits = not type or lhs.element_type.kind in COMPARISONS[type]
     require("C3", fits, f"type={type} does not fit {lhs}")
     ordered = direction in ("EQ", "NE") or is_order(lhs.element_type)
     require("C4", ordered, f"direction={direction} is not defined on {lhs}")
