@@ -27,7 +27,7 @@ from hlo.attributes import Attribute
 from hlo.errors import VerifyError
 from hlo.module import Computation, Instruction
 from hlo.ops.element_types import TAKES
-from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, leaves
+from hlo.types import ELEMENT_TYPES, PRED, ArrayShape, ElementType, leaves
 from hlo.walk import column, function_name
 
 
@@ -41,6 +41,12 @@ class Cell(NamedTuple):
     kind: str = ""
 
 
+# The verifier takes these, as XLA's does; but there is no random pred, and there are no random bits
+# (u6) for a type of six.
+_WITHOUT_MEANING = {
+    "rng": frozenset([PRED]),
+    "stochastic-convert": frozenset([ELEMENT_TYPES["f6e2m3fn"], ELEMENT_TYPES["f6e3m2fn"]]),
+}
 # Which operand's type is meant where it is not the first one's; -1: the result's.
 _DATA = {"select": 1, "conditional": -1, "rng-bit-generator": -1, "clamp": 1}
 
@@ -84,7 +90,7 @@ def _cells(opcode: str) -> Iterator[Cell]:
 
 
 def _types(opcode: str) -> Iterable[ElementType]:
-    taken = TAKES[opcode].types
+    taken = TAKES[opcode].types - _WITHOUT_MEANING.get(opcode, frozenset())
     return [t for t in ELEMENT_TYPES.values() if t in taken and t.is_array]
 
 

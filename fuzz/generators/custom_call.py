@@ -56,7 +56,7 @@ def _emit(builder: Builder, target: str, shape: Shape, *operands: str, config: s
 
 def _called(builder: Builder) -> dict[str, Attribute]:
     """Computations that the targets do not look at."""
-    if builder.integer(0, 3):
+    if builder.boolean():
         return {}
     scalar = ArrayShape(F32)
     names = builder.several(

@@ -110,7 +110,7 @@ class _Places:
         entries: list[tuple[str, int, int]] = []
         for size in dims:
             pairs = [n for n in free if batch[n] == size]
-            joins = builder.boolean()
+            joins = builder.integer(0, 3) > 0
             if pairs and joins:
                 free.remove(pairs[0])
                 entries.append(("paired", pairs[0], size))

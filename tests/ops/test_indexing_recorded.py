@@ -2,12 +2,16 @@
 the CPU. Each program is text; the interpreter and the C backend give what its comment says.
 """
 
+import os
+
 import pytest
 from conftest import has_c_compiler
 
 import hlo
 import interp
+from backend_c.executable import Executable
 from fuzz import together
+from fuzz.c_compilers import thorough
 
 RECORDED = (
     """// windows skip padding and holes
@@ -199,5 +203,8 @@ def test_recorded(text: str) -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_recorded_in_c() -> None:
-    results = together.compiled(together.merged([hlo.parse(text) for text in RECORDED]))()
-    assert [str(result.tolist()) for result in results] == list(map(_expected, RECORDED))
+    modules = [hlo.parse(text) for text in RECORDED]
+    executables = together.compiled(modules, thorough(os.environ))
+    for text, executable in zip(RECORDED, executables, strict=True):
+        assert isinstance(executable, Executable), executable
+        assert str(executable().tolist()) == _expected(text)

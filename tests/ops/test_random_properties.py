@@ -3,12 +3,16 @@
 More examples: pytest --hypothesis-profile=default draws other ones; COUNT is how many each op gets.
 """
 
+import os
+
 import batch
 import pytest
 from conftest import has_c_compiler
 
 import interp
+from backend_c.executable import Executable
 from fuzz import together
+from fuzz.c_compilers import thorough
 from fuzz.generators import random
 from hlo.results import differences
 
@@ -25,4 +29,6 @@ def test_the_same_bits(seed: int) -> None:
     whole = together.merged([module for module, _ in cases])
     arrays = [array for _, arguments in cases for array in arguments]
     expected = interp.evaluate(whole, *arrays, seed=seed)
-    assert not differences(expected, together.compiled(whole)(*arrays, seed=seed))
+    (executable,) = together.compiled([whole], thorough(os.environ))
+    assert isinstance(executable, Executable), executable
+    assert not differences(expected, executable(*arrays, seed=seed))

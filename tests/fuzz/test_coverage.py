@@ -1,0 +1,43 @@
+"""Every opcode is drawn on every element type with every kind of value of its attributes."""
+
+import hlo
+from fuzz.coverage import Cell, cells, covered, main, measured
+from fuzz.programs import GENERATORS
+
+# Few enough kinds for a short test; ``python -m fuzz.coverage`` draws 100,000 of all opcodes.
+_SOME = ("compare", "pad", "reverse", "dot", "all-gather", "triangular-solve")
+
+
+def test_nothing_is_left_out_of_some() -> None:
+    found = measured(6000, 0, _SOME)
+    assert not found.refused
+    assert not [cell for cell in found.empty() if cell.opcode in _SOME]
+
+
+def test_the_verifier_takes_what_is_drawn() -> None:
+    found = measured(5000, 1)
+    assert not found.refused
+    reached = {cell.opcode for cell in found.counts}
+    assert reached >= set(GENERATORS)
+    # what is in the table, and what is drawn of it, have the same names
+    assert set(found.counts) & set(cells()) and len(found.empty()) < len(cells()) / 2
+
+
+def test_kinds_of_an_instruction() -> None:
+    module = hlo.parse(
+        """HloModule m
+ENTRY e {
+  p = f16[3,4] parameter(0)
+  z = f16[] constant(0)
+  ROOT r = f16[2,5] pad(p, z), padding=0_-1x1_0
+}
+"""
+    )
+    found = set(covered(module.entry, module.entry.root_instruction))
+    kinds = {cell.kind for cell in found if cell.attribute == "padding"}
+    assert kinds == {"any", "less", "more"} and Cell("pad", "f16") in found
+
+
+def test_what_was_never_drawn_is_printed(capsys) -> None:  # type: ignore[no-untyped-def]
+    assert main(["--draws", "40", "--opcode", "compare"]) == 1
+    assert "never drawn: compare c64 direction" in capsys.readouterr().out
