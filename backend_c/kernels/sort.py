@@ -123,8 +123,17 @@ class _Sort:
         half = self._merge_chunks(arrays)
         d = self._dimension
         with nest.split(self._scope, (*dims[:d], self._keep, *dims[d + 1 :])) as index:
-            place = self._place(self._row(index), half, index[d])
+            place = self._place(self._row(index), self._written(half, index[d]), index[d])
             write(index, tuple(self._scope.load(array, place) for array in arrays))
+
+    def _written(self, half: Expr | int, position: Expr) -> Expr | int:
+        """Where there is something: beyond the actual size nothing was merged, but all was copied
+        to the first half."""
+        if isinstance(self._extent, Constant) or half == 0:
+            return half
+        is_there = apply("compare-LT", position, self._extent, type=PRED)
+        half = ix.constant(half) if isinstance(half, int) else half
+        return apply("select", is_there, half, ix.constant(0), type=INDEX)
 
     def _row(self, index: _Index) -> Expr:
         d = self._dimension

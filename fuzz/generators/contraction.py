@@ -12,7 +12,7 @@ from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType
 
 _PRECISIONS = ("default", "high", "highest")
 _KINDS = ("unset", "fprop", "dgrad", "wgrad")
-_UNSET = "unset"
+_UNSET = "dot_unset"
 # By the types of operands and result. They allow an error, which exact results do not have.
 _ALGORITHMS: dict[tuple[ElementType, ...], tuple[str, ...]] = {
     (F32, F32, F32): ("dot_f32_f32_f32", "dot_bf16_bf16_f32", "dot_tf32_tf32_f32"),

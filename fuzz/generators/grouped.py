@@ -98,7 +98,7 @@ def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
         "scaled-dot", shape, lhs, rhs, *scales,
         lhs_batch_dims=lhs_batch, lhs_contracting_dims=lhs_contracting,
         rhs_batch_dims=rhs_batch, rhs_contracting_dims=rhs_contracting, **precision(builder),
-        **({"algorithm": "unset"} if builder.chance(4) else {}),
+        **({"algorithm": "dot_unset"} if builder.chance(4) else {}),
     )  # fmt: skip
 
 

@@ -91,6 +91,14 @@ def test_the_same_bits(name: str, drawn: tuple[Batch, Trial]) -> None:
     assert row.elements
 
 
+def test_nothing_is_read_that_was_not_written() -> None:
+    path = Path(__file__).parents[1] / "regressions" / "topk_of_fewer_than_k.hlo"
+    row = Row("clang MSan")
+    one = Batch(((path.stem, hlo.parse(path.read_text()), ()),))
+    tried(one, one.trial(), needed(row.name), row)
+    assert row.modules == 1 and not row.details
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     name = needed("gcc -O0 SSE2").name
     words = ["--modules", "0", "--only", name, "--markdown", str(REGRESSIONS[0])]
