@@ -174,7 +174,8 @@ class _Body:
         """The instruction on the operands as they are now."""
         given = instruction.operands
         operands = tuple(self._renamed[name] for name in given)
-        instruction = instruction._replace(operands=operands)
+        attributes = {n: v for n, v in instruction.attributes.items() if _stays(instruction, n)}
+        instruction = instruction._replace(operands=operands, attributes=attributes)
         shapes = [self._shapes[name] for name in operands]
         calling = _CALLING.get(instruction.opcode)
         if calling is not None and (self._loosening.sites or any(map(has_bounds, shapes))):
@@ -228,6 +229,13 @@ class _Body:
 
 def _entered(computation: Computation) -> Callable[..., Shape]:
     return lambda *arguments: computation.root_instruction.shape
+
+
+def _stays(instruction: Instruction, attribute: str) -> bool:
+    """Whether an attribute holds for other shapes, too: what is called again has another name, and
+    a bounded result does not lie where a static operand was."""
+    is_said_again = attribute == "calls" and instruction.opcode in ("async-update", "async-done")
+    return not is_said_again and attribute != "output_to_operand_aliasing"
 
 
 # Calls: of copies that take what the operands are now

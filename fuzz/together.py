@@ -45,7 +45,8 @@ def merged(modules: Sequence[Module]) -> Module:
 
 
 def _renamed(computation: Computation, names: Mapping[str, str]) -> Computation:
-    """A computation and its calls under new names."""
+    """A computation and its calls under new names. The all-reduces of one program must agree on
+    ``constrain_layout``, which changes nothing; those of several programs may not."""
 
     def attribute(name: str, value: Any) -> Any:
         if name not in COMPUTATION_ATTRIBUTES:
@@ -53,7 +54,11 @@ def _renamed(computation: Computation, names: Mapping[str, str]) -> Computation:
         return names[value] if isinstance(value, str) else tuple(names[v] for v in value)
 
     instructions = tuple(
-        i._replace(attributes={n: attribute(n, v) for n, v in i.attributes.items()})
+        i._replace(
+            attributes={
+                n: attribute(n, v) for n, v in i.attributes.items() if n != "constrain_layout"
+            }
+        )
         for i in computation.instructions
     )
     return replace(computation, name=names[computation.name], instructions=instructions)
