@@ -71,7 +71,9 @@ def applied(
     if operand.is_float:
         return _on_floats(operation, texts, operand)
     if operand.is_integer and operation in _INTEGER_INFIX:
-        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        # clang takes 10 ^ x for a power that somebody meant
+        first = f"({texts[0]})" if _NUMBER.match(texts[0]) else texts[0]
+        text = f"{first} {_INFIX[operation]} {texts[1]}"
         return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
 
