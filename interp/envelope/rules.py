@@ -83,7 +83,9 @@ def finished(
         low, high = apart
     if element_type.name == _WITHOUT_ZERO:
         nan = nan | _is_least(low)
-    elif peer.flushes:
+        whole = Enclosure(low, high, nan)
+        return where(is_nan(low) | is_nan(high), anything(low.shape, element_type), whole)
+    if peer.flushes:
         low, high = _with_flushed(low, high)
     return between(*of_either_sign(low, high), nan)
 
