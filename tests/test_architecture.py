@@ -141,6 +141,15 @@ def test_signatures_are_equal_in_all_columns() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_rules_of_the_envelope_take_what_their_ops_take() -> None:
+    master = columns()["hlo/ops"]
+    for name, rule in column("interp.envelope").items():
+        given = {p.name: p.kind.name for p in inspect.signature(rule.function).parameters.values()}
+        if name in master and "VAR_KEYWORD" not in given.values():
+            wanted = {p for p, kind, _ in signature(master[name]) if kind == "KEYWORD_ONLY"}
+            assert wanted <= set(given), f"{name}: {wanted - set(given)}"
+
+
 def test_columns_hold_nothing_but_ops() -> None:
     known = {function_name(opcode) for opcode in OPCODES}
     assert set(columns()["hlo/ops"]) == known - {"parameter"}

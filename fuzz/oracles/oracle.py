@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 
 import interp
 from fuzz.reducer.search import Case, Value
 from hlo import results
 from hlo.errors import Error, OutOfFuel, Unsupported
+
+# What Python raises where this project is wrong: a campaign goes on.
+_DEFECTS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, NameError),
+    *(RecursionError, TypeError, ValueError),
+)
 
 FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end is far shorter
 
@@ -84,6 +92,10 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
             return outcome(case)
         except NoResult as none:
             return none.outcome
+        except _DEFECTS as error:  # of ours, and found like any other
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind = f"defect: {Path(place.filename).name}:{place.name}"
+            return Difference(kind, f"line {place.lineno}: {type(error).__name__}: {error}")
 
     return lambda cases: [of(case) for case in cases]
 

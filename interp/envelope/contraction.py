@@ -98,15 +98,18 @@ def convolution(
     batch_group_count: int = 1,
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
 ) -> Enclosure:
     """As many terms as one output feature's kernel has elements."""
-    del operand_precision
+    del operand_precision, convolution_kind
     exactly = partial(
         exact.convolution,
         dim_labels=dim_labels,
         window=window,
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
+        sparsity_config=sparsity_config,
     )
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0

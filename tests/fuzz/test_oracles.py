@@ -16,6 +16,7 @@ from backend_c.executable import Executable
 from fuzz.choices import Choices, examples
 from fuzz.oracles import ORACLES, Difference, LeftOut, is_known, named
 from fuzz.oracles.guarded import by_name, narrower
+from fuzz.oracles.oracle import Outcome, each
 from fuzz.programs import program
 from fuzz.reducer.search import Case
 from fuzz.values import arguments
@@ -152,3 +153,16 @@ def test_where_bits_differ_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPat
 def test_the_page_has_a_line_for_each() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text()
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ORACLES)
+
+
+def test_a_defect_of_ours_is_found_like_any_other(cases: list[Case]) -> None:
+    def outcome(case: Case) -> Outcome:
+        return None if case is cases[0] else {}["nothing"]
+
+    first, second = each(outcome)(cases[:2])
+    assert first is None
+    assert isinstance(second, Difference)
+    assert (second.kind, second.detail.split(": ")[1]) == (
+        "defect: test_oracles.py:outcome",
+        "KeyError",
+    )
