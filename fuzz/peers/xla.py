@@ -27,7 +27,7 @@ _PRELOAD = (
 # Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
 # and those of no class, which hand it on.
 _OWN = re.compile(
-    r"(xla|mlir)::(?!(Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|detail)::"
+    r"(xla|mlir)::(?!(Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|primitive_util|detail)::"
     r"|\w+(\(\w+\))?\Z)",
     re.ASCII,
 )
