@@ -103,9 +103,9 @@ def _violating(
             violation, name = Violation(asked, found.kind), found.oracle or options.oracle
             with reducing.several(lambda: by_name(name), options) as properties:
                 at_once = [Violation(one, found.kind) for one in properties]
-                return reducing.reduced(
-                    module, values, violation, (exact,), options.seconds, at_once=at_once
-                )
+                case = found.case or Case(module, values)
+                given = case.module, case.arrays, violation, (exact,), options.seconds
+                return reducing.reduced(*given, at_once=at_once)
 
 
 def _command(command_line: str) -> IsInteresting:

@@ -36,9 +36,8 @@ def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reduci
             found = examined(drawn, properties)
             for suspect in found.suspects:
                 origin = Origin(suspect.oracle, plan.seed, number, suspect.program)
-                with narrower(suspect.found, properties[suspect.oracle]) as of:
-                    case = drawn[suspect.program]
-                    examine(corpus, origin, suspect.found, case, of, reducing)
+                case = suspect.found.case or drawn[suspect.program]
+                examine(corpus, origin, suspect.found, case, properties[suspect.oracle], reducing)
             corpus.done(number, found)
             if time.time() > end:
                 return
@@ -51,8 +50,9 @@ def examine(
     is kept as it is."""
     if finding.is_known(corpus.findings, origin.oracle, found.kind, case.module):
         return
-    small = finding.reduced(of, case, found.kind, reducing)
-    (outcome,) = of([small])
+    with narrower(found, of) as asked:
+        small = finding.reduced(asked, case, found.kind, reducing)
+        (outcome,) = asked([small])
     if isinstance(outcome, Difference):
         finding.keep(corpus.findings, origin, outcome, small, case)
     else:

@@ -39,7 +39,7 @@ def constants(cases: Sequence[Case]) -> list[Outcome]:
 
 def rewritings(cases: Sequence[Case]) -> list[Outcome]:
     """An equivalent program gives the same bits, also as C: see :mod:`fuzz.rewrites`."""
-    others = [*map(_otherwise, cases)]
+    others = [*map(otherwise, cases)]
     outcomes = _beside(cases, [other for other, _ in others])
     return [_of(name, outcome) for (_, name), outcome in zip(others, outcomes, strict=True)]
 
@@ -79,8 +79,8 @@ def _beside(cases: Sequence[Case], others: Sequence[Case]) -> list[Outcome]:
     return outcomes
 
 
-def _otherwise(case: Case) -> tuple[Case, str]:
-    """By one rewrite that fits, always the same."""
+def otherwise(case: Case) -> tuple[Case, str]:
+    """By one rewrite that fits, always the same; its name."""
     rng = random.Random(hashlib.sha256(hlo.format(case.module).encode()).digest())
     name = fitting(case.module, rng)
     if name is None:

@@ -26,11 +26,13 @@ FUEL = 1 << 18  # instructions of one evaluation: a loop that drawn programs end
 class Difference:
     """A program without the property. ``kind`` is the same for the same defect in other programs;
     ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
-    and less besides, so that it is quicker: smaller programs are asked of it."""
+    and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
+    ask it of, if that is another program that was made of this one."""
 
     kind: str
     detail: str
     oracle: str = ""
+    case: Case | None = None
 
 
 @dataclass(frozen=True, slots=True)

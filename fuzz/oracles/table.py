@@ -50,6 +50,12 @@ _ALL = (
         runs_c=False,
     ),
     Oracle(
+        "xla-rewrites",
+        "the same of XLA with an equivalent program",
+        partial(compilers.xla, lambda case: equivalent.otherwise(case)[0]),
+        runs_c=False,
+    ),
+    Oracle(
         "xla-optimised",
         "what XLA makes of it means the same, within the envelope",
         optimised.xla_optimised,

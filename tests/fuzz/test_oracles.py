@@ -17,6 +17,7 @@ from fuzz.choices import Choices, examples
 from fuzz.oracles import ORACLES, Difference, LeftOut, is_known, named
 from fuzz.oracles.guarded import by_name, narrower
 from fuzz.oracles.oracle import Outcome, each
+from fuzz.peers.xla import Answer
 from fuzz.programs import program
 from fuzz.reducer.search import Case
 from fuzz.values import arguments
@@ -166,3 +167,26 @@ def test_a_defect_of_ours_is_found_like_any_other(cases: list[Case]) -> None:
         "defect: test_oracles.py:outcome",
         "KeyError",
     )
+
+
+class _Flipped:
+    """A compiler that negates wrongly."""
+
+    def __enter__(self) -> Callable[..., Answer]:
+        run = _wrong("negate")
+        return lambda text, arrays: Answer((np.asarray(run(_parse(text), arrays)),))
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to end."""
+
+
+@pytest.mark.parametrize("name", ["xla-constants", "xla-rewrites"])
+def test_another_program_is_looked_at_instead(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fuzz.oracles.compilers.XLA", lambda timeout: _Flipped())
+    case = Case(hlo.parse(_PROGRAM), (np.zeros(4, np.float32), np.ones(4, np.float32)))
+    with ORACLES[name].opened() as of, ORACLES["xla"].opened() as plain:
+        (found,) = of([case])
+        assert isinstance(found, Difference) and found.oracle == "xla"
+        assert found.case is not None and found.case.module != case.module
+        (again,) = plain([found.case])
+    assert isinstance(again, Difference) and again.kind == found.kind
