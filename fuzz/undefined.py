@@ -13,7 +13,7 @@ import numpy as np
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.results import differences
-from hlo.types import ArrayShape, is_bounded
+from hlo.types import PRED, ArrayShape, is_bounded
 from hlo.walk import Callee, Op
 from interp import random
 from interp.actual_sizes import any_bounds, growing
@@ -34,7 +34,8 @@ def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
 
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
     """Why a program has several right results, other than those of roundings and orders: a reduce
-    from what is no identity, which may be taken several times; what is in an array that grows."""
+    from what is no identity, which may be taken several times; a pred of other bits than those of
+    0 and 1; what is in an array that grows."""
     return _first_of(_OPEN, module, arrays)
 
 
@@ -135,6 +136,13 @@ def _reduces(
     return "a reduce from what is no identity" if differences(tuple(flat), whole) else None
 
 
+def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
+    if shape.element_type is not PRED or operand.dtype == np.bool_:
+        return None
+    others = np.ascontiguousarray(operand).view(np.uint8) > 1
+    return "a pred of other bits than those of 0 and 1" if others.any() else None
+
+
 Checks = Mapping[str, Callable[..., str | None]]
 
 _MEANINGLESS: Checks = {
@@ -142,4 +150,4 @@ _MEANINGLESS: Checks = {
     "set_dimension_size": _sizes,
     "dynamic_reshape": _reshapes,
 }
-_OPEN: Checks = {"reduce": _reduces}
+_OPEN: Checks = {"bitcast": _makes_preds, "bitcast_convert": _makes_preds, "reduce": _reduces}

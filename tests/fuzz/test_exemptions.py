@@ -159,6 +159,11 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[1,33] parameter(0)\n ROOT r = f32[] constant(3)",
         (np.zeros((1, 33), np.float32),),
     ),
+    "a pred of other bits": Open(
+        "x = s8[] parameter(0)\n p = pred[] bitcast(x)\n ROOT r = pred[] copy(p)",
+        "x = s8[] parameter(0)\n ROOT r = pred[] constant(false)",
+        (np.array(-4, np.int8),),
+    ),
     "what is in an array that grows": Open(
         "x = f32[<=3] parameter(0)\n n = s32[] constant(3)\n"
         " ROOT r = f32[<=3] set-dimension-size(x, n), dimensions={0}",
