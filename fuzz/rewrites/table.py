@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from fuzz.rewrites import arithmetic, around, structure
@@ -14,13 +14,13 @@ from hlo.passes.rewriting import Names
 REWRITES = {**around.REWRITES, **arithmetic.REWRITES, **structure.rewrites(around.ANYWHERE)}
 
 
-def fitting(module: Module, rng: random.Random) -> str | None:
+def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -> str | None:
     """The name of one that a program has a place for, if there is one: half of the time of those
-    that do not fit everywhere."""
+    that do not fit everywhere. Not of those ``without``."""
     places = _places(module, rng)
     kinds: list[list[str]] = [[], []]
     for name, one in REWRITES.items():
-        if any(map(one.fits, places)):
+        if name not in without and any(map(one.fits, places)):
             kinds[name in around.ANYWHERE].append(name)
     found = [*filter(None, kinds)]
     return rng.choice(rng.choice(found)) if found else None
