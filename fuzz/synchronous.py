@@ -18,14 +18,15 @@ from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, Tup
 # What their first operand stands for.
 _SAME = frozenset(("add-dependency", "domain"))
 _STARTS = frozenset(("all-gather", "all-reduce", "collective-permute", "copy"))
+_NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 
 
 def synchronous(module: Module) -> Module:
     """Calls, fusions and asynchronous computations inlined; what is started and done later done at
     once; no order besides that of values; permutations of one operand each, ``mulhi`` by wider
-    numbers, no slices of scalars; of ``topk`` what it is by default. The module itself where that
-    is impossible."""
+    numbers, no slices of scalars, no attributes that are newer than jaxlib. The module itself where
+    that is impossible."""
     try:
         return dead_code(each(inline(module), _plain))
     except Error:
@@ -70,9 +71,9 @@ def _at_once(
 
 
 def _by_default(instruction: Instruction) -> Instruction:
-    if instruction.opcode != "topk" or "is_stable" not in instruction.attributes:
-        return instruction
-    attributes = {k: v for k, v in instruction.attributes.items() if k != "is_stable"}
+    """Without attributes that jaxlib does not read yet, where they change nothing."""
+    newer = _NEWER.get(instruction.opcode, ())
+    attributes = {k: v for k, v in instruction.attributes.items() if k not in newer}
     return instruction._replace(attributes=attributes)
 
 

@@ -51,9 +51,11 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
 def filled(value: Value, shape: Shape) -> Value:
     """The value with zeros where a static shape has more than is there; a peer may have left there
     what it likes."""
-    if not isinstance(value, Enclosure):
-        pairs = zip(value or (), getattr(shape, "elements", ()), strict=True)
-        return None if value is None else tuple(filled(part, one) for part, one in pairs)
+    if isinstance(value, tuple):
+        pairs = zip(value, getattr(shape, "elements", ()), strict=True)
+        return tuple(filled(part, one) for part, one in pairs)
+    if not isinstance(value, Enclosure):  # a token
+        return value
     low, high, nan = (actual_sizes.filled(part(value), shape) for part in PARTS)
     result = _enclosure(value.is_point, low, high, nan)
     if result.shape == value.shape or budget.current() is budget.EXACT:

@@ -69,3 +69,13 @@ def test_what_is_refused_is_asked_in_other_words() -> None:
     against = Against(run, XLA_CPU)
     found = against.failure(hlo.parse(_PROGRAM), _ARGUMENTS)
     assert found is not None and found.kind == CRASH and against.refusal is None
+
+
+def test_attributes_that_jaxlib_does_not_read_yet() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[1,2] parameter(0)
+  ROOT r = f32[1,2] convolution(x, x), window={}, dim_labels=fb_io->bf, convolution_kind=fprop
+}
+""")
+    assert "convolution_kind" not in hlo.format(synchronous(module))

@@ -43,3 +43,19 @@ ENTRY e {
     judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
     packed = np.array([[1, 2, 4], [5, 77, 99]], np.int32)
     assert judge.judged([packed], lambda other: None).counts[EQUAL] == 4
+
+
+def test_a_token_after_a_bounded_array() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = s32[3] parameter(0)
+  n = s32[] constant(2)
+  b = s32[<=3] set-dimension-size(x, n), dimensions={0}
+  t = token[] after-all(b)
+  ROOT r = s32[<=3] add-dependency(b, t)
+}
+""")
+    x = np.arange(3, dtype=np.int32)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    assert judge.judged([x[:2]], lambda other: None).counts[EQUAL] == 2
+    assert judge.judged([x[:2] + 1], lambda other: None).counts[OUTSIDE] == 2
