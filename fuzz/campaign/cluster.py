@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> It
         return client.submit(files_of, *given, pure=False, retries=_AGAIN)
 
     most = _AHEAD * max(1, sum(client.nthreads().values()))
-    running = as_completed([begun(numbers) for numbers, _ in zip(ranges, range(most))])
+    running = as_completed(list(map(begun, islice(ranges, most))))
     for future in running:
         corpus.take(future.result())
         future.release()
