@@ -77,8 +77,7 @@ _BY_TYPE: Mapping[str, Kinds] = {
 }
 _ANYTHING = _row("given", of=lambda value: "given")
 
-
-# An opcode (or any, "") and an attribute, of which there are no others than these kinds.
+# Attributes of opcodes that are never of other kinds than these.
 _ONLY: Mapping[tuple[str, str], tuple[str, ...]] = {
     **{
         (opcode, "dimensions"): ("one",)
@@ -97,12 +96,11 @@ _ONLY: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("reduce-window", "window"): _WINDOW[:-1],
     ("select-and-scatter", "window"): _WINDOW[:-1],
 }
-# The element types that some kinds are for.
 _ORDERS = ("LT", "LE", "GT", "GE")
 
 
 def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bool:
-    """Whether the language has that: an attribute of that kind, of the opcode on the type."""
+    """Whether the language has it: an attribute of the opcode, of this kind, on this type."""
     only = _ONLY.get((opcode, name))
     if only is not None:
         return kind in only

@@ -32,8 +32,8 @@ from hlo.walk import column, function_name
 
 
 class Cell(NamedTuple):
-    """``element_type``: of the first operand, or of the result of what has none. Without an
-    attribute: the opcode on that type."""
+    """``element_type``: of the data, which mostly is the first operand, or the result of what has
+    none. Without an attribute: the opcode on that type."""
 
     opcode: str
     element_type: str
@@ -98,9 +98,8 @@ def covered(computation: Computation, instruction: Instruction) -> Iterator[Cell
     """The cells of an instruction."""
     opcode = instruction.opcode
     shapes = {i.name: i.shape for i in computation.instructions}
-    data = [shapes[name] for name in instruction.operands] or [instruction.shape]
-    data = data[_DATA.get(opcode, 0) :][:1] if _DATA.get(opcode, 0) >= 0 else [instruction.shape]
-    for name in {leaf.element_type.name for shape in data for leaf in leaves(shape)}:
+    among = [*(shapes[name] for name in instruction.operands), instruction.shape]
+    for name in {leaf.element_type.name for leaf in leaves(among[_DATA.get(opcode, 0)])}:
         yield Cell(opcode, name)
         for attribute, parameter in _attributes(opcode).items():
             value: Attribute = instruction.attributes.get(attribute, parameter.default)
