@@ -65,7 +65,6 @@
 #pragma clang fp contract(off)
 #pragma clang diagnostic ignored "-Wunknown-warning-option"
 #pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
-#pragma clang diagnostic ignored "-Wxor-used-as-pow"
 #endif
 
 typedef struct {

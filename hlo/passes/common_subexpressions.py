@@ -76,8 +76,9 @@ def _is_elided(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
-    attributes = tuple(sorted(instruction.attributes.items(), key=itemgetter(0)))
-    return instruction.opcode, instruction.shape, operands, attributes
+    attributes = sorted(instruction.attributes.items(), key=itemgetter(0))
+    floats = tuple(repr(value) for _, value in attributes if isinstance(value, float))  # 0 and -0
+    return instruction.opcode, instruction.shape, operands, tuple(attributes), floats
 
 
 def _computation_key(computation: Computation) -> Hashable:
