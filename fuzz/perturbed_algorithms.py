@@ -12,6 +12,7 @@ import numpy as np
 
 from fuzz.perturbed_sums import BATCHING, SCATTERS, Sums
 from hlo.attributes import Window
+from hlo.types import BF16, F16
 from hlo.walk import Callee
 from interp.batch_norm import BatchNorm, Instructions
 from interp.conversion import type_of
@@ -23,6 +24,7 @@ from interp.windows import places
 Array = np.ndarray[Any, Any]
 Made = Callable[..., Any]
 _LIBRARY = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
+_IN_MEMORY = (*_LIBRARY, F16.numpy, BF16.numpy)  # each step is rounded to the type
 _TRANSFORMS: dict[str, Callable[..., Array]] = {
     "FFT": np.fft.fftn,
     "IFFT": np.fft.ifftn,
@@ -85,12 +87,12 @@ class Algorithms:
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Array | None:
         (operand,), lower = operands, attributes.get("lower", False)
-        if operand.dtype not in _LIBRARY:
+        if operand.dtype not in _IN_MEMORY:
             return None
         matrices = operand if lower else operand.swapaxes(-1, -2).conj()
-        try:
-            factor: Array = np.linalg.cholesky(matrices)
-        except np.linalg.LinAlgError:
+        is_narrow = operand.dtype not in _LIBRARY
+        factor = _by_columns(matrices) if is_narrow else _by_library(matrices)
+        if factor is None:
             return None
         return factor if lower else factor.swapaxes(-1, -2).conj()
 
@@ -98,7 +100,7 @@ class Algorithms:
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Array | None:
         matrices, right = operands
-        if matrices.dtype not in _LIBRARY or not (np.isfinite(matrices).all() and right.size):
+        if matrices.dtype not in _IN_MEMORY or not (np.isfinite(matrices).all() and right.size):
             return None
         triangle = np.tril(matrices) if attributes.get("lower", False) else np.triu(matrices)
         if attributes.get("unit_diagonal", False):
@@ -214,6 +216,25 @@ def _swapped(call: Callable[..., Any]) -> Callable[..., Any]:
         return call(*arguments[half:], *arguments[:half])
 
     return applied
+
+
+def _by_library(matrices: Array) -> Array | None:
+    try:
+        return np.asarray(np.linalg.cholesky(matrices))
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _by_columns(matrices: Array) -> Array | None:
+    """Column by column, the rest of the matrix brought up to date after each."""
+    factor, rest = np.zeros_like(matrices), np.array(matrices)
+    for n in range(matrices.shape[-1]):
+        if not (rest[..., n, n] > 0).all():
+            return None
+        column = rest[..., n:, n] / np.sqrt(rest[..., n, n, None])
+        factor[..., n:, n] = column
+        rest[..., n:, n:] -= column[..., :, None] * column[..., None, :]
+    return factor
 
 
 def _batch_norm(which: str) -> Callable[..., Any]:

@@ -31,6 +31,7 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 # this leaves room for the detours of lengths that are not smooth.
 _FFT_UNITS = 8.0
 _CONTRACTING = 0.5  # what is added up without end is at most twice the first term
+_LEAST_UNIT = 2.0**-48  # the rules themselves compute in float64
 _SMALL = 0.1  # a first-order bound holds for perturbations below this
 
 
@@ -137,8 +138,9 @@ def triangular_solve(
     magnitudes = np.abs(matrix) @ most
     error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
     error = np.where(magnitudes < _most(value) / 2, error, np.inf)  # in between it may overflow
-    contracts = ((inverse @ np.abs(matrix_radius)).sum(axis=-1) < _SMALL).all(axis=-1)
-    error = np.where(contracts[..., None, None], 1.25 * error, np.inf)
+    change = (inverse @ (units * np.abs(matrix) + matrix_radius)).sum(axis=-1)
+    change = change.max(axis=-1, initial=0.0)[..., None, None]  # of the inverse, to first order
+    error = np.where(change < _CONTRACTING, error / (1 - np.minimum(change, _CONTRACTING)), np.inf)
     wide = exact.triangular_solve(*(_middle(x)[0] for x in (a, b)), **given)
     return _around(wide, error if left_side else _transposed(error), value.dtype)
 
@@ -175,9 +177,9 @@ def _inverse(matrices: Array) -> Array:
 
 
 def _unit(value: Array) -> float:
-    """Of the rounding in which a peer computes: half a unit in the last place of 1."""
-    part = type_of(value.real)
-    return float(2.0 ** -min(budget.current().significant_bits(part), 48))
+    """Half a unit in the last place of 1, of the type itself: whatever a peer computes in, what it
+    keeps between its steps is in memory."""
+    return float(max(2.0 ** -(finfo(type_of(value.real).numpy).nmant + 1), _LEAST_UNIT))
 
 
 def _most(value: Array) -> float:
