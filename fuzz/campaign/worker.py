@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,8 +40,14 @@ def work(directory: Path, plan: Plan, numbers: Iterable[int], end: float, reduci
                 case = suspect.found.case or drawn[suspect.program]
                 examine(corpus, origin, suspect.found, case, properties[suspect.oracle], reducing)
             corpus.done(number, found)
-            if time.time() > end:
+            if time.time() > end or _is_left():
                 return
+
+
+def _is_left() -> bool:
+    """Whether the process that started this one is gone: nobody wants the campaign any more."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def examine(

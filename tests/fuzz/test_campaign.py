@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -122,6 +125,44 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             killed = True
     assert killed
     assert total.counts["chunks"] == 20 and total.counts["programs"] == 80
+
+
+_CAMPAIGN = """
+import sys
+from pathlib import Path
+from fuzz.campaign import local
+from fuzz.campaign.plan import Plan
+if __name__ == "__main__":
+    limits = local.Limits(100_000, 120.0)
+    for _ in local.campaign(Path(sys.argv[1]), Plan(4, ("printed",), 2), limits, 1):
+        pass
+"""
+
+
+def _claimant(claims: Path) -> int | None:
+    """A process that is at work on a chunk now."""
+    for claim in claims.glob("*"):
+        with suppress(FileNotFoundError):  # it was done meanwhile
+            words = claim.read_text().split()
+            if len(words) == 2:
+                return int(words[1])
+    return None
+
+
+def test_workers_end_with_what_started_them(tmp_path: Path) -> None:
+    script, claims = tmp_path / "campaign.py", tmp_path / "corpus" / "claims"
+    script.write_text(_CAMPAIGN)
+    environment = {**os.environ, "PYTHONPATH": str(Path(hlo.__file__).parents[1])}
+    with subprocess.Popen([sys.executable, script, claims.parent], env=environment) as process:
+        while (worker := _claimant(claims)) is None:
+            time.sleep(0.05)
+        process.kill()
+    end = time.time() + 60
+    with pytest.raises(ProcessLookupError):
+        while time.time() < end:
+            os.kill(worker, 0)
+            time.sleep(0.1)
+        os.kill(worker, signal.SIGKILL)
 
 
 def test_a_program_that_ends_its_process_is_found() -> None:
