@@ -20,8 +20,8 @@ def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1
     if operand.sizes:
         return _reshape_bounded(operand, shape, inferred_dimension)
     dims = operand.shape.dims
-    if 0 in dims:
-        return Element(_plain(shape), operand.at)
+    if 0 in dims:  # a reduction is written out around elements that there are none of
+        return Element(_plain(shape), lambda *index: zero(shape.element_type))
 
     def at(*index: Expr) -> Expr:
         return operand.at(*_reshaped(index, shape.dims, dims))
