@@ -15,7 +15,7 @@ from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.walk import Callee
-from interp import indexing, lapack, lapack_untyped
+from interp import actual_sizes, indexing, lapack, lapack_untyped
 
 __all__ = ("custom_call",)
 
@@ -110,8 +110,7 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
     del config
     assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
     (operand,) = operands
-    padded = np.zeros(shape.elements[0].dims, operand.dtype)
-    padded[tuple(np.s_[:size] for size in operand.shape)] = operand
+    padded = actual_sizes.filled(operand, shape.elements[0])
     return padded, *(np.asarray(size, np.int32) for size in operand.shape)
 
 
