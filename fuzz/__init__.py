@@ -1,7 +1,18 @@
 """Hypothesis strategies of programs and of arguments for them, and a reducer of programs that fail:
-the public API of the fuzzer."""
+the public API of the fuzzer. The strategies need Hypothesis to be installed; nothing else does."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from fuzz.reducer import reduce
-from fuzz.strategies import arguments, computations, loosened, modules, single_op
+
+if TYPE_CHECKING:
+    from fuzz.strategies import arguments, computations, loosened, modules, single_op
 
 __all__ = ["arguments", "computations", "loosened", "modules", "reduce", "single_op"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        return getattr(import_module("fuzz.strategies"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

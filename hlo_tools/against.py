@@ -44,12 +44,12 @@ class Peer(NamedTuple):
 
 
 def _xla(timeout: float) -> XLA:
-    from fuzz.peers.xla import XLA  # with Hypothesis, which nothing else here needs
+    from fuzz.peers.xla import XLA  # starts processes, which nothing else here needs
 
     return XLA(timeout=timeout)
 
 
-PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib", "hypothesis"), "xla")}
+PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "xla")}
 METAVAR = "|".join((*PEERS, "COMMAND"))
 HELP = f"{', '.join(PEERS)}, or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz"
 
@@ -98,11 +98,6 @@ def require(name: str) -> None:
     wanted = peer(name)
     for package in wanted.needs:
         require_package(f"--against {name}", package, wanted.extra)
-
-
-def require_fuzz(what: str) -> None:
-    """Error if what :mod:`fuzz` needs is not installed."""
-    require_package(what, "hypothesis", "xla")
 
 
 def require_package(what: str, package: str, extra: str) -> None:

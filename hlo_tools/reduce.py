@@ -42,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    against.require_fuzz("hlo reduce")
     from fuzz.reducer.reduction import exact
 
     module = read(options.file)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,18 @@ def test_emit_into_a_file(add: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert str(add) in message(capsys, "emit", add, "-o", add)
 
 
-def test_checking_needs_what_the_package_depends_on_and_no_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "--no-c", "add.hlo"),
+        ("fuzz", "--oracle", "printed", "--programs", "5", "--workers", "1", "--corpus", "corpus"),
+        ("reduce", "add.hlo", "--while", "true", "-o", "reduced.hlo"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_commands_need_what_the_package_depends_on_and_no_more(
+    words: Sequence[str], tmp_path: Path
+) -> None:
     """As ``make demo`` installs it: without any extra."""
     (tmp_path / "add.hlo").write_text(ADD)
     (tmp_path / "sitecustomize.py").write_text(
@@ -185,7 +197,8 @@ def test_checking_needs_what_the_package_depends_on_and_no_more(tmp_path: Path) 
         "    sys.modules[name] = None\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "hlo_tools.main", "check", "--no-c", str(tmp_path / "add.hlo")],
+        [sys.executable, "-m", "hlo_tools.main", *words],
+        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"},
         capture_output=True,
         text=True,

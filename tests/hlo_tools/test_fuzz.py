@@ -31,13 +31,14 @@ def test_bad_options(options: list[str], told: str, capsys: pytest.CaptureFixtur
 def test_a_command_that_is_wrong_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It ends at every program."""
+    """It ends at every program that it is asked for: a few mean nothing, or have no result."""
     words = ["fuzz", "--against", "sh -c 'kill -ABRT $$'", "--corpus", str(tmp_path / "c")]
     words += ["--programs", "50", "--reduce", "0.5", "--json"]
     assert main(words) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["counts"]["programs"] == 50
     assert {finding["kind"] for finding in told["findings"]} == {"crash: SIGABRT"}
-    assert sum(finding["times"] for finding in told["findings"]) >= 50
+    violated = sum(n for name, n in told["counts"].items() if name.endswith(": violated"))
+    assert sum(finding["times"] for finding in told["findings"]) == violated > 40
     assert main(words) == 1  # nothing is left to do
     assert json.loads(capsys.readouterr().out)["counts"] == told["counts"]
