@@ -39,6 +39,6 @@ def test_a_command_that_is_wrong_is_found(
     assert told["counts"]["programs"] == 50
     assert {finding["kind"] for finding in told["findings"]} == {"crash: SIGABRT"}
     violated = sum(n for name, n in told["counts"].items() if name.endswith(": violated"))
-    assert sum(finding["times"] for finding in told["findings"]) == violated > 40
+    assert sum(finding["times"] for finding in told["findings"]) >= violated > 40
     assert main(words) == 1  # nothing is left to do
     assert json.loads(capsys.readouterr().out)["counts"] == told["counts"]
