@@ -28,45 +28,46 @@ _FUEL = 1 << 18
 
 
 def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
-    """Whether the result is another one where NaNs that are computed have the other sign: any NaN
-    is as good as another, and a bitcast makes a number of it."""
+    """Whether the result is another one where NaNs that are computed have other bits: any NaN is as
+    good as another, and a bitcast makes a number of it."""
     opcodes = {i.opcode for c in module.computations for i in c.instructions}
     if not opcodes & _LOOKS:
         return False
     try:
-        one, other = (_evaluated(module, arrays, sign) for sign in (False, True))
+        one, other = (_evaluated(module, arrays, ones) for ones in (False, True))
     except Error:
         return False
     return bool(differences(one, other))
 
 
-def _evaluated(module: Module, arrays: Sequence[Any], sign: bool) -> Value:
+def _evaluated(module: Module, arrays: Sequence[Any], ones: bool) -> Value:
     evaluation = Evaluation(module, _FUEL)
     evaluation.ops = {
-        name: op if name in _MOVES else Op(_signed(op.function, sign), op.given, op.home)
+        name: op if name in _MOVES else Op(_marked(op.function, ones), op.given, op.home)
         for name, op in evaluation.ops.items()
     }
     with np.errstate(all="ignore"), random.seeded(0):
         return evaluation.run(evaluation.plan(module.entry), *arrays)
 
 
-def _signed(function: Callable[..., Any], sign: bool) -> Callable[..., Any]:
+def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:
     def of(*operands: Any, **attributes: Any) -> Any:
-        return mapped(lambda value: _with_sign(value, sign), function(*operands, **attributes))
+        return mapped(lambda value: _with_nan(value, ones), function(*operands, **attributes))
 
     return of
 
 
-def _with_sign(value: Any, sign: bool) -> Any:
-    """The same numbers, and NaNs of a sign."""
+def _with_nan(value: Any, ones: bool) -> Any:
+    """The same numbers, and NaNs of all ones, or of the usual bits."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         found = np.empty(array.shape, array.dtype)
-        found.real, found.imag = _with_sign(array.real, sign), _with_sign(array.imag, sign)
+        found.real, found.imag = _with_nan(array.real, ones), _with_nan(array.imag, ones)
         return found
     if array.dtype.itemsize < 2 or array.dtype.kind in "biuO":
         return value
     nan = np.isnan(array)
     if not nan.any():
         return value
-    return np.where(nan, np.copysign(array, np.asarray(-1.0 if sign else 1.0, array.dtype)), array)
+    marked = np.asarray(-1, f"i{array.dtype.itemsize}") if ones else np.asarray(np.nan, array.dtype)
+    return np.where(nan, marked.view(array.dtype), array)

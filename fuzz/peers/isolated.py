@@ -84,8 +84,13 @@ class _Worker:
         self._limit, self._deadline = seconds, time.monotonic() + seconds
 
     def send(self, arguments: tuple[Any, ...]) -> None:
-        """Begin a call."""
-        self.connection.send(arguments)
+        """Begin a call. The process may have died of an earlier one after it had answered."""
+        try:
+            self.connection.send(arguments)
+        except (BrokenPipeError, ConnectionResetError):
+            self.end()
+            self._begin()
+            self.connection.send(arguments)
         self._expect(self._pool.timeout if self._is_ready else _STARTS_WITHIN)
 
     def outcome(self) -> Outcome | None:

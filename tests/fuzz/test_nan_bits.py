@@ -23,3 +23,20 @@ def test_only_where_there_is_a_nan(number: float, depends: bool) -> None:
     x = np.array([1, number], np.float16)
     assert depends_on_them(hlo.parse(_PROGRAM), [x]) == depends
     assert not depends_on_them(hlo.parse(_PROGRAM.replace("bitcast-convert", "convert")), [x])
+
+
+def test_bits_besides_the_sign() -> None:
+    """The half that has no sign, of a sum of one element: it passed its payload on in one column,
+    and not in the other."""
+    program = """HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  s = f32[2] add(x, x)
+  b = f16[2,2] bitcast-convert(s)
+  half = f16[2,1] slice(b), slice={[0:2], [0:1]}
+  ROOT r = f16[2,1] abs(half)
+}
+"""
+    x = np.array([1, np.nan], np.float32)
+    assert depends_on_them(hlo.parse(program), [x])
+    assert not depends_on_them(hlo.parse(program.replace("[0:1]}", "[1:2]}")), [x[:1].repeat(2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -28,6 +29,8 @@ def _obey(order: str) -> str:
         time.sleep(100)
     if order == "leave":
         os._exit(3)
+    if order == "leave later":
+        threading.Timer(0.05, os._exit, (3,)).start()
     return f"{order} done"
 
 
@@ -62,6 +65,13 @@ def test_a_death_is_an_outcome_and_others_go_on(order: str, crash: str, pool: Is
         "three done",
         "two done",
     ]
+
+
+def test_a_death_after_the_answer_is_nobody_elses() -> None:
+    with Isolated(start) as pool:
+        assert pool("leave later").result == "leave later done"
+        time.sleep(1.0)
+        assert pool("two") == Outcome("two done")
 
 
 NEGATE = """HloModule negated
