@@ -13,9 +13,16 @@ from interp.rounding import rounded
 
 __all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
 
+_SMALLEST_NORMAL = 2.0**-126  # of f32
+
 
 def _constant(value: float, operand: Enclosure) -> Enclosure:
-    return point(rounded(np.asarray(value, np.float64), operand.element_type))
+    """Epsilon is an f32 also where the operand is wider, and may be flushed as such."""
+    known = point(rounded(np.asarray(value, np.float64), operand.element_type))
+    if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
+        return known
+    zero = np.zeros_like(known.low)
+    return Enclosure(np.minimum(known.low, zero), np.maximum(known.low, zero), known.nan)
 
 
 def _total(operand: Enclosure, dimensions: tuple[int, ...]) -> Enclosure:

@@ -80,6 +80,13 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[2] parameter(0)\n ROOT r = f32[2] copy(x)",
         (np.array([-0.0, 1], np.float32),),
     ),
+    "an epsilon that is subnormal": Open(
+        "x = f64[2,1] parameter(0)\n v = f64[1] parameter(1)\n"
+        " ROOT r = f64[2,1] batch-norm-inference(x, v, v, v, v), epsilon=1e-40, feature_index=1",
+        "x = f64[2,1] parameter(0)\n v = f64[1] parameter(1)\n"
+        " ROOT r = f64[2,1] batch-norm-inference(x, v, v, v, v), epsilon=0, feature_index=1",
+        (np.zeros((2, 1)), np.zeros(1)),
+    ),
     "constants added up first": Open(
         "x = f32[2] parameter(0)\n c = f32[2] constant({1e8, 1e8})\n"
         " d = f32[2] constant({-1e8, -1e8})\n s = f32[2] add(x, c)\n ROOT r = f32[2] add(s, d)",
