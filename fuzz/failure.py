@@ -32,7 +32,7 @@ CRASH, HANG, WRONG = "crash", "hang", "wrong result"
 
 _FUEL = 1 << 22  # instructions of one evaluation
 _SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
-_HEADER = re.compile(r"\b\w++\.h:\d++\]", re.ASCII)  # one that many functions share
+_HEADER = re.compile(r"\b(\w++\.h):\d++\]", re.ASCII)  # in one of what many functions call
 _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 _OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
 
@@ -199,7 +199,7 @@ def ended(crash: str) -> Failure:
     elif function is None:
         sign = crash.split(":")[0]
     elif header is not None:
-        sign = f"{header[0]} in {function[1].partition('(')[0]}"
+        sign = f"{header[1]} in {function[1].partition('(')[0]}"
     else:
         sign = function[1]
     return Failure(CRASH, frozenset((sign,)), crash)

@@ -58,16 +58,17 @@ def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
 
 
 def place(frames: Sequence[Frame], own: re.Pattern[str]) -> str | None:
-    """The innermost function with such a name; of a process that ended in the interpreter, or
-    in what that called for itself, none is to blame."""
+    """The innermost function whose name begins so, as much of it as matches; of a process that
+    ended in the interpreter, or in what that called for itself, none is to blame."""
     for frame in frames[_HANDLER:]:
         if not frame.file:
             return "generated code"
         if _INTERPRETER.fullmatch(Path(frame.file).name):
             return None
         for name in _name(frame):
-            if own.match(name):
-                return name
+            match = own.match(name)
+            if match is not None:
+                return match[0]
     return None
 
 

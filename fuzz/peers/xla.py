@@ -25,10 +25,12 @@ _PRELOAD = (
 )
 
 # Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
-# and those of no class, which hand it on.
+# and those of no class, which hand it on. Of what a rewriting pattern calls, that.
+_LOOK = (
+    "Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|DenseElementsAttr|primitive_util|detail"
+)
 _OWN = re.compile(
-    r"(xla|mlir)::(?!(Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|primitive_util|detail)::"
-    r"|\w+(\(\w+\))?\Z)",
+    rf"(xla|mlir)::(?!({_LOOK})::|\w+(\(\w+\))?\Z)([\w:]+?Pattern(?=::)|.+)",
     re.ASCII,
 )
 

@@ -71,7 +71,7 @@ def test_nothing_is_wrong_and_a_refusal_is_nothing_wrong() -> None:
     ("crash", "kind", "signs"),
     [
         ("SIGABRT: F1121 12:00:00.1 77 simplifier.cc:586] failed", CRASH, {"simplifier.cc:586]"}),
-        ("SIGABRT: F1121 12:00:00.1 77 a.h:84] no in xla::f(Op)", CRASH, {"a.h:84] in xla::f"}),
+        ("SIGABRT: F1121 12:00:00.1 77 a.h:84] no in xla::f(Op)", CRASH, {"a.h in xla::f"}),
         ("SIGFPE in mlir::Folder::fold(AddOp)", CRASH, {"mlir::Folder::fold(AddOp)"}),
         ("SIGSEGV", CRASH, {"SIGSEGV"}),
         ("no answer in 60 s", HANG, {HANG}),
