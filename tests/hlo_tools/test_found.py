@@ -36,6 +36,7 @@ def test_as_many_were_found_as_rows_say() -> None:
     assert [int(n) for n in counts] == [sum(t != "—" for t in column) for column in zip(*times)]
     found = sum(any(t != "—" for t in row) for row in times)
     assert f"found {found} of these {len(rows)} bugs" in _README
+    assert f"{len(rows)} so far" in (_ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
