@@ -71,7 +71,7 @@ def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]
         before = _before(inner, *_key(inner, *chosen[-1], given))
         for pair in reversed(chosen[:-1]):
             one, other = _key(inner, *pair, given)
-            first, equal = _before(inner, one, other), _compare(inner, "EQ", one, other)
+            first, equal = _before(inner, one, other), _equal(inner, one, other)
             before = _binary(inner, "or", first, _binary(inner, "and", equal, before))
         return before
 
@@ -164,6 +164,11 @@ def _before(builder: Builder, lhs: str, rhs: str) -> str:
     """Strictly less, or strictly greater."""
     direction = builder.choice(("LT", "GT"))
     return _compare(builder, direction, lhs, rhs, _type(builder, lhs).is_float)
+
+
+def _equal(builder: Builder, lhs: str, rhs: str) -> str:
+    """Neither is before the other."""
+    return _compare(builder, "EQ", lhs, rhs, _type(builder, lhs).is_float)
 
 
 def _never(builder: Builder, lhs: str, rhs: str) -> str:

@@ -38,9 +38,8 @@ def keys(operand: Array) -> Array:
     """Integers in the order of the values."""
     element_type = type_of(operand)
     if element_type.is_float:
-        order = total_order(operand)
-        largest = np.iinfo(order.dtype).max
-        return np.where(np.isnan(widened(operand)), order.dtype.type(largest), order)
+        order = total_order(operand).astype(np.int64)  # with room above the numbers of fewer bits
+        return np.where(np.isnan(widened(operand)), np.iinfo(np.int64).max, order)
     return operand.view(np.uint8) if element_type.kind == "pred" else widened(operand)
 
 

@@ -65,7 +65,9 @@ COMPLEX_FUNCTIONS: Mapping[str, ComplexFunction] = {
 
 
 def evaluate_complex(name: str, machine: Machine[V], *components: V) -> tuple[V, ...]:
-    """The function ``name`` of ``COMPLEX_FUNCTIONS`` at operands given by components."""
+    """The function ``name`` of ``COMPLEX_FUNCTIONS`` at operands given by components. Where C's
+    annex G takes a sign from a NaN, or leaves it open, that NaN counts as positive: which bits a
+    computed NaN has is nobody's to say."""
     function = COMPLEX_FUNCTIONS.get(name)
     if function is None:
         raise Unsupported(f"{name} has no sequence; there are: {', '.join(COMPLEX_FUNCTIONS)}")
@@ -75,5 +77,6 @@ def evaluate_complex(name: str, machine: Machine[V], *components: V) -> tuple[V,
     def to(a: unbounded.Unbounded[V]) -> V:
         return rounding(a, machine)
 
-    result: tuple[V, ...] = function.sequence(*components, machine, to)
+    given = [machine.select(machine.equal(x, x), x, machine.absolute(x)) for x in components]
+    result: tuple[V, ...] = function.sequence(*given, machine, to)
     return result

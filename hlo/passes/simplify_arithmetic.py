@@ -70,6 +70,13 @@ def _of_itself(opcode: str, known: Known, instruction: Instruction) -> Answer:
     return inner.operands[0] if inner.opcode == opcode else None
 
 
+def _negated_twice(known: Known, instruction: Instruction) -> Answer:
+    """But f8e8m0fnu has no negative numbers: what is negated is NaN."""
+    if known.array(instruction).element_type.name == "f8e8m0fnu":
+        return None
+    return _of_itself("negate", known, instruction)
+
+
 def _part(number: int, known: Known, instruction: Instruction) -> Answer:
     inner = known.operand(instruction)
     return inner.operands[number] if inner.opcode == "complex" else None
@@ -89,7 +96,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "divide": (partial(_neutral, 1.0),),
     "maximum": (partial(_neutral, -np.inf),),
     "minimum": (partial(_neutral, np.inf),),
-    "negate": (partial(_of_itself, "negate"),),
+    "negate": (_negated_twice,),
     "not": (partial(_of_itself, "not"),),
     "real": (partial(_part, 0),),
     "imag": (partial(_part, 1),),
