@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fuzz.builder import Builder, Generator
-from fuzz.computations import fold
+from fuzz.scalar_computations import fold
 from fuzz.shapes import Accepts, dims
 from hlo.attributes import Attribute
 from hlo.literal import Literal

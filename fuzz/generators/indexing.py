@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuzz.builder import Builder, Generator
-from fuzz.computations import fold
 from fuzz.generators.reduction import element_types, emit_variadic
+from fuzz.scalar_computations import fold
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
 from hlo.literal import Literal
 from hlo.types import ArrayShape, ElementType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuzz.builder import Builder, Generator
-from fuzz.computations import fold
+from fuzz.scalar_computations import fold
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
 from hlo.attributes import Attribute
 from hlo.types import ArrayShape, ElementType, TupleShape

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fuzz.builder import Builder, Generator
-from fuzz.computations import comparator
 from fuzz.generators.reduction import element_types, emit_variadic
+from fuzz.scalar_computations import comparator
 from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.types import S32, ArrayShape, TupleShape
 

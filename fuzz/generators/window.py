@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fuzz.builder import Builder, Generator
-from fuzz.computations import fold, selection
 from fuzz.generators.reduction import element_types, emit_variadic
+from fuzz.scalar_computations import fold, selection
 from fuzz.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.attributes import Window, WindowDimension
 from hlo.types import ArrayShape

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, find, given, note, settings
@@ -108,3 +109,8 @@ def test_drawn_computations_are_valid(data: st.DataObject) -> None:
     ]
     call = Instruction("r", result, "call", ("p0", "p1"), {"to_apply": called[-1].name})
     hlo.verify(hlo.Module("m", (*called, Computation("e", (*parameters, call), "r")), "e"))
+
+
+def test_no_module_of_the_package_hides_a_strategy() -> None:
+    names = {path.stem for path in Path(fuzz.__file__).parent.iterdir()}
+    assert not names & set(fuzz.__all__)

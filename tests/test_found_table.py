@@ -11,7 +11,7 @@ import pytest
 import hlo
 from hlo.errors import VerifyError
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _FOUND = _ROOT / "docs" / "found"
 _README = (_FOUND / "README.md").read_text()
 _INVALID = _FOUND / "invalid_programs_that_end_xla"
