@@ -15,7 +15,7 @@ from fuzz.report import folder
 from hlo.results import differences
 
 FOUND = Path(__file__).parents[1] / "docs" / "found"
-REPORTS = sorted(path.parent for path in FOUND.glob("*/issue.md"))
+REPORTS = sorted(path.parent for path in FOUND.glob("*/facts.json"))
 README = (FOUND / "README.md").read_text()
 
 
