@@ -137,7 +137,9 @@ def triangular_solve(
     units = 4 * (a.shape[-1] + 2) * _unit(value)
     magnitudes = np.abs(matrix) @ most
     error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
-    error = np.where(magnitudes < _most(value) / 2, error, np.inf)  # in between it may overflow
+    # In between it may overflow, and what comes of that goes into the rows that are solved later.
+    fits = (magnitudes < _most(value) / 2).all(axis=-2, keepdims=True)
+    error = np.where(fits, error, np.inf)
     change = (inverse @ (units * np.abs(matrix) + matrix_radius)).sum(axis=-1)
     change = change.max(axis=-1, initial=0.0)[..., None, None]  # of the inverse, to first order
     error = np.where(change < _CONTRACTING, error / (1 - np.minimum(change, _CONTRACTING)), np.inf)

@@ -76,3 +76,14 @@ def test_steps_that_are_kept_in_a_narrow_type(element_type: ElementType) -> None
         assert contains(judged, found).all()
         bounded += (~is_wide(judged, found)).sum()
     assert bounded
+
+
+def test_what_overflows_on_the_way_goes_into_later_rows() -> None:
+    """The second unknown is -2^60, but 2^70 * 2^80 is infinite in f32; the third is made of it."""
+    triangle = np.array([[2.0**-20, 0, 0], [2.0**70, 2.0**90, 0], [2.0**-80, 1, 1]], np.float32)
+    right = np.array([[2.0**60], [0], [1]], np.float32)
+    with budget.using(budget.XLA_CPU):
+        judged = linear_algebra.triangular_solve(
+            point(triangle), point(right), left_side=True, lower=True
+        )
+    assert contains(judged, np.full((3, 1), np.inf, np.float32))[1:].all()
