@@ -64,17 +64,18 @@ def scaled_dot(
 
 
 def _factor(operand: Enclosure, scale: Enclosure) -> Enclosure:
-    """The scaled operand in float64, zero where something may be flushed."""
-    ends = _with_zero(*(x.astype(np.float64) for x in (operand.low, operand.high)))
-    if not scale.shape:
-        return Enclosure(*ends, operand.nan)
-    scales = _with_zero(*(_spread(x, operand.shape) for x in (scale.low, scale.high)))
-    corners = [one * other for one in ends for other in scales]
-    low, high = _with_zero(np.fmin.reduce(corners), np.fmax.reduce(corners))
+    """The scaled operand in float64, zero where something may be flushed; anything where it is too
+    large to be multiplied there."""
+    low, high = _with_zero(*(x.astype(np.float64) for x in (operand.low, operand.high)))
+    nan = operand.nan
+    if scale.shape:
+        scales = _with_zero(*(_spread(x, operand.shape) for x in (scale.low, scale.high)))
+        corners = [one * other for one in (low, high) for other in scales]
+        low, high = _with_zero(np.fmin.reduce(corners), np.fmax.reduce(corners))
+        nan = nan | _spread(scale.nan, operand.shape).astype(np.bool_)
+        nan = nan | np.logical_or.reduce([is_nan(x) for x in corners])
     large = (np.abs(low) >= _LARGE) | (np.abs(high) >= _LARGE)
-    low, high = np.where(large, -np.inf, low), np.where(large, np.inf, high)
-    nan = operand.nan | _spread(scale.nan, operand.shape).astype(np.bool_)
-    return Enclosure(low, high, nan | np.logical_or.reduce([is_nan(x) for x in corners]))
+    return Enclosure(np.where(large, -np.inf, low), np.where(large, np.inf, high), nan)
 
 
 def _spread(scale: Array, dims: tuple[int, ...]) -> Array:

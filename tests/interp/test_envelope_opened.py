@@ -75,6 +75,23 @@ def test_a_scaled_contraction() -> None:
     assert not contains(legal, swapped).all()
 
 
+_LARGE = """HloModule m
+ENTRY e { x = f32[2] parameter(0)
+  y = f64[2] parameter(1)
+  s = f32[1] parameter(2)
+  t = bf16[] parameter(3)
+  ROOT r = f64[] scaled-dot(x, y, s, t), lhs_contracting_dims={0}, rhs_contracting_dims={0} }
+"""
+
+
+def test_a_scaled_contraction_of_large_numbers() -> None:
+    """An operand without a scale counted as zero where it was as large as this."""
+    x, s, t = np.ones(2, np.float32), np.full(1, 2, np.float32), ml_dtypes.bfloat16(0)
+    y = np.array([-1.75e260, 3.0])
+    module = hlo.parse(_LARGE)
+    assert contains(enclose(module, x, y, s, t, peer=XLA_CPU).result, np.float64(-3.5e260)).all()
+
+
 _SCAN = """HloModule m
 f {{ x = {type}[] parameter(0)
   c = {type}[] parameter(1)
