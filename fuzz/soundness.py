@@ -26,6 +26,7 @@ import numpy as np
 import hlo
 from fuzz.choices import Choices, examples
 from fuzz.injection.cases import PROGRAMS, plain
+from fuzz.injection.peer import arrays_of
 from fuzz.perturbed import Perturbed
 from fuzz.perturbed_errors import MODES
 from fuzz.programs import program
@@ -94,19 +95,12 @@ def model(seed: int, chunk: int) -> tuple[Module, tuple[Value, ...]]:
     return module, tuple(plain(parameter.shape, rng) for parameter in module.entry.parameters)
 
 
-def flat(value: Value) -> list[np.ndarray[Any, Any]]:
-    """The arrays of a value; tokens are left out."""
-    if isinstance(value, tuple):
-        return [array for part in value for array in flat(part)]
-    return [] if value is None else [np.asarray(value)]
-
-
 def judged(
     module: Module, values: Sequence[Value], seed: int, budget: Budget | None = None
 ) -> Iterator[tuple[str, Found]]:
     """The verdict of several legal compilers' results, each with what it was; by ``seed`` of a
     budget, too, if none is given."""
-    exact = flat(evaluate(module, *values, fuel=FUEL))
+    exact = arrays_of(evaluate(module, *values, fuel=FUEL))
     budget = budget or _BUDGETS[seed % len(_BUDGETS)]
     judge = Judge(module, values, [("", array) for array in exact], peer=budget)
     for run in range(_RUNS):
@@ -120,7 +114,7 @@ def judged(
 def _results(
     peer: Perturbed, values: tuple[Value, ...], module: Module
 ) -> list[np.ndarray[Any, Any]]:
-    return flat(peer(module, *values, fuel=FUEL))
+    return arrays_of(peer(module, *values, fuel=FUEL))
 
 
 def _report(module: Module, values: Sequence[Value], how: str, found: Found) -> str:
@@ -128,7 +122,7 @@ def _report(module: Module, values: Sequence[Value], how: str, found: Found) -> 
     for step in found.wrong:
         lines.append(f"// %{step.instruction.name}: {step.verdict.counts}")
     lines += [f"// {output.verdict.counts}" for output in found.outputs]
-    for number, array in enumerate(flat(tuple(values))):
+    for number, array in enumerate(arrays_of(tuple(values))):
         lines.append(f"// argument {number}: {array.dtype} {array.tobytes().hex()[:2000]}")
     return "\n".join([*lines, hlo.format(module)])
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.module import Computation, Instruction, Module
-from hlo.walk import called, live
+from hlo.walk import called, live, with_callees
 
 
 def tidied(module: Module) -> Module:
@@ -46,19 +44,8 @@ def _renamed(computation: Computation, computations: dict[str, str]) -> Computat
             instruction._replace(
                 name=names[instruction.name],
                 operands=tuple(names[operand] for operand in instruction.operands),
-                attributes={
-                    n: _named(n, v, computations) for n, v in instruction.attributes.items()
-                },
+                attributes=with_callees(instruction.attributes, computations.__getitem__),
             )
         )
     name, root = computations[computation.name], names[computation.root]
     return replace(computation, name=name, instructions=tuple(instructions), root=root)
-
-
-def _named(attribute: str, value: Any, computations: dict[str, str]) -> Any:
-    """The value of an attribute with computations by their new names."""
-    if attribute not in COMPUTATION_ATTRIBUTES:
-        return value
-    if isinstance(value, str):
-        return computations[value]
-    return tuple(computations[name] for name in value)

@@ -14,10 +14,11 @@ from backend_c.pipeline import planned
 from backend_c.plan import Plan
 from backend_c.program import Program, programs
 from backend_c.toolchain import Compiler, build_in
-from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.attributes import Attribute
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
+from hlo.walk import with_callees
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -48,19 +49,11 @@ def _renamed(computation: Computation, names: Mapping[str, str]) -> Computation:
     """A computation and its calls under new names. The all-reduces of one program must agree on
     ``constrain_layout``, which changes nothing; those of several programs may not."""
 
-    def attribute(name: str, value: Any) -> Any:
-        if name not in COMPUTATION_ATTRIBUTES:
-            return value
-        return names[value] if isinstance(value, str) else tuple(names[v] for v in value)
+    def attributes(instruction: Instruction) -> dict[str, Attribute]:
+        given = {n: v for n, v in instruction.attributes.items() if n != "constrain_layout"}
+        return with_callees(given, names.__getitem__)
 
-    instructions = tuple(
-        i._replace(
-            attributes={
-                n: attribute(n, v) for n, v in i.attributes.items() if n != "constrain_layout"
-            }
-        )
-        for i in computation.instructions
-    )
+    instructions = tuple(i._replace(attributes=attributes(i)) for i in computation.instructions)
     return replace(computation, name=names[computation.name], instructions=instructions)
 
 

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from hlo.attributes import COMPUTATION_ATTRIBUTES
+from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.types import Shape
@@ -97,6 +97,20 @@ def called(instruction: Instruction) -> tuple[str, ...]:
             value = instruction.attributes[attribute]
             names.extend((value,) if isinstance(value, str) else value)  # type: ignore[arg-type]
     return tuple(names)
+
+
+def with_callees(
+    attributes: Mapping[str, Attribute], rename: Callable[[str], str]
+) -> dict[str, Attribute]:
+    """Attributes in which the computations that are called have other names."""
+    result: dict[str, Attribute] = {}
+    for name, value in attributes.items():
+        if name in COMPUTATION_ATTRIBUTES:
+            one = isinstance(value, str)
+            result[name] = rename(value) if one else tuple(map(rename, value))  # type: ignore[arg-type]
+        else:
+            result[name] = value
+    return result
 
 
 def keywords(

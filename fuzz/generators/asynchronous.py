@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from fuzz.builder import Builder, Generator
-from fuzz.generators import elementwise
+from fuzz.generators.control import computed
 from fuzz.shapes import Accepts
 from hlo.types import S32, U32, ArrayShape, TupleShape
 
 _MOST_UPDATES = 2
-
-
-def _computed(inner: Builder, shape: ArrayShape) -> str:
-    able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
-    return inner.choice([Builder.value, *able])(inner, shape)
 
 
 def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str:
@@ -20,7 +15,7 @@ def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str
     if inner.integer(0, 3) == 0:
         return inner.emit("copy", shape, names[0])
     parameters = list(map(inner.shape, names))
-    to_apply = inner.computation(parameters, lambda within, _: _computed(within, shape))
+    to_apply = inner.computation(parameters, lambda within, _: computed(within, shape))
     return inner.emit("call", shape, *names, to_apply=to_apply)
 
 

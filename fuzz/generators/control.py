@@ -42,7 +42,7 @@ def _wrapped(builder: Builder, name: str) -> tuple[str, list[int]]:
     return name, path
 
 
-def _unwrapped(builder: Builder, name: str, path: list[int]) -> str:
+def unwrapped(builder: Builder, name: str, path: list[int]) -> str:
     for index in path:
         shape = builder.shape(name)
         assert isinstance(shape, TupleShape)
@@ -56,13 +56,13 @@ def _rebuilt(builder: Builder, name: str, path: list[int], value: str) -> str:
         return value
     shape = builder.shape(name)
     assert isinstance(shape, TupleShape)
-    elements = [_unwrapped(builder, name, [index]) for index in range(len(shape.elements))]
+    elements = [unwrapped(builder, name, [index]) for index in range(len(shape.elements))]
     elements[path[0]] = _rebuilt(builder, elements[path[0]], path[1:], value)
     return builder.tuple(*elements)
 
 
 def tuple_(builder: Builder, shape: ArrayShape) -> str:
-    return _unwrapped(builder, *_wrapped(builder, builder.value(shape)))
+    return unwrapped(builder, *_wrapped(builder, builder.value(shape)))
 
 
 def get_tuple_element(builder: Builder, shape: ArrayShape) -> str:
@@ -76,7 +76,7 @@ def _identity(opcode: str) -> Generator:
         name, path = builder.value(shape), list[int]()
         if builder.boolean():
             name, path = _wrapped(builder, name)
-        return _unwrapped(builder, builder.emit(opcode, builder.shape(name), name), path)
+        return unwrapped(builder, builder.emit(opcode, builder.shape(name), name), path)
 
     return generator
 
@@ -91,7 +91,7 @@ def domain(builder: Builder, shape: ArrayShape) -> str:
         name, path = _wrapped(builder, name)
     entry, exit_ = (builder.choice(_SHARDINGS) for _ in range(2))
     text = f'{{kind="sharding", entry={entry}, exit={exit_}}}'
-    return _unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=text), path)
+    return unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=text), path)
 
 
 def after_all(builder: Builder, shape: ArrayShape) -> str:
@@ -110,7 +110,7 @@ def add_dependency(builder: Builder, shape: ArrayShape) -> str:
     if builder.boolean():
         name, path = _wrapped(builder, name)
     result = builder.emit("add-dependency", builder.shape(name), name, _token(builder))
-    return _unwrapped(builder, result, path)
+    return unwrapped(builder, result, path)
 
 
 def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator:
@@ -144,7 +144,7 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
         name = builder.emit(opcode, found[0], *arguments, **given)
         if "is_composite" in given:
             builder.annotate(name, frontend_attributes='{composite.name="fuzz.drawn"}')
-        return _unwrapped(builder, name, path)
+        return unwrapped(builder, name, path)
 
     return generator
 
@@ -171,14 +171,14 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
     path = [1, *path]
 
     def condition(inner: Builder, names: list[str]) -> str:
-        count = _unwrapped(inner, names[0], [0])
+        count = unwrapped(inner, names[0], [0])
         limit = inner.number(counter, _MOST_TURNS)
         return inner.emit("compare", ArrayShape(PRED), count, limit, direction="LT")
 
     def body(inner: Builder, names: list[str]) -> str:
-        count = _unwrapped(inner, names[0], [0])
+        count = unwrapped(inner, names[0], [0])
         count = inner.emit("add", counter, count, inner.number(counter, 1))
-        _unwrapped(inner, names[0], path)
+        unwrapped(inner, names[0], path)
         changed = _rebuilt(inner, names[0], path, computed(inner, shape))
         return _rebuilt(inner, changed, [0], count)
 
@@ -190,7 +190,7 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
         condition=builder.computation([state_shape], condition),
         body=builder.computation([state_shape], body),
     )
-    return _unwrapped(builder, result, path)
+    return unwrapped(builder, result, path)
 
 
 def conditional(builder: Builder, shape: ArrayShape) -> str:
@@ -210,7 +210,7 @@ def conditional(builder: Builder, shape: ArrayShape) -> str:
     if by_pred:
         named = {"true_computation": branches[0], "false_computation": branches[1]}
     name = builder.emit("conditional", result, selector, *operands, **named)
-    return _unwrapped(builder, name, [0] if in_tuple else [])
+    return unwrapped(builder, name, [0] if in_tuple else [])
 
 
 def _branch(shape: ArrayShape, in_tuple: bool) -> Callable[[Builder, list[str]], str]:

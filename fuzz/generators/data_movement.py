@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fuzz.builder import MOST_CONSTANT_ELEMENTS, Builder, Generator
 from fuzz.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
+from hlo.passes.rewriting import Slices
 from hlo.types import PRED, U32, ArrayShape, ElementType, Layout, TupleShape
 
 
@@ -54,20 +55,24 @@ def reverse(builder: Builder, shape: ArrayShape) -> str:
 
 
 def slice_(builder: Builder, shape: ArrayShape) -> str:
-    dims: list[int] = []
-    window = []
-    for position, size in enumerate(shape.dims):
-        before, after = builder.integer(0, 3), builder.integer(0, 3)
-        stride = builder.integer(1, 3)
+    dims, window = sliced(builder, shape.dims, 3)
+    operand = builder.value(ArrayShape(shape.element_type, dims))
+    return builder.emit("slice", shape, operand, slice=window)
+
+
+def sliced(builder: Builder, dims: Sequence[int], most: int) -> tuple[tuple[int, ...], Slices]:
+    """Dimensions of which a slice has ``dims``, and that slice: at most so many elements before and
+    after it, and strides as long."""
+    whole, window = list(dims), []
+    for d, size in enumerate(dims):
+        before, after, stride = (builder.integer(low, most) for low in (0, 0, 1))
         span = (size - 1) * stride + 1 if size else 0
-        others = nonzero((*dims, *shape.dims[position + 1 :]))
+        others = nonzero([*whole[:d], *whole[d + 1 :]])
         if others * (before + span + after) > MOST_ELEMENTS:
             before, after, stride, span = 0, 0, 1, size
-        limit = before + span
-        window.append((before, limit, stride))
-        dims.append(limit + after)
-    operand = builder.value(ArrayShape(shape.element_type, tuple(dims)))
-    return builder.emit("slice", shape, operand, slice=tuple(window))
+        window.append((before, before + span, stride))
+        whole[d] = before + span + after
+    return tuple(whole), tuple(window)
 
 
 def pad(builder: Builder, shape: ArrayShape) -> str:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from fuzz.builder import Builder
+from fuzz.generators.control import unwrapped
 from fuzz.patterns.pattern import Pattern, Patterns, applied, changed, ranked
-from hlo.types import PRED, S32, ArrayShape, TupleShape
+from hlo.types import PRED, S32, ArrayShape
 
 _COUNT = ArrayShape(S32)
-
-
-def _part(builder: Builder, state: str, index: int) -> str:
-    shape = builder.shape(state)
-    assert isinstance(shape, TupleShape)
-    return builder.emit("get-tuple-element", shape.elements[index], state, index=index)
 
 
 def scanned(builder: Builder, shape: ArrayShape) -> str:
@@ -27,11 +22,11 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
 
     def condition(inner: Builder, names: list[str]) -> str:
         limit = inner.number(_COUNT, start + turns * step)
-        count = _part(inner, names[0], 0)
+        count = unwrapped(inner, names[0], [0])
         return inner.emit("compare", ArrayShape(PRED), count, limit, direction="LT")
 
     def body(inner: Builder, names: list[str]) -> str:
-        count, source, target, same = (_part(inner, names[0], n) for n in range(4))
+        count, source, target, same = (unwrapped(inner, names[0], [n]) for n in range(4))
         places = [count, *(inner.number(_COUNT, 0) for _ in shape.dims[1:])]
         read = inner.emit("dynamic-slice", row, source, *places, dynamic_slice_sizes=row.dims)
         done = applied(inner, row, read, changed(inner, row, same))
@@ -41,7 +36,7 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
 
     given = {"condition": condition, "body": body}
     called = {name: builder.computation([state], of) for name, of in given.items()}
-    return _part(builder, builder.emit("while", state, init, **called), 2)
+    return unwrapped(builder, builder.emit("while", state, init, **called), [2])
 
 
 def branches_alike(builder: Builder, shape: ArrayShape) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fuzz.builder import Builder
-from fuzz.generators.data_movement import other_dims
+from fuzz.generators.data_movement import other_dims, sliced
 from fuzz.patterns.pattern import Pattern, Patterns, changed, ranked
 from fuzz.shapes import MOST_ELEMENTS, nonzero
 from hlo.types import S32, ArrayShape
-
-_Window = tuple[tuple[int, int, int], ...]
 
 
 def transposed(builder: Builder, shape: ArrayShape) -> str:
@@ -35,25 +31,12 @@ def reshaped(builder: Builder, shape: ArrayShape) -> str:
 
 def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
     """A slice of a slice."""
-    middle, last = _sliced(builder, shape.dims)
-    whole, first = _sliced(builder, middle)
+    middle, last = sliced(builder, shape.dims, 2)
+    whole, first = sliced(builder, middle, 2)
     between = ArrayShape(shape.element_type, middle)
     name = builder.value(ArrayShape(shape.element_type, whole))
     name = changed(builder, between, builder.emit("slice", between, name, slice=first))
     return builder.emit("slice", shape, name, slice=last)
-
-
-def _sliced(builder: Builder, dims: Sequence[int]) -> tuple[tuple[int, ...], _Window]:
-    """Dimensions of which a slice has ``dims``, and that slice."""
-    whole, window = list(dims), []
-    for d, size in enumerate(dims):
-        before, after, stride = (builder.integer(low, 2) for low in (0, 0, 1))
-        span = (size - 1) * stride + 1 if size else 0
-        if nonzero([*whole[:d], before + span + after, *whole[d + 1 :]]) > MOST_ELEMENTS:
-            before, after, stride, span = 0, 0, 1, size
-        window.append((before, before + span, stride))
-        whole[d] = before + span + after
-    return tuple(whole), tuple(window)
 
 
 def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:

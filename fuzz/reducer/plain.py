@@ -11,7 +11,7 @@ from fuzz.reducer.search import Case
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute, Window, WindowDimension
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.walk import column, function_name
+from hlo.walk import column, function_name, with_callees
 
 _PLAIN = WindowDimension(1)
 
@@ -133,10 +133,7 @@ def _renamed(computation: Computation, computations: Mapping[str, str]) -> Compu
             names[instruction.name] = f"p{instruction.attributes['parameter_number']}"
         else:
             names[instruction.name] = f"{stem}.{number}" if number else stem
-        attributes = {
-            k: _called(v, computations) if k in COMPUTATION_ATTRIBUTES else v
-            for k, v in instruction.attributes.items()
-        }
+        attributes = with_callees(instruction.attributes, computations.__getitem__)
         instructions.append(
             instruction._replace(
                 name=names[instruction.name],
@@ -147,10 +144,3 @@ def _renamed(computation: Computation, computations: Mapping[str, str]) -> Compu
         )
     name = computations[computation.name]
     return Computation(name, tuple(instructions), names[computation.root], computation.annotations)
-
-
-def _called(value: Attribute, computations: Mapping[str, str]) -> Attribute:
-    if isinstance(value, str):
-        return computations[value]
-    assert isinstance(value, tuple)
-    return tuple(computations[str(name)] for name in value)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from operator import itemgetter
 
-from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
+from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.effects import effects
 from hlo.passes.rewriting import Rebuilt, each
+from hlo.walk import with_callees
 
 # Parameters are themselves; what a custom call computes is known to whoever registered it only,
 # and each of the others has a partner that is matched by identity.
@@ -97,22 +98,9 @@ def _computation_key(computation: Computation) -> Hashable:
 
 def _with_callees(computation: Computation, rename: Callable[[str], str]) -> Computation:
     instructions = tuple(
-        i._replace(attributes=_renamed(i.attributes, rename))
+        i._replace(attributes=with_callees(i.attributes, rename))
         if i.attributes and not COMPUTATION_ATTRIBUTES.isdisjoint(i.attributes)
         else i
         for i in computation.instructions
     )
     return replace(computation, instructions=instructions)
-
-
-def _renamed(
-    attributes: Mapping[str, Attribute], rename: Callable[[str], str]
-) -> dict[str, Attribute]:
-    result: dict[str, Attribute] = {}
-    for name, value in attributes.items():
-        if name in COMPUTATION_ATTRIBUTES:
-            one = isinstance(value, str)
-            result[name] = rename(value) if one else tuple(map(rename, value))  # type: ignore[arg-type]
-        else:
-            result[name] = value
-    return result
