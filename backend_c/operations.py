@@ -6,7 +6,6 @@ Integer operations whose C meaning is undefined somewhere are functions of ``hlo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from backend_c import bit_patterns
@@ -45,7 +44,6 @@ _PRED = {
 }
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
-_NUMBER = re.compile(r"\(?-?\d")
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
 _INTEGER_INFIX = frozenset(("and", "or", "xor"))
@@ -71,9 +69,7 @@ def applied(
     if operand.is_float:
         return _on_floats(operation, texts, operand)
     if operand.is_integer and operation in _INTEGER_INFIX:
-        # clang takes 10 ^ x for a power that somebody meant
-        first = f"({texts[0]})" if _NUMBER.match(texts[0]) else texts[0]
-        text = f"{first} {_INFIX[operation]} {texts[1]}"
+        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
 
@@ -136,10 +132,6 @@ def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str,
     if operand.is_complex:
         return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
     symbol = _INFIX[operation]
-    number = any(map(_NUMBER.match, texts)) and symbol not in ("==", "!=")
-    # Compilers warn of comparisons that are always true.
-    if (number or texts[0] == texts[1]) and not operand.is_float and operand is not INDEX:
-        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
     return f"{texts[0]} {symbol} {texts[1]}", OTHER
 
 

@@ -65,6 +65,13 @@
 #pragma clang fp contract(off)
 #pragma clang diagnostic ignored "-Wunknown-warning-option"
 #pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#pragma clang diagnostic ignored "-Wxor-used-as-pow"
+#endif
+/* A program may say what is always true. */
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wbool-compare"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 #endif
 
 typedef struct {

@@ -62,8 +62,11 @@ def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
 
 
 def reduced(of: Property, case: Case, kind: str, seconds: float) -> Case:
-    """A small program that violates the property in the same way."""
+    """A small program that violates the property in the same way; the program itself if it does
+    not, alone."""
     violation = Violation(of, kind)
+    if not violation(case.module, case.arrays):
+        return case
     return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
 
 

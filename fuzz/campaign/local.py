@@ -14,6 +14,7 @@ from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.finding import all_kept
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.worker import work
+from hlo.errors import Error
 
 _LOOK = 1.0  # seconds between two looks at the directory
 _MOST_DEATHS = 10  # of workers, which nothing should end, before the campaign ends
@@ -30,7 +31,7 @@ class Limits:
 
 def campaign(directory: Path, plan: Plan, limits: Limits, workers: int) -> Iterator[Examined]:
     """What all chunks of the directory came to, again and again until the campaign ends. A worker
-    that dies is replaced; its chunk is done by another."""
+    that dies is replaced; its chunk is done by another. Error if they die again and again."""
     corpus, end = Corpus(directory, plan), time.time() + limits.seconds
     context = multiprocessing.get_context("spawn")
 
@@ -47,9 +48,10 @@ def campaign(directory: Path, plan: Plan, limits: Limits, workers: int) -> Itera
             dead = [process for process in processes if process.exitcode]
             deaths += len(dead)
             processes = [process for process in processes if process.exitcode is None]
-            if deaths < _MOST_DEATHS:
-                processes += [begun() for _ in dead]
             yield corpus.totals()
+            if deaths >= _MOST_DEATHS:
+                raise Error(f"{deaths} workers died; what is done is kept in {directory}")
+            processes += [begun() for _ in dead]
     finally:
         for process in processes:
             process.terminate()

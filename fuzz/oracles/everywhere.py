@@ -17,6 +17,7 @@ from functools import cache
 
 import hlo
 import interp
+from backend_c.dialect import EMBEDDED
 from fuzz.everywhere.configurations import Configuration, configurations
 from fuzz.everywhere.trial import Trial, outcome, unequal
 from fuzz.nan_bits import depends_on_them
@@ -26,9 +27,11 @@ from fuzz.reducer.search import Case
 from fuzz.time_limit import TooLongError, time_limit
 from fuzz.together import merged
 from hlo.errors import ArgumentError
+from hlo.types import leaves
 
 _SECONDS = 20.0  # for the interpreter with one program
 _PREFIX = "configurations: "
+_MOST_PARAMETERS = 125  # C99, 5.2.4.1: a compiler takes 127, of which two are workspace and seed
 # What is the same of a defect in all programs: the sanitizer's or the compiler's name for it.
 _NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W[\w=+-]+\]")
 
@@ -65,14 +68,40 @@ def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outco
         outcomes[usable[0]] = _alone(cases[usable[0]], chosen)
         return outcomes
     configuration = chosen[_digest(cases) % len(chosen)]
-    together = _wrong([cases[number] for number in usable], configuration) if usable else None
-    if together is None:
-        return outcomes
-    for number in usable:
-        outcomes[number] = _alone(cases[number], [configuration])
-    if all(outcomes[number] is None for number in usable):
-        outcomes[usable[0]] = replace(together, kind=f"{together.kind}, only together")
+    for numbers in _built_as_one(usable, cases, configuration):
+        together = _wrong([cases[number] for number in numbers], configuration)
+        if together is None:
+            continue
+        for number in numbers:
+            outcomes[number] = _alone(cases[number], [configuration])
+        if all(outcomes[number] is None for number in numbers):
+            outcomes[numbers[0]] = replace(together, kind=f"{together.kind}, only together")
     return outcomes
+
+
+def _built_as_one(
+    usable: Sequence[int], cases: Sequence[Case], configuration: Configuration
+) -> Iterator[Sequence[int]]:
+    """All of them, or as many as one function of the embedded target has parameters for."""
+    if configuration.target != EMBEDDED.name:
+        yield from filter(None, [usable])
+        return
+    taken, parameters = list[int](), 0
+    for number in usable:
+        own = _parameters(cases[number].module)
+        if taken and parameters + own > _MOST_PARAMETERS:
+            yield taken
+            taken, parameters = [], 0
+        taken.append(number)
+        parameters += own
+    if taken:
+        yield taken
+
+
+def _parameters(module: hlo.Module) -> int:
+    """How many arrays go in and out; two for each that is bounded, which has sizes besides."""
+    shapes = [p.shape for p in module.entry.parameters] + [module.entry.root_instruction.shape]
+    return sum(1 + any(leaf.dynamic) for shape in shapes for leaf in leaves(shape))
 
 
 def _usable(case: Case) -> Outcome:

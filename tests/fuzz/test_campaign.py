@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ from fuzz.campaign.plan import Plan, cases
 from fuzz.campaign.worker import work
 from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.guarded import guarded
-from fuzz.oracles.oracle import Oracle, Property, plain
+from fuzz.oracles.oracle import Property, plain
 from fuzz.reducer.search import Case
-from hlo.errors import ArgumentError
+from hlo.errors import ArgumentError, Error
 
 _FOREVER = float("inf")
 
@@ -35,6 +36,11 @@ def _no_select(found: Sequence[Case]) -> list[Outcome]:
         Difference("selects", "here") if " select(" in hlo.format(case.module) else None
         for case in found
     ]
+
+
+def _crowded(found: Sequence[Case]) -> list[Outcome]:
+    """Speaks of many programs at once, and of none alone."""
+    return [Difference("many", "here") if len(found) > 1 else None, *[None] * (len(found) - 1)]
 
 
 def _ends(found: Sequence[Case]) -> list[Outcome]:
@@ -72,9 +78,7 @@ def test_findings_are_reduced_and_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oracle = plain("planted", "no select", _no_select)
-    monkeypatch.setitem(
-        ORACLES, "planted", Oracle(oracle.name, oracle.about, oracle.opened, runs_c=False)
-    )
+    monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 30)
     work(tmp_path, plan, range(2), _FOREVER, 5.0)
     corpus = Corpus(tmp_path, plan)
@@ -89,6 +93,19 @@ def test_findings_are_reduced_and_told_apart(
     hlo.verify(small)
     original = cases(plan, kept["chunk"])[kept["program"]]
     assert hlo.format(original.module) == (told.parent / "original.hlo").read_text()
+
+
+def test_what_only_many_programs_show_is_kept_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle = plain("planted", "few at once", _crowded)
+    monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
+    plan = Plan(1, ("planted",), 3)
+    work(tmp_path, plan, range(1), _FOREVER, 5.0)
+    (told,) = Corpus(tmp_path, plan).findings.glob("*/finding.json")
+    assert json.loads(told.read_text())["kind"] == "many"
+    original = hlo.format(cases(plan, 0)[0].module)
+    assert {path.read_text() for path in told.parent.glob("*.hlo")} == {original}
 
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
@@ -125,6 +142,16 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             killed = True
     assert killed
     assert total.counts["chunks"] == 20 and total.counts["programs"] == 80
+
+
+def test_a_campaign_whose_workers_all_die_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(local, "_LOOK", 0.02)
+    monkeypatch.setattr(local, "_MOST_DEATHS", 3)
+    with pytest.raises(Error, match="workers died"):
+        list(local.campaign(tmp_path, Plan(2, ("no compiler",), 4), local.Limits(2, 120.0), 2))
+    assert "FileNotFoundError" in capfd.readouterr().err
 
 
 _CAMPAIGN = """

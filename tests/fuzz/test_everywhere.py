@@ -47,6 +47,31 @@ ENTRY main {
   ROOT twice = f32[100] add(sorted, sorted)
 }
 """
+_ALWAYS_TRUE = """
+HloModule always_true
+ENTRY main {
+  p = pred[3] parameter(0)
+  u = u8[3] parameter(1)
+  s = s32[3] parameter(2)
+  yes = pred[3] constant({true, true, true})
+  least = u8[3] constant({0, 0, 0})
+  most = u8[3] constant({255, 255, 255})
+  mask = s32[3] constant({8, 8, 8})
+  four = s32[3] constant({4, 4, 4})
+  two = s32[3] constant({2, 2, 2})
+  or = pred[3] or(p, yes)
+  any = pred[3] add(yes, p)
+  implied = pred[3] compare(p, yes), direction=LE
+  not_less = pred[3] compare(u, least), direction=GE
+  more = pred[3] compare(most, u), direction=LT
+  itself = pred[3] compare(s, s), direction=EQ
+  masked = s32[3] and(s, mask)
+  bits = pred[3] compare(masked, four), direction=EQ
+  power = s32[3] xor(two, s)
+  ROOT all = (pred[3], pred[3], pred[3], pred[3], pred[3], pred[3], pred[3], s32[3])
+    tuple(or, any, implied, not_less, more, itself, bits, power)
+}
+"""
 
 PRESENT = {c.name: c for c in configurations(os.environ) if isinstance(c, Configuration)}
 
@@ -101,6 +126,14 @@ def test_a_regression_that_one_configuration_shows(name: str, stem: str) -> None
     one = Batch(((stem, hlo.parse(text), ()),))
     tried(one, one.trial(), needed(name), row)
     assert row.modules == 1 and not row.details
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "tcc"])
+@pytest.mark.parametrize("built", ["{}, no passes", "{} -O0 embedded C99", "{} -O3 embedded C99"])
+def test_compilers_do_not_mind_what_is_always_true(built: str, compiler: str) -> None:
+    given = np.array([True, False, True]), np.arange(3, dtype=np.uint8), np.arange(3, dtype="i4")
+    found, difference, _ = judged(trial(_ALWAYS_TRUE, *given), needed(built.format(compiler)))
+    assert not found.finding and not difference
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

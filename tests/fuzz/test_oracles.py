@@ -151,6 +151,18 @@ def test_where_bits_differ_is_an_oracle_of_its_own(monkeypatch: pytest.MonkeyPat
         assert narrow([case]) == [None]
 
 
+def test_more_arrays_than_a_function_of_c99_has_parameters() -> None:
+    results = [f"r{n} = f32[4] negate(x)" for n in range(60)]
+    names, shapes = ", ".join(f"r{n}" for n in range(60)), ", ".join(["f32[4]"] * 60)
+    body = "\n".join(["x = f32[4] parameter(0)", *results, f"ROOT t = ({shapes}) tuple({names})"])
+    case = Case(hlo.parse(f"HloModule many\nENTRY e {{\n{body}\n}}"), (np.ones(4, np.float32),))
+    name = "configurations: tcc -O0 embedded C99"
+    if not is_known(name):
+        pytest.skip("no tcc on this machine")
+    with named(name).opened() as of:
+        assert of([case] * 8) == [None] * 8
+
+
 def test_the_page_has_a_line_for_each() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text()
     assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(ORACLES)

@@ -4,7 +4,7 @@ typedef _Bool hlo_pred;
 
 
 static void kernel_0(const int32_t *HLO_RESTRICT a0, uint8_t *HLO_RESTRICT r0) {
-    r0[0] = hlo_compare_lt_s32(a0[0], 10);
+    r0[0] = a0[0] < 10;
 }
 
 static void kernel_1(const int32_t *HLO_RESTRICT a0, int32_t *HLO_RESTRICT r0) {
