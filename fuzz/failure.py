@@ -52,11 +52,21 @@ class Failure:
         return other is not None and self.kind == other.kind and bool(self.signs & other.signs)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A failure of a compiler, and the budget by which its results were judged. ``command``
+    is what runs it, if it is not XLA."""
+
+    failure: Failure
+    budget: Budget
+    command: str | None = None
+
+
 class Against:
     """A compiler beside the interpreter."""
 
     def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
-        self._run, self._budget, self._seed = run, budget, seed
+        self._run, self.budget, self._seed = run, budget, seed
         self.refusal: str | None = None  # of the last program
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
@@ -90,7 +100,7 @@ class Against:
         if isinstance(exact, Error):
             raise exact
         named: list[Named] = [(place(n), array) for n, array in enumerate(flat(exact))]
-        judge = Judge(module, arrays, named, peer=self._budget, seed=self._seed)
+        judge = Judge(module, arrays, named, peer=self.budget, seed=self._seed)
         found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
         signs = frozenset(_signs(found))
         return Failure(WRONG, signs, found=found) if signs else None
@@ -115,7 +125,7 @@ class Against:
         if outputs is None:
             return None
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
-        _, wrong = anchors.followed(whole, known, *arrays, peer=self._budget, seed=self._seed)
+        _, wrong = anchors.followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
         opcodes = (step.instruction.opcode for step in wrong[:1])
         return next((opcode for opcode in opcodes if opcode not in _OPEN), None)
 

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     against.require(options.against)
-    from fuzz.failure import Against
+    from fuzz.failure import Against, Judged
     from fuzz.reducer.reduction import exact
     from fuzz.report import Report, write
 
@@ -50,7 +50,10 @@ def main(options: argparse.Namespace) -> int:
     small, arrays = found
     output = options.output or options.file.with_name(options.file.name + ".report")
     original = options.file.read_bytes()
-    report = Report(small, arrays, kept.failure, peer.budget, original, values, seed, _TIMEOUT)
+    judged = Judged(kept.failure, peer.budget, options.against)
+    command = None if options.against == "xla" else options.against
+    judged = Judged(kept.failure, peer.budget, command)
+    report = Report(small, arrays, judged, original, values, seed, _TIMEOUT)
     archive = write(report, output)
     print(f"{options.file}: {failure.kind}, reduced to {small.instruction_count} instructions")
     print(f"{output}\n{archive}")

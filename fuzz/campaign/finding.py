@@ -17,6 +17,7 @@ from fuzz.oracles import Difference
 from fuzz.oracles.oracle import Property
 from fuzz.oracles.violation import Violation
 from fuzz.reducer.search import Case
+from fuzz.report import Report, write
 from hlo import archive
 from hlo.module import Module
 
@@ -71,7 +72,8 @@ def reduced(of: Property, case: Case, kind: str, seconds: float) -> Case:
 
 
 def keep(findings: Path, origin: Origin, found: Difference, small: Case, original: Case) -> Path:
-    """Write the folder of a finding, or count it where there is one of its key; the folder."""
+    """Write the folder of a finding, with a report of another compiler's; or count it where there
+    is one of its key. The folder."""
     folder = findings / key(origin.oracle, found.kind, small.module)
     told = folder / "finding.json"
     if told.exists():
@@ -81,6 +83,10 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
     for name, case in (("reduced", small), ("original", original)):
         (folder / f"{name}.hlo").write_text(hlo.format(case.module))
         archive.write(folder / f"{name}.npz", archive.numbered(case.arrays))
+    if found.judged is not None:
+        text = hlo.format(original.module).encode()
+        report = Report(small.module, small.arrays, found.judged, text, original.arrays)
+        write(report, folder / "report")
     kept = {
         "oracle": origin.oracle,
         "kind": found.kind,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from fuzz.failure import Against, Failure
+from fuzz.failure import Against, Failure, Judged
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.command import Command
 from fuzz.peers.xla import XLA
@@ -44,14 +45,14 @@ def _of(other: Case, outcome: Outcome) -> Outcome:
 def command(words: Sequence[str]) -> Iterator[Property]:
     """The same of a compiler of which nothing is known."""
     with Command(words, SECONDS) as run:
-        yield _judging(Against(run, UNKNOWN))
+        yield _judging(Against(run, UNKNOWN), shlex.join(words))
 
 
-def _judging(against: Against) -> Property:
-    return each(lambda case: _judged(against, case))
+def _judging(against: Against, command: str | None = None) -> Property:
+    return each(lambda case: _judged(against, command, case))
 
 
-def _judged(against: Against, case: Case) -> Outcome:
+def _judged(against: Against, command: str | None, case: Case) -> Outcome:
     try:
         with time_limit(3 * SECONDS):
             failure = against.failure(case.module, case.arrays)
@@ -62,7 +63,8 @@ def _judged(against: Against, case: Case) -> Outcome:
     except Error as error:
         return Difference(type(error).__name__, str(error))
     if failure is not None:
-        return Difference(f"{failure.kind}: {', '.join(sorted(failure.signs))}", _detail(failure))
+        kind = f"{failure.kind}: {', '.join(sorted(failure.signs))}"
+        return Difference(kind, _detail(failure), judged=Judged(failure, against.budget, command))
     refusal = against.refusal
     return None if refusal is None else LeftOut("refused")
 

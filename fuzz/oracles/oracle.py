@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import interp
+from fuzz.failure import Judged
 from fuzz.reducer.search import Case, Value
 from hlo import results
 from hlo.errors import Error, OutOfFuel, Unsupported
@@ -27,12 +28,14 @@ class Difference:
     """A program without the property. ``kind`` is the same for the same defect in other programs;
     ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
     and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
-    ask it of, if that is another program that was made of this one."""
+    ask it of, if that is another program that was made of this one. ``judged`` is what a report of
+    another compiler is made of."""
 
     kind: str
     detail: str
     oracle: str = ""
     case: Case | None = None
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True, slots=True)

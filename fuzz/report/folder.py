@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,12 @@ from fuzz.reducer.search import Value, flat
 from fuzz.report import machine
 from fuzz.report.evidence import elements
 from fuzz.report.issue import issue
-from hlo.module import Module
+from fuzz.report.report import Report
 from hlo.types import leaves
-from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Array
 from interp.envelope.verdict import KINDS
 
 _SCRIPT = Path(__file__).with_name("reproduce.txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A program that fails, reduced, and where it comes from. ``seconds`` is how long the compiler
-    may take before it hangs."""
-
-    module: Module
-    arrays: tuple[Value, ...]
-    failure: Failure
-    budget: Budget
-    original: bytes
-    original_arrays: tuple[Value, ...]
-    seed: int = 0
-    seconds: float = 60.0
 
 
 def write(report: Report, directory: Path) -> Path:
@@ -52,15 +35,16 @@ def write(report: Report, directory: Path) -> Path:
     texts = {
         "reduced.hlo": hlo.format(report.module),
         "facts.json": json.dumps(_facts(report, versions), indent=1) + "\n",
-        "reproduce.py": _SCRIPT.read_text(),
-        "issue.md": issue(report.module, report.arrays, report.failure, report.budget, versions),
+        "issue.md": issue(report, versions),
     }
+    if report.judged.command is None:
+        texts["reproduce.py"] = _SCRIPT.read_text()
     for name, text in texts.items():
         (directory / name).write_text(text)
     (directory / "original.hlo").write_bytes(report.original)
     _save(directory / "arguments.npz", _numbered(report.arrays))
     _save(directory / "original_arguments.npz", _numbered(report.original_arrays))
-    _save(directory / "expected.npz", _expected(report.failure))
+    _save(directory / "expected.npz", _expected(report.judged.failure))
     whole = directory.resolve()
     shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
     return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
@@ -87,7 +71,7 @@ def _expected(failure: Failure) -> dict[str, Array]:
 
 
 def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
-    failure, found = report.failure, report.failure.found
+    failure, found = report.judged.failure, report.judged.failure.found
     outputs = found.outputs if found is not None else ()
     shape = report.module.entry.root_instruction.shape
     return {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 import hlo
 from fuzz.failure import CRASH, HANG, Failure
 from fuzz.reducer.search import Value, flat
 from fuzz.report.evidence import elements, listed
-from hlo.module import Module
+from fuzz.report.report import Report
 from hlo.walk import column, function_name
 from interp.envelope.budget import Budget
 
@@ -21,19 +22,17 @@ _ENDED = {CRASH: "The process ends:", HANG: "The process does not answer:"}
 _STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 
 
-def issue(
-    module: Module,
-    arrays: Sequence[Value],
-    failure: Failure,
-    budget: Budget,
-    versions: dict[str, str],
-) -> str:
+def issue(report: Report, versions: dict[str, str]) -> str:
     """Markdown. Of the program's text only what :func:`hlo.format` prints is in it, in a fence that
     the text cannot close."""
-    text = hlo.format(module).strip()
+    text, failure, budget = (
+        hlo.format(report.module).strip(),
+        report.judged.failure,
+        report.judged.budget,
+    )
     named = [
         opcode
-        for opcode in dict.fromkeys(i.opcode for i in reversed(module.entry.instructions))
+        for opcode in dict.fromkeys(i.opcode for i in reversed(report.module.entry.instructions))
         if opcode not in _STRUCTURE
     ]
     lines = [
@@ -41,7 +40,7 @@ def issue(
         "",
         *_fenced(text),
         "",
-        *_arguments(arrays),
+        *_arguments(report.arrays),
         *_facts(failure),
         "",
         "## Why this is wrong",
@@ -49,14 +48,26 @@ def issue(
         *_bounds(failure, budget),
         "",
         "## How to see it",
-        "`python reproduce.py` in this folder runs `reduced.hlo` with jaxlib alone; its exit status"
-        " is 1 as long as the failure is there. With hlo-oracle: `hlo check reduced.hlo --args"
-        " arguments.npz --against xla`.",
+        *_how(report.judged.command),
         "",
         f"Seen with {', '.join(f'{name} {version}' for name, version in versions.items())};"
         " the processor and the flags are in facts.json.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _how(command: str | None) -> Iterator[str]:
+    if command is None:
+        yield (
+            "`python reproduce.py` in this folder runs `reduced.hlo` with jaxlib alone; its exit"
+            " status is 1 as long as the failure is there. With hlo-oracle: `hlo check reduced.hlo"
+            " --args arguments.npz --against xla`."
+        )
+        return
+    yield "With hlo-oracle, the exit status is 1 as long as the failure is there:"
+    yield ""
+    words = ("check", "reduced.hlo", "--args", "arguments.npz", "--against", command)
+    yield from _fenced(shlex.join(("hlo", *words)))
 
 
 def _code(text: str) -> str:

@@ -11,7 +11,7 @@ from planted import planted
 
 import fuzz
 import hlo
-from fuzz.failure import CRASH, HANG, WRONG, Against
+from fuzz.failure import CRASH, HANG, WRONG, Against, Judged
 from fuzz.peers.xla import Answer
 from fuzz.reducer.reduction import exact
 from fuzz.reducer.search import flat
@@ -54,7 +54,8 @@ def test_a_step_that_is_wrong_becomes_a_program(tmp_path: Path) -> None:
     small, arrays = fuzz.reduce(module, (X,), kept, values=(exact, against.values), taken=kept.take)
     assert [i.opcode for i in small.entry.instructions] == ["parameter", "floor"]
     assert kept.failure.found is not None and not kept.failure.found.wrong
-    write(Report(small, arrays, kept.failure, XLA_CPU, WIDE.encode(), (X,)), tmp_path / "found")
+    judged = Judged(kept.failure, XLA_CPU)
+    write(Report(small, arrays, judged, WIDE.encode(), (X,)), tmp_path / "found")
     assert (
         "| 1.5 (0x3fc00000) | 1.0 (0x3f800000) | 1.0 only |"
         in (tmp_path / "found" / "issue.md").read_text()

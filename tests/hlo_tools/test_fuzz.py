@@ -40,5 +40,9 @@ def test_a_command_that_is_wrong_is_found(
     assert {finding["kind"] for finding in told["findings"]} == {"crash: SIGABRT"}
     violated = sum(n for name, n in told["counts"].items() if name.endswith(": violated"))
     assert sum(finding["times"] for finding in told["findings"]) >= violated > 40
+    issues = [path.read_text() for path in (tmp_path / "c").glob("findings/*/report/issue.md")]
+    assert len(issues) == len(told["findings"]) and "SIGABRT" in issues[0]
+    assert "--against 'sh -c " in issues[0] and "reproduce.py" not in issues[0]
+    assert not list((tmp_path / "c").rglob("reproduce.py"))  # that is of XLA
     assert main(words) == 1  # nothing is left to do
     assert json.loads(capsys.readouterr().out)["counts"] == told["counts"]

@@ -202,13 +202,13 @@ ENTRY "main" {
 
 def test_no_name_of_the_program_reaches_anything(tmp_path: Path) -> None:
     pytest.importorskip("jaxlib")
-    from fuzz.failure import Failure
+    from fuzz.failure import Failure, Judged
     from fuzz.report import Report, write
     from interp.envelope.budget import XLA_CPU
 
     module = hlo.parse(HOSTILE)
     failure = Failure("crash", frozenset(("SIGABRT",)), "SIGABRT: ```` `) $(touch here)")
-    report = Report(module, (), failure, XLA_CPU, HOSTILE.encode(), ())
+    report = Report(module, (), Judged(failure, XLA_CPU), HOSTILE.encode(), ())
     archive = write(report, tmp_path / "found")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["found", archive.name]
     script = (tmp_path / "found" / "reproduce.py").read_text()
