@@ -20,7 +20,6 @@ from hlo.elementary.double_double import two_product, two_sum
 from hlo.module import Module
 from hlo.types import F32
 from hlo.walk import Op, column
-from interp import random
 from interp.conversion import type_of
 from interp.envelope.budget import EXACT, Budget
 from interp.envelope.selection import holds
@@ -89,15 +88,13 @@ class Perturbed:
     ) -> Value:
         evaluation = Evaluation(module, fuel)
         if self._budget is EXACT:
-            with np.errstate(all="ignore"), random.seeded(seed):
-                return evaluation.run(evaluation.plan(module.entry), *arguments)
+            return evaluation.result(arguments, seed)
         evaluation.ops = self._ops
         self._kept.clear()
         self._constants.clear()
         self._flushes_all = self._budget.flushes and self._chance()
-        rounding = products_by(self._sums.product)
-        with np.errstate(all="ignore"), random.seeded(seed), rounding:
-            return evaluation.run(evaluation.plan(module.entry), *arguments)
+        with products_by(self._sums.product):
+            return evaluation.result(arguments, seed)
 
     def _chance(self) -> bool:
         return bool(self._rng.integers(0, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hlo.module import Computation, Instruction, Module
-from hlo.walk import called, live, with_callees
+from hlo.walk import called, live, renamed
 
 
 def tidied(module: Module) -> Module:
@@ -18,8 +18,15 @@ def tidied(module: Module) -> Module:
             kept[computation.name] = _alive(computation, computation.name == module.entry_name)
     names = {name: f"computation.{n}" for n, name in enumerate(reversed(kept))}
     names[module.entry_name] = module.entry_name
-    ordered = [_renamed(one, names) for one in reversed(kept.values())]
+    ordered = (
+        renamed(one, names.__getitem__, _by_place(one).__getitem__)
+        for one in reversed(kept.values())
+    )
     return replace(module, computations=tuple(ordered))
+
+
+def _by_place(computation: Computation) -> dict[str, str]:
+    return {i.name: f"{i.opcode}.{n}" for n, i in enumerate(computation.instructions)}
 
 
 def _alive(computation: Computation, is_entry: bool) -> Computation:
@@ -33,19 +40,3 @@ def _alive(computation: Computation, is_entry: bool) -> Computation:
             parameters += 1
         instructions.append(instruction)
     return replace(computation, instructions=tuple(instructions))
-
-
-def _renamed(computation: Computation, computations: dict[str, str]) -> Computation:
-    names: dict[str, str] = {}
-    instructions = []
-    for instruction in computation.instructions:
-        names[instruction.name] = f"{instruction.opcode}.{len(names)}"
-        instructions.append(
-            instruction._replace(
-                name=names[instruction.name],
-                operands=tuple(names[operand] for operand in instruction.operands),
-                attributes=with_callees(instruction.attributes, computations.__getitem__),
-            )
-        )
-    name, root = computations[computation.name], names[computation.root]
-    return replace(computation, name=name, instructions=tuple(instructions), root=root)

@@ -14,11 +14,10 @@ from backend_c.pipeline import planned
 from backend_c.plan import Plan
 from backend_c.program import Program, programs
 from backend_c.toolchain import Compiler, build_in
-from hlo.attributes import Attribute
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
-from hlo.walk import with_callees
+from hlo.walk import renamed
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -29,12 +28,12 @@ def merged(modules: Sequence[Module]) -> Module:
     taken = 0
     for number, module in enumerate(modules):
         names = {c.name: f"c{number}.{c.name}" for c in module.computations}
-        for computation in module.computations:
-            renamed = _renamed(computation, names)
-            if computation is not module.entry:
-                computations.append(renamed)
+        prefix = f"i{number}.".__add__
+        for computation in map(_without_constraint, module.computations):
+            if computation.name != module.entry_name:
+                computations.append(renamed(computation, names.__getitem__))
                 continue
-            apart = _prefixed(renamed, f"i{number}.", taken)
+            apart = renamed(_numbered(computation, taken), names.__getitem__, prefix)
             taken += len(computation.parameters)
             entry += apart.instructions
             roots.append(apart.root)
@@ -45,33 +44,27 @@ def merged(modules: Sequence[Module]) -> Module:
     return Module("merged", tuple(computations), "main")
 
 
-def _renamed(computation: Computation, names: Mapping[str, str]) -> Computation:
-    """A computation and its calls under new names. The all-reduces of one program must agree on
-    ``constrain_layout``, which changes nothing; those of several programs may not."""
+def _without_constraint(computation: Computation) -> Computation:
+    """The all-reduces of one program must agree on ``constrain_layout``, which changes nothing;
+    those of several programs may not."""
 
-    def attributes(instruction: Instruction) -> dict[str, Attribute]:
+    def changed(instruction: Instruction) -> Instruction:
         given = {n: v for n, v in instruction.attributes.items() if n != "constrain_layout"}
-        return with_callees(given, names.__getitem__)
+        return instruction._replace(attributes=given)
 
-    instructions = tuple(i._replace(attributes=attributes(i)) for i in computation.instructions)
-    return replace(computation, name=names[computation.name], instructions=instructions)
+    return replace(computation, instructions=tuple(map(changed, computation.instructions)))
 
 
-def _prefixed(computation: Computation, prefix: str, taken: int) -> Computation:
-    """Names with a prefix, and parameters after those taken."""
+def _numbered(computation: Computation, taken: int) -> Computation:
+    """Parameters after those that are taken."""
 
-    def moved(instruction: Instruction) -> Instruction:
-        attributes = dict(instruction.attributes)
-        if instruction.opcode == "parameter":
-            attributes["parameter_number"] = int(str(attributes["parameter_number"])) + taken
-        return instruction._replace(
-            name=prefix + instruction.name,
-            operands=tuple(prefix + operand for operand in instruction.operands),
-            attributes=attributes,
-        )
+    def changed(instruction: Instruction) -> Instruction:
+        if instruction.opcode != "parameter":
+            return instruction
+        number = int(str(instruction.attributes["parameter_number"])) + taken
+        return instruction._replace(attributes={"parameter_number": number})
 
-    instructions = tuple(map(moved, computation.instructions))
-    return replace(computation, instructions=instructions, root=prefix + computation.root)
+    return replace(computation, instructions=tuple(map(changed, computation.instructions)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import inspect
 import keyword
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -111,6 +111,25 @@ def with_callees(
         else:
             result[name] = value
     return result
+
+
+def renamed(
+    computation: Computation,
+    computations: Callable[[str], str],
+    instructions: Callable[[str], str] = str,
+) -> Computation:
+    """A computation with other names of computations, its own and of those that are called, and of
+    its instructions."""
+    changed = tuple(
+        instruction._replace(
+            name=instructions(instruction.name),
+            operands=tuple(map(instructions, instruction.operands)),
+            attributes=with_callees(instruction.attributes, computations),
+        )
+        for instruction in computation.instructions
+    )
+    name, root = computations(computation.name), instructions(computation.root)
+    return replace(computation, name=name, instructions=changed, root=root)
 
 
 def keywords(

@@ -86,8 +86,8 @@ def evaluate(
         evaluation = Evaluation(module, fuel, rank)
         mine = values[rank.number]
         given = registered(custom_calls)
-        with np.errstate(all="ignore"), random.seeded(seed), given, running(rank):
-            result = evaluation.run(evaluation.plan(module.entry), *mine)
+        with given, running(rank):
+            result = evaluation.result(mine, seed)
         try:
             return own(result, mine) if ranks.size == 1 else copied(result)
         except MemoryError as error:
@@ -130,6 +130,11 @@ class Evaluation:
         self.plans: dict[str, Plan] = {}
         self.effects = _checked_calls(module)
         self.is_bounded = any_bounds(module)
+
+    def result(self, arguments: Sequence[Value], seed: int = 0) -> Value:
+        """What the entry computation gives; with the seed random numbers begin."""
+        with np.errstate(all="ignore"), random.seeded(seed):
+            return self.run(self.plan(self.module.entry), *arguments)
 
     def plan(self, computation: Computation) -> Plan:
         """The prepared form of a computation, made once."""

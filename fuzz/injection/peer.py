@@ -12,7 +12,6 @@ from fuzz.injection.bug import Array, Bug, Call
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.walk import Op
-from interp import random
 from interp.conversion import type_of
 from interp.envelope.budget import Budget
 from interp.envelope.evaluation import enclose
@@ -52,9 +51,7 @@ class Injected:
         evaluation = Evaluation(module, FUEL)
         evaluation.instead = self._instead
         arguments = tuple(map(copied, self.values))  # bugs may write into their operands
-        with np.errstate(all="ignore"), random.seeded(self.seed):
-            result = evaluation.run(evaluation.plan(module.entry), *arguments)
-        return arrays_of(result)
+        return arrays_of(evaluation.result(arguments, self.seed))
 
     def _instead(self, computation: Computation, instruction: Instruction, op: Op) -> Op:
         here = (computation.name, instruction.name)

@@ -10,14 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 import hlo
-from fuzz.nan_bits import depends_on_them
 from fuzz.oracles.exact import same_bits
 from fuzz.oracles.oracle import (
     Difference,
-    LeftOut,
     NoResult,
     Outcome,
     Property,
+    but_for_nan_bits,
     compared,
     each,
     right,
@@ -73,9 +72,7 @@ def _beside(cases: Sequence[Case], others: Sequence[Case]) -> list[Outcome]:
                 found = compared(right(case), right(other))
         except NoResult as none:
             found = none.outcome
-        if isinstance(found, Difference) and depends_on_them(other.module, other.arrays):
-            found = LeftOut("depends on the bits of a NaN")
-        outcomes[number] = found
+        outcomes[number] = but_for_nan_bits(found, other)
     return outcomes
 
 

@@ -12,9 +12,16 @@ from pathlib import Path
 
 import bisecting
 import hlo
-from fuzz.nan_bits import depends_on_them
 from fuzz.oracles.compilers import SECONDS
-from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each, right
+from fuzz.oracles.oracle import (
+    Difference,
+    LeftOut,
+    Outcome,
+    Property,
+    but_for_nan_bits,
+    each,
+    right,
+)
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
 from fuzz.time_limit import TooLongError, time_limit
@@ -71,10 +78,9 @@ def judged(case: Case, optimised: Module) -> Outcome:
         return LeftOut("bounded dimensions")
     if found.kind == OUTSIDE and undefined(case.module, case.arrays):
         return LeftOut("the program means nothing")
-    if found.kind == OUTSIDE and depends_on_them(case.module, case.arrays):
-        return LeftOut("depends on the bits of a NaN")
     if found.kind == OUTSIDE:
-        return Difference("another meaning", found.lines[0] if found.lines else "")
+        wrong = Difference("another meaning", found.lines[0] if found.lines else "")
+        return but_for_nan_bits(wrong, case)
     if found.kind == UNDETERMINED:
         return LeftOut("suspect" if found.is_suspect else UNDETERMINED)
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
@@ -11,7 +12,7 @@ from fuzz.reducer.search import Case
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute, Window, WindowDimension
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.walk import column, function_name, with_callees
+from hlo.walk import column, function_name, renamed
 
 _PLAIN = WindowDimension(1)
 
@@ -110,37 +111,29 @@ def _optional(name: str) -> frozenset[str]:
     )
 
 
-def renamed(case: Case) -> Iterator[Case]:
+def plain_names(case: Case) -> Iterator[Case]:
     """Names that say what a thing is: opcodes with numbers; the module is called ``reduced``."""
     computations = {
         c.name: "main" if c.name == case.module.entry_name else f"computation.{n}"
         for n, c in enumerate(case.module.computations)
     }
-    changed = tuple(_renamed(c, computations) for c in case.module.computations)
+    changed = tuple(
+        renamed(c, computations.__getitem__, _plain_names(c).__getitem__)
+        for c in case.module.computations
+    )
     module = Module("reduced", changed, "main", case.module.attributes)
     if module != case.module:
         yield Case(module, case.arrays)
 
 
-def _renamed(computation: Computation, computations: Mapping[str, str]) -> Computation:
-    counts: dict[str, int] = {}
+def _plain_names(computation: Computation) -> dict[str, str]:
+    counts: Counter[str] = Counter()
     names: dict[str, str] = {}
-    instructions = []
     for instruction in computation.instructions:
-        stem = "p" if instruction.opcode == "parameter" else instruction.opcode.replace("-", "_")
-        number = counts[stem] = counts.get(stem, -1) + 1
         if instruction.opcode == "parameter":
             names[instruction.name] = f"p{instruction.attributes['parameter_number']}"
-        else:
-            names[instruction.name] = f"{stem}.{number}" if number else stem
-        attributes = with_callees(instruction.attributes, computations.__getitem__)
-        instructions.append(
-            instruction._replace(
-                name=names[instruction.name],
-                operands=tuple(names[o] for o in instruction.operands),
-                attributes=attributes,
-                offset=-1,
-            )
-        )
-    name = computations[computation.name]
-    return Computation(name, tuple(instructions), names[computation.root], computation.annotations)
+            continue
+        stem = instruction.opcode.replace("-", "_")
+        names[instruction.name] = f"{stem}.{counts[stem]}" if counts[stem] else stem
+        counts[stem] += 1
+    return names

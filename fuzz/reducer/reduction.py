@@ -10,7 +10,7 @@ import interp
 from fuzz.reducer.cut import Evaluate, all_zeros, cut
 from fuzz.reducer.numbers import simpler_numbers
 from fuzz.reducer.opened import each_call, each_callee, opened
-from fuzz.reducer.plain import bare, renamed, simpler_attributes
+from fuzz.reducer.plain import bare, plain_names, simpler_attributes
 from fuzz.reducer.resized import fewer_dimensions, simpler_types, smaller_dimensions
 from fuzz.reducer.rewired import (
     arguments_opened,
@@ -109,4 +109,4 @@ def _make_plain(search: Search) -> None:
     while changed:
         taken = [search.exhaust(step, what) for step, what in _STEPS]
         changed = any(taken)
-    search.exhaust(renamed, "names")
+    search.exhaust(plain_names, "names")
