@@ -19,8 +19,7 @@ from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import S32, ArrayShape, Shape, TupleShape, is_bounded
 
-_HEAD = """#include "module.h"
-
+_SAME = """
 /* Whether elements are equal, or both NaN: their bits under `mask` exceed those of infinity. Of
  * bounded arrays only those count whose bytes in `there` are not zero. */
 static int same(const unsigned char *found, const unsigned char *expected,
@@ -40,7 +39,8 @@ static int same(const unsigned char *found, const unsigned char *expected,
     }
     return 1;
 }
-
+"""
+_WORKSPACE = """
 static union {
     unsigned char bytes[MODULE_WORKSPACE];
     uint64_t words;
@@ -69,7 +69,7 @@ def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int
     parameters = [p.shape for p in module.entry.parameters]
     given = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
     results = list(_leaves(module.entry.root_instruction.shape, expected))
-    lines = [_HEAD]
+    lines = ['#include "module.h"', *([_SAME] if results else []), _WORKSPACE]
     lines += [aligned_bytes(f"argument{n}", leaf.data) for n, leaf in enumerate(given)]
     for n, (_, data, there) in enumerate(results):
         lines.append(aligned_bytes(f"expected{n}", data))

@@ -132,9 +132,8 @@ def _run_function(plan: Plan) -> str:
     results = [f"result{n}" for n, _ in enumerate(with_sizes(plan.results))]
     lines = [f"void module_run({', '.join(_parameters(plan))}) {{"]
     for kind, names, const in (("arguments", arguments, "const "), ("results", results, "")):
-        lines.append(f"    {const}void *{kind}[{max(len(names), 1)}];")
-    lines += [f"    arguments[{n}] = {name};" for n, name in enumerate(arguments)]
-    lines += [f"    results[{n}] = {name};" for n, name in enumerate(results)]
+        listed = "".join(f"\n        {name}," for name in names or ["0"])
+        lines.append(f"    {const}void *{kind}[] = {{{listed}\n    }};")
     call = "(const void *const *)arguments, results, module_constants.bytes, workspace, seed"
     return "\n".join([*lines, f"    hlo_entry({call});", "}", ""])
 

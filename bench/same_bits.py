@@ -2,7 +2,7 @@
 
     python -m bench.same_bits [--programs N] [--seed N] [--pickle FILE] [--json]
 
-Programs are drawn as campaigns draw them: whole ones, of few instructions, of one. Of each kind,
+Programs are drawn as campaigns draw them: mixed, whole ones, of few instructions, of one. Of each,
 50 at a time go through what the oracle does: *interp* evaluates, *lower* is from the module to C
 text, *compile* starts the quick compiler, *run* loads the library and calls it, *compare* is of
 bits; *thorough* is what the compiler with all flags takes instead, of which the oracle asks for
@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from backend_c.toolchain import Compiler
 from fuzz import c_compilers
+from fuzz.campaign.plan import any_program
 from fuzz.choices import Choices, examples
 from fuzz.oracles.oracle import NoResult, compared, right
 from fuzz.programs import GENERATORS, program, single_op
@@ -35,6 +36,7 @@ from hlo.module import Module
 T = TypeVar("T")
 _AT_ONCE = 50  # as a chunk of a campaign
 _KINDS: dict[str, Callable[[Choices], Module]] = {
+    "as in a campaign": any_program,
     "modules()": program,
     "modules(max_instructions=4)": lambda choices: program(choices, max_instructions=4),
     "single_op(…)": lambda choices: single_op(choices, choices.choice(sorted(GENERATORS))),

@@ -2,8 +2,9 @@
 its attributes.
 
 ``python -m fuzz.coverage --draws N --seed S`` draws instructions of one opcode after the other, of
-one result type after the other, lets the verifier see all of them, and prints what was never drawn.
-Exit status: 0 everything was, and the verifier took all of it; 1 otherwise.
+one result type after the other, and as many programs as campaigns draw them; lets the verifier see
+all of them, and prints what was never drawn. Exit status: 0 everything was, and the verifier took
+all of it; 1 otherwise.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import hlo
 from fuzz import attribute_kinds
+from fuzz.campaign.plan import any_program
 from fuzz.choices import Seeded
 from fuzz.programs import GENERATORS, single_op
 from fuzz.shapes import ALL_TYPES, MOST_RANK
@@ -129,6 +131,16 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
     return found
 
 
+def refused(programs: int, seed: int) -> Iterator[str]:
+    """Of so many programs of a campaign those that the verifier refuses, with its words."""
+    for number in range(programs):
+        module = any_program(Seeded(f"{seed} {number}"))
+        try:
+            hlo.verify(module)
+        except VerifyError as error:
+            yield f"{error}\n{hlo.format(module)}"
+
+
 def _rounds(
     opcodes: Sequence[str], wanted: Mapping[str, Collection[Cell]]
 ) -> Iterator[tuple[str, ElementType]]:
@@ -151,16 +163,17 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--opcode", action="append", choices=sorted(GENERATORS))
     given = parser.parse_args(words)
     found = measured(given.draws, given.seed, given.opcode or tuple(GENERATORS))
-    for text in found.refused:
+    wrong = [*found.refused, *refused(given.draws, given.seed)]
+    for text in wrong:
         print(text)
     empty = [c for c in found.empty() if not given.opcode or c.opcode in given.opcode]
     for cell in empty:
         print("never drawn:", *cell)
     print(
-        f"{given.draws} draws, {len(found.refused)} refused by the verifier; {len(cells())} cells"
-        f" of opcode, type and kind of attribute, {len(empty)} never drawn"
+        f"{given.draws} instructions and as many programs, {len(wrong)} refused by the verifier;"
+        f" {len(cells())} cells of opcode, type and kind of attribute, {len(empty)} never drawn"
     )
-    return 1 if empty or found.refused else 0
+    return 1 if empty or wrong else 0
 
 
 if __name__ == "__main__":

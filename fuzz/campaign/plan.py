@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fuzz.choices import Choices, examples
 from fuzz.loosening import loosened
@@ -19,23 +20,36 @@ _FLOATS = (F32, BF16, F16, F64, C64)
 _INTEGERS = (S32, U8, S8, U32)
 
 
-def _single(choices: Choices, number: int) -> Module:
-    """Of one opcode after the other."""
-    opcode = _OPCODES[number % len(_OPCODES)]
-    return single_op(choices, opcode, constants=choices.boolean())
+Kind = Callable[[Choices], Module]
 
 
-# What is drawn by turns, chunk by chunk: whole programs of everything, of few types, single
-# instructions, bounded dimensions.
-_TURNS: tuple[Callable[[Choices, int], Module], ...] = (
-    lambda choices, number: program(choices),
-    _single,
-    lambda choices, number: program(choices, max_instructions=30, element_types=_FLOATS),
-    _single,
-    lambda choices, number: program(choices, max_instructions=6),
-    lambda choices, number: program(choices, element_types=_INTEGERS),
-    lambda choices, number: loosened(choices, program(choices)),
+def _single(choices: Choices) -> Module:
+    return single_op(choices, choices.choice(_OPCODES), constants=choices.boolean())
+
+
+def _few(choices: Choices) -> Module:
+    return program(choices, max_instructions=3)
+
+
+def _bounded(of: Kind) -> Kind:
+    return lambda choices: loosened(choices, of(choices))
+
+
+_LARGE: tuple[Kind, ...] = (
+    program,
+    partial(program, max_instructions=20, element_types=_FLOATS),
+    partial(program, element_types=_INTEGERS),
+    _bounded(program),
 )
+_SMALL: tuple[Kind, ...] = (_single, _few, _single, _few, _bounded(_single))
+# A large one takes as long as five small ones, and small ones show more for the time that they
+# take; large ones show what they do not. So both get half of it.
+_KINDS = (*_LARGE, *(len(_LARGE) * _SMALL))
+
+
+def any_program(choices: Choices) -> Module:
+    """One of a campaign."""
+    return choices.choice(_KINDS)(choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +67,9 @@ class Plan:
 
 def cases(plan: Plan, number: int) -> Sequence[Case]:
     """The programs of a chunk with arguments."""
-    turn, round_ = number % len(_TURNS), number // len(_TURNS)
 
-    def drawn(choices: Choices) -> Case:
-        module = _TURNS[turn](choices, round_)
+    def case(choices: Choices) -> Case:
+        module = any_program(choices)
         return Case(module, arguments(choices, module))
 
-    return examples(drawn, plan.size, f"{plan.seed} {number}")
+    return examples(case, plan.size, f"{plan.seed} {number}")

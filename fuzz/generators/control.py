@@ -96,7 +96,8 @@ def domain(builder: Builder, shape: ArrayShape) -> str:
 
 def after_all(builder: Builder, shape: ArrayShape) -> str:
     name = builder.value(shape)
-    waits = [builder.choice((_token(builder), name)) for _ in range(builder.integer(0, 2))]
+    count = builder.integer(0, 2)  # a token that nothing waits for would be dead code in a fusion
+    waits = [_token(builder) if builder.boolean() else name for _ in range(count)]
     token = builder.emit("after-all", ArrayShape(TOKEN), *waits)
     return builder.emit("add-dependency", shape, name, token)
 

@@ -1,8 +1,9 @@
 """Every opcode is drawn on every element type with every kind of value of its attributes."""
 
 import hlo
-from fuzz.coverage import Cell, cells, covered, main, measured
-from fuzz.programs import GENERATORS
+from fuzz.choices import examples
+from fuzz.coverage import Cell, cells, covered, main, measured, refused
+from fuzz.programs import GENERATORS, program
 
 # Few enough kinds for a short test; ``python -m fuzz.coverage`` draws 100,000 of all opcodes.
 _SOME = ("compare", "pad", "reverse", "dot", "all-gather", "triangular-solve")
@@ -21,6 +22,16 @@ def test_the_verifier_takes_what_is_drawn() -> None:
     assert reached >= set(GENERATORS)
     # what is in the table, and what is drawn of it, have the same names
     assert set(found.counts) & set(cells()) and len(found.empty()) < len(cells()) / 2
+
+
+def test_the_verifier_takes_programs_of_campaigns() -> None:
+    assert not [*refused(1000, 1)]
+
+
+def test_a_fusion_has_nothing_dead() -> None:
+    opcodes = ("fusion", "after-all", "add")
+    for module in examples(lambda c: program(c, max_instructions=24, opcodes=opcodes), 800, 1):
+        hlo.verify(module)
 
 
 def test_kinds_of_an_instruction() -> None:

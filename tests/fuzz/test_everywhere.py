@@ -136,6 +136,13 @@ def test_compilers_do_not_mind_what_is_always_true(built: str, compiler: str) ->
     assert not found.finding and not difference
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang", "tcc"])
+def test_a_result_without_arrays(compiler: str) -> None:
+    one = trial("HloModule m\nENTRY e {\n  ROOT t = token[] after-all()\n}")
+    found, difference, _ = judged(one, needed(f"{compiler} -O0 embedded C99"))
+    assert not found.finding and not difference
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     name = needed("gcc -O0 SSE2").name
     words = ["--modules", "0", "--only", name, "--markdown", str(REGRESSIONS[0])]

@@ -40,3 +40,18 @@ ENTRY e {
     x = np.array([1, np.nan], np.float32)
     assert depends_on_them(hlo.parse(program), [x])
     assert not depends_on_them(hlo.parse(program.replace("[0:1]}", "[1:2]}")), [x[:1].repeat(2)])
+
+
+@pytest.mark.parametrize("type_", ["TOTALORDER", "FLOAT"])
+def test_a_total_order_looks_at_the_sign(type_: str) -> None:
+    """Of a minimum, which is a NaN of either sign: with AVX2 gcc's is another than with SSE2."""
+    program = f"""HloModule m
+ENTRY e {{
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  m = f32[] minimum(x, y)
+  ROOT r = pred[] compare(y, m), direction=GT, type={type_}
+}}
+"""
+    arguments = [np.array(-np.nan, np.float32), np.array(0, np.float32)]
+    assert depends_on_them(hlo.parse(program), arguments) == (type_ == "TOTALORDER")
