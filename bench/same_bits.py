@@ -35,7 +35,7 @@ from hlo.module import Module
 
 T = TypeVar("T")
 _AT_ONCE = 50  # as a chunk of a campaign
-_KINDS: dict[str, Callable[[Choices], Module]] = {
+KINDS: dict[str, Callable[[Choices], Module]] = {
     "as in a campaign": any_program,
     "modules()": program,
     "modules(max_instructions=4)": lambda choices: program(choices, max_instructions=4),
@@ -48,7 +48,7 @@ def drawn(kind: str, count: int, seed: int) -> list[Case]:
     """So many programs of a kind, with arguments."""
 
     def case(choices: Choices) -> Case:
-        module = _KINDS[kind](choices)
+        module = KINDS[kind](choices)
         return Case(module, arguments(choices, module))
 
     return examples(case, count, seed)
@@ -142,7 +142,7 @@ def main() -> None:
     options.add_argument("--pickle", type=Path, metavar="FILE")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
-    rows = [measured(kind, given.programs, given.seed, given.pickle) for kind in _KINDS]
+    rows = [measured(kind, given.programs, given.seed, given.pickle) for kind in KINDS]
     print(json.dumps(rows) if given.json else _table(rows))
 
 

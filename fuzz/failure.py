@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 import hlo
 import interp
+from fuzz.peers.crash import sign
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cut import affordable, can_be_shown
 from fuzz.reducer.search import Value, flat
@@ -31,9 +31,6 @@ Run = Callable[[str, Sequence[Array]], Answer]
 CRASH, HANG, WRONG = "crash", "hang", "wrong result"
 
 _FUEL = 1 << 22  # instructions of one evaluation
-_SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
-_HEADER = re.compile(r"\b(\w++\.h):\d++\]", re.ASCII)  # in one of what many functions call
-_FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 _OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
 
 
@@ -202,17 +199,7 @@ def ended(crash: str) -> Failure:
     """How a process ended, told from others by where it did."""
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
-    source, header = _SOURCE.search(crash), _HEADER.search(crash)
-    function = _FUNCTION.search(crash)
-    if source is not None:
-        sign = source[0]
-    elif function is None:
-        sign = crash.split(":")[0]
-    elif header is not None:
-        sign = f"{header[1]} in {function[1].partition('(')[0]}"
-    else:
-        sign = function[1]
-    return Failure(CRASH, frozenset((sign,)), crash)
+    return Failure(CRASH, frozenset((sign(crash),)), crash)
 
 
 def _signs(found: Found) -> Iterator[str]:

@@ -19,6 +19,7 @@ from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, Tup
 _SAME = frozenset(("add-dependency", "domain"))
 _STARTS = frozenset(("all-gather", "all-reduce", "collective-permute", "copy"))
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
+_NO_ALGORITHM = "dot_unset"
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
 
 
@@ -73,7 +74,9 @@ def _at_once(
 def _by_default(instruction: Instruction) -> Instruction:
     """Without attributes that jaxlib does not read yet, where they change nothing."""
     newer = _NEWER.get(instruction.opcode, ())
-    attributes = {k: v for k, v in instruction.attributes.items() if k not in newer}
+    attributes = {
+        k: v for k, v in instruction.attributes.items() if k not in newer and v != _NO_ALGORITHM
+    }
     return instruction._replace(attributes=attributes)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from fuzz.peers import stack
+from fuzz.peers.crash import failed_check
 from fuzz.peers.isolated import NO_ANSWER, Isolated, Outcome
 
 Array = np.ndarray[Any, Any]
@@ -94,6 +95,7 @@ class XLA:
 
     def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
         begin = partial(start, os.environ.get("XLA_FLAGS"))
+        self._failing: set[str] = set()  # checks that fail in new processes, too
         self._pool = Isolated(
             begin, preload=_PRELOAD, workers=workers, timeout=timeout, stacks=True
         )
@@ -119,10 +121,16 @@ class XLA:
 
     def _asked(self, text: str, arrays: Sequence[Array] | None) -> Answer:
         """A process that dies may have been damaged by the program before: what counts is what a
-        new one does."""
-        outcome = self._pool(text, arrays)
-        is_dead = outcome.crash is not None and not outcome.crash.startswith(NO_ANSWER)
-        return _answer(self._pool(text, arrays) if is_dead else outcome)
+        new one does, unless a check failed that fails in new ones, too."""
+        answer = _answer(self._pool(text, arrays))
+        if answer.crash is None or answer.crash.startswith(NO_ANSWER):
+            return answer
+        if failed_check(answer.crash) in self._failing:
+            return answer
+        answer = _answer(self._pool(text, arrays))
+        check = failed_check(answer.crash or "")
+        self._failing.update(() if check is None else (check,))
+        return answer
 
     def map(self, programs: Iterable[tuple[str, Sequence[Array]]]) -> Iterator[tuple[int, Answer]]:
         """The number and the answer of each program, as they come."""

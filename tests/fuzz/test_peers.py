@@ -93,6 +93,37 @@ def test_xla_answers() -> None:
         assert refused.error is not None and "pair" in refused.error
 
 
+class _Dying:
+    """In place of processes: they all die in the same way."""
+
+    crash = ""
+    calls = 0
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __call__(self, *_: object) -> Outcome:
+        type(self).calls += 1
+        return Outcome(None, self.crash)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("crash", "calls"), [("SIGABRT: F1122 literal.cc:2519] Unhandled", 3), ("SIGSEGV", 4)]
+)
+def test_a_death_counts_if_a_new_process_dies_too(
+    crash: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuzz.peers.xla.Isolated", _Dying)
+    monkeypatch.setattr(_Dying, "crash", crash)
+    monkeypatch.setattr(_Dying, "calls", 0)
+    with XLA() as run:
+        assert [run("", ()).crash for _ in range(2)] == [crash] * 2
+    assert _Dying.calls == calls
+
+
 def test_a_stack_says_where_a_process_died() -> None:
     with Isolated(start, timeout=20.0, stacks=True) as pool:
         outcome = pool("abort")

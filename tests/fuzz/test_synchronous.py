@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 import hlo
 import interp
@@ -71,11 +72,20 @@ def test_what_is_refused_is_asked_in_other_words() -> None:
     assert found is not None and found.kind == CRASH and against.refusal is None
 
 
-def test_attributes_that_jaxlib_does_not_read_yet() -> None:
-    module = hlo.parse("""HloModule m
-ENTRY e {
+@pytest.mark.parametrize(
+    ("instruction", "attribute"),
+    [
+        ("convolution(x, x), window={}, dim_labels=fb_io->bf", "convolution_kind=fprop"),
+        ("dot(y, x), rhs_contracting_dims={0}, lhs_contracting_dims={0}", "algorithm=dot_unset"),
+    ],
+)
+def test_attributes_that_jaxlib_does_not_read(instruction: str, attribute: str) -> None:
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
   x = f32[1,2] parameter(0)
-  ROOT r = f32[1,2] convolution(x, x), window={}, dim_labels=fb_io->bf, convolution_kind=fprop
-}
+  y = f32[1,1] parameter(1)
+  ROOT r = f32[1,2] {instruction}, {attribute}
+}}
 """)
-    assert "convolution_kind" not in hlo.format(synchronous(module))
+    assert attribute in hlo.format(module)
+    assert attribute not in hlo.format(synchronous(module))
