@@ -116,15 +116,14 @@ class _Geometry:
         index: list[Expr] = []
         for d, extent in enumerate(self.operand.shape.dims):
             offset = self.window.get(d)
-            size = self.update.shape.dims[offset] if offset is not None else 1
+            size = self.update.size(offset) if offset is not None else ix.constant(1)
             position: Expr = ix.constant(0)
             if d in self.component:
                 start = self._start(batch, self.component[d])
-                last, (least, greatest) = extent - size, ix.bounds(start)
-                if least < 0 or greatest > last:
-                    ends = ix.constant(0), ix.constant(last)
-                    conditions.append(apply("within", start, *ends, type=PRED))
-                position = ix.clamp(0, start, extent - size)
+                last, (least, greatest) = ix.subtract(extent, size), ix.bounds(start)
+                if least < 0 or greatest > ix.bounds(last)[0]:
+                    conditions.append(apply("within", start, ix.constant(0), last, type=PRED))
+                position = ix.clamp(0, start, last)
             if d in self.batching:
                 position = batch[self.batching[d]]
             if self.operand.sizes:
