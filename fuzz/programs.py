@@ -42,6 +42,10 @@ GENERATORS: dict[str, tuple[Generator, Accepts]] = {
 }
 
 
+# Elements of a program's results, at most: of large ones all that is elementwise takes long.
+_SIZES = (1 << 9, 1 << 9, 1 << 9, MOST_ELEMENTS)
+
+
 @cache
 def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
     """Instructions of these opcodes, and the patterns that are made of no others."""
@@ -60,7 +64,8 @@ def program(
     """A valid program of at most about ``max_instructions`` besides parameters and constants."""
     budget = choices.integer(1, max_instructions)
     builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
-    results = builder.several(lambda: builder.value(shape(choices, element_types)), 1, 3)
+    most = choices.choice(_SIZES)
+    results = builder.several(lambda: builder.value(shape(choices, element_types, most=most)), 1, 3)
     return builder.module(results)
 
 
