@@ -78,8 +78,9 @@ def _outcome(case: Case, expected: Value, executable: Executable | Error | None)
         return Difference(type(executable).__name__, str(executable))
     if executable is None:
         return _alone(case, expected)
-    if compared(expected, executable(*case.arrays)) is None:
-        return None
+    found = but_for_nan_bits(compared(expected, executable(*case.arrays)), case)
+    if not isinstance(found, Difference):
+        return found
     return _alone(case, expected) or LeftOut("another compiler gives the right bits")
 
 
