@@ -23,7 +23,9 @@ from fuzz.campaign.corpus import Corpus
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
 
-_RANGE = 4  # chunks of a task: some seconds to a minute
+# Chunks of a task: a process begins in seconds, and should have to do for longer; but what it does
+# is lost if its worker dies, and each worker should have several.
+_LEAST, _MOST = 4, 40
 _AHEAD = 4  # tasks that wait for each thread of the cluster, so that none is idle
 _AGAIN = 3  # times a range is run after its worker died
 
@@ -39,14 +41,15 @@ def campaign(directory: Path, plan: Plan, limits: Limits, scheduler: str) -> Ite
 
 def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> Iterator[Examined]:
     corpus, end = Corpus(directory, plan), time.monotonic() + limits.seconds
-    ranges = _ranges(corpus, limits.chunks)
+    threads = max(1, sum(client.nthreads().values()))
+    length = max(_LEAST, min(_MOST, limits.chunks // (_AHEAD * threads)))
+    ranges = _ranges(corpus, limits.chunks, length)
 
     def begun(numbers: range) -> Any:
         given = (plan, numbers, limits.reducing)
         return client.submit(files_of, *given, pure=False, retries=_AGAIN)
 
-    most = _AHEAD * max(1, sum(client.nthreads().values()))
-    running = as_completed(list(map(begun, islice(ranges, most))))
+    running = as_completed(list(map(begun, islice(ranges, _AHEAD * threads))))
     for future in running:
         corpus.take(future.result())
         future.release()
@@ -56,10 +59,10 @@ def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> It
             running.add(begun(following))
 
 
-def _ranges(corpus: Corpus, chunks: int) -> Iterator[range]:
+def _ranges(corpus: Corpus, chunks: int, length: int) -> Iterator[range]:
     """Those of which a chunk is not done."""
-    for first in range(0, chunks, _RANGE):
-        numbers = range(first, min(first + _RANGE, chunks))
+    for first in range(0, chunks, length):
+        numbers = range(first, min(first + length, chunks))
         if not all(map(corpus.has, numbers)):
             yield numbers
 
