@@ -23,8 +23,10 @@ class GroupBounds:
         self._dims = sizes.shape.dims
         rows = math.prod(self._outer)
         self._scope = scope
-        self._ends = scope.scratch(S64, max(rows * self.groups, 1), frozen=True)
-        self._starts = scope.scratch(S64, max(rows * self.groups, 1), frozen=True)
+        if 0 in self._dims:
+            return
+        self._ends = scope.scratch(S64, rows * self.groups, frozen=True)
+        self._starts = scope.scratch(S64, rows * self.groups, frozen=True)
         with nest.outer(scope, (rows,), self.groups) as (row,):
             index = [scope.bind(i) for i in ix.delinearize(row, self._outer)]
             total = scope.mutable(S64, Constant(S64, 0))
@@ -36,7 +38,10 @@ class GroupBounds:
                 scope.store(self._ends, place, total)
 
     def inside(self, prefix: Sequence[Expr], group: Expr, position: Expr) -> tuple[Expr, ...]:
-        """The conditions under which a position belongs to a group."""
+        """The conditions under which a position belongs to a group. (Of none there is nothing to
+        look at, not even in a loop without turns, which what it reads does not depend on.)"""
+        if 0 in self._dims:
+            return (Constant(PRED, False),)
         index = (*prefix, group) if self._outer else (group,)
         place = ix.linearize(index, self._dims)
         start, end = (

@@ -118,7 +118,11 @@ def test_the_same_bits(name: str, drawn: tuple[Batch, Trial]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "stem"),
-    [("clang MSan", "topk_of_fewer_than_k"), ("clang -O0 AVX2", "xor_of_constants")],
+    [
+        ("clang MSan", "topk_of_fewer_than_k"),
+        ("clang -O0 AVX2", "xor_of_constants"),
+        ("gcc ASan + UBSan, openmp", "ragged_dot_without_groups"),
+    ],
 )
 def test_a_regression_that_one_configuration_shows(name: str, stem: str) -> None:
     text = (Path(__file__).parents[1] / "regressions" / f"{stem}.hlo").read_text()
