@@ -1,4 +1,5 @@
-"""Random numbers, of which no compiler's are defined: uniform ones lie between two others."""
+"""Random numbers, of which no compiler's are defined: uniform ones lie between two others. Nor is
+the state from which they begin."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from interp import random as exact
 from interp.envelope import budget
 from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, point
 
-__all__ = ["rng"]
+__all__ = ["rng", "rng_get_and_update_state"]
 
 
 def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure:
@@ -30,6 +31,12 @@ def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure
         return Enclosure(low, high, np.broadcast_to(np.False_, shape.dims)) if finite else open_
     top = np.asarray(high - np.ones((), high.dtype)).astype(high.dtype)
     return Enclosure(low, top, np.broadcast_to(np.False_, shape.dims))
+
+
+def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> Enclosure:
+    if budget.current() is budget.EXACT:
+        return point(exact.rng_get_and_update_state(delta=delta, shape=shape))
+    return anything(shape.dims, shape.element_type)
 
 
 def _of(end: Array, shape: ArrayShape) -> Array:

@@ -202,3 +202,20 @@ def test_another_program_is_looked_at_instead(name: str, monkeypatch: pytest.Mon
         assert found.case is not None and found.case.module != case.module
         (again,) = plain([found.case])
     assert isinstance(again, Difference) and again.kind == found.kind
+
+
+@pytest.mark.parametrize(("layout", "is_found"), [("", True), ("{0,1}", False)])
+def test_layouts_do_not_reach_xla(
+    layout: str, is_found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuzz.oracles.compilers.XLA", lambda timeout: _Flipped())
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[2,2] parameter(0)
+  n = f32[2,2]{layout} negate(x)
+  ROOT b = f32[4] bitcast(n)
+}}
+""")
+    with ORACLES["xla"].opened() as of:
+        (found,) = of([Case(module, (np.ones((2, 2), np.float32),))])
+    assert isinstance(found, Difference if is_found else LeftOut)
