@@ -18,7 +18,7 @@ from fuzz.perturbed_errors import MODES, NAMES, Errors, without_subnormals
 from fuzz.perturbed_sums import Sums, fused
 from hlo.elementary.double_double import two_product, two_sum
 from hlo.module import Module
-from hlo.types import F32
+from hlo.types import F32, F64
 from hlo.walk import Op, column
 from interp.conversion import type_of
 from interp.envelope.budget import EXACT, Budget
@@ -241,9 +241,10 @@ class Perturbed:
     def _contracted(
         self, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
     ) -> Array:
-        """A dot or a convolution."""
+        """A dot or a convolution. To an f64 it adds in f64."""
         shape = attributes["shape"]
-        if not self._widens(*operands) or not shape.element_type.is_float:
+        keeps = shape.element_type.is_float and shape.element_type is not F64
+        if not self._widens(*operands) or not keeps:
             return np.asarray(self._errors.signed(np.asarray(function(*operands, **attributes))))
         wide = attributes | {"shape": replace(shape, element_type=F32)}
         result = np.asarray(self._errors.signed(function(*map(self._in_full, operands), **wide)))

@@ -306,6 +306,15 @@ scatter=add
             np.array([1, -1e30, -1e30, 1], np.float32),
         ],
     ),
+    "products of f16 that become f64": (
+        "",
+        """
+  x = f16[2] parameter(0)
+  y = f16[2] parameter(1)
+  ROOT d = f64[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+""",
+        [np.array([5000, 1], np.float16), np.array([-100, 1.002], np.float16)],
+    ),
     "a transform that overflows in between": (
         "",
         """
