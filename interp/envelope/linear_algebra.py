@@ -44,7 +44,7 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
     points = math.prod(fft_length)
     axes = tuple(range(-len(fft_length), 0))
     middle, radius = _middle(operand)
-    norm = np.sqrt((np.abs(middle) ** 2).sum(axis=axes, keepdims=True))
+    norm = _norm(middle, axes)
     spread = 2 * radius.sum(axis=axes, keepdims=True)
     units = _FFT_UNITS * (math.log2(max(points, 1)) + 2) * _unit(value)
     error = 2 * units * math.sqrt(points) * (norm + spread) + spread
@@ -54,6 +54,14 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
     error = np.where(total < _most(value) / 2, error, np.inf)  # in between it may overflow
     wide = exact.fft(middle.astype(np.float64 if fft_type == "RFFT" else np.complex128), **given)
     return _around(wide, np.broadcast_to(error, value.shape), value.dtype)
+
+
+def _norm(values: Array, axes: tuple[int, ...]) -> Array:
+    """The root of the sum of squares, which may be less than the least number."""
+    magnitudes = np.abs(values)
+    largest = magnitudes.max(axis=axes, keepdims=True, initial=0.0)
+    scaled = magnitudes / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt((scaled**2).sum(axis=axes, keepdims=True)))
 
 
 def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:

@@ -306,6 +306,14 @@ scatter=add
             np.array([1, -1e30, -1e30, 1], np.float32),
         ],
     ),
+    "a transform of numbers whose squares vanish": (
+        "",
+        """
+  x = c128[16,4] parameter(0)
+  ROOT f = f64[16,7] fft(x), fft_type=IRFFT, fft_length={16,7}
+""",
+        [np.full((16, 4), 7e-302 + 7.5738683e-193j)],
+    ),
     "products of f16 that become f64": (
         "",
         """
