@@ -13,7 +13,7 @@ import numpy as np
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.results import differences
-from hlo.types import PRED, ArrayShape, is_bounded
+from hlo.types import C64, PRED, ArrayShape, is_bounded
 from hlo.walk import Callee, Op
 from interp.actual_sizes import any_bounds, growing
 from interp.evaluator import Evaluation
@@ -34,7 +34,7 @@ def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
     """Why a program has several right results, other than those of roundings and orders: a reduce
     from what is no identity, which may be taken several times; a pred of other bits than those of
-    0 and 1; what is in an array that grows."""
+    0 and 1; what is in an array that grows; f64 that becomes c64 in a dot, before or after."""
     return _first_of(_OPEN, module, arrays)
 
 
@@ -142,6 +142,14 @@ def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
     return "a pred of other bits than those of 0 and 1" if others.any() else None
 
 
+def _narrows(*operands: Array, shape: ArrayShape, **_: Any) -> str | None:
+    """Whether operands are made the result's type before they are multiplied is nowhere said."""
+    wide = any(operand.dtype.char in "dD" for operand in operands)
+    return (
+        "an operand of more range than the result" if wide and shape.element_type is C64 else None
+    )
+
+
 Checks = Mapping[str, Callable[..., str | None]]
 
 _MEANINGLESS: Checks = {
@@ -149,4 +157,10 @@ _MEANINGLESS: Checks = {
     "set_dimension_size": _sizes,
     "dynamic_reshape": _reshapes,
 }
-_OPEN: Checks = {"bitcast": _makes_preds, "bitcast_convert": _makes_preds, "reduce": _reduces}
+_OPEN: Checks = {
+    "bitcast": _makes_preds,
+    "bitcast_convert": _makes_preds,
+    "convolution": _narrows,
+    "dot": _narrows,
+    "reduce": _reduces,
+}

@@ -32,7 +32,7 @@ def reduce(builder: Builder, shape: ArrayShape) -> str:
     dims = list(shape.dims)
     dimensions: list[int] = []
     room = MOST_ELEMENTS * 4 // nonzero(shape.dims)
-    for _ in range(builder.integer(0, MOST_RANK - shape.rank)):
+    for _ in range(builder.integer(0, max(0, MOST_RANK - shape.rank))):
         size = extent(builder, room)
         room //= max(1, size)
         position = builder.integer(0, len(dims))

@@ -72,7 +72,7 @@ def _with(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
 
 
 def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
-    most = min(MOST_RANK - 1, least_rank + 2)
+    most = max(least_rank, min(MOST_RANK - 1, least_rank + 2))
     dims = builder.several(lambda: builder.integer(0, 3), least_rank, most)
     return ArrayShape(builder.element_type(lambda t: True), tuple(dims))
 

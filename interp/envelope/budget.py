@@ -72,10 +72,13 @@ EXACT = Budget("exact", elementary=0.0)
 UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, reassociates=True)
 
 # Measured against mpmath, worst of all f32 inputs or of 10^7: exponential 4.07, tanh 4.63,
-# erf 5.35. A division by a constant is a product with its reciprocal.
+# erf 5.35. A division by a constant is a product with its reciprocal. cbrt is off by 3.4, but in
+# loops over few elements it is a power: off by 14.6 in f32, by 15 in f64 where the logarithm is 88,
+# which grows with the logarithm, to eight times as much.
 XLA_CPU = Budget(
     "XLA:CPU 0.10",
     {
+        "cbrt": 128.0,
         "divide": 1.5,
         "exponential": 4.5,
         "tanh": 5.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,17 @@ def finished(
         return where(is_nan(low) | is_nan(high), anything(low.shape, element_type), whole)
     if peer.flushes:
         low, high = _with_flushed(low, high)
-    return between(*of_either_sign(low, high), nan)
+    found = between(*of_either_sign(low, high), nan)
+    if not peer.keeps_wide or not found.nan.any() or _has_infinity(element_type):
+        return found
+    # What is more than the largest number may be kept, and become less by what follows.
+    return where(found.nan, anything(low.shape, element_type), found)
+
+
+@cache
+def _has_infinity(element_type: ElementType) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.isinf(np.array(np.inf).astype(element_type.numpy).astype(np.float64)))
 
 
 def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlo.types import F32, F64, ArrayShape, ElementType
+from interp import data_movement
 from interp import elementwise as exact
 from interp.conversion import total_order, type_of, widened
 from interp.envelope import budget
@@ -33,6 +34,7 @@ __all__ = [
     "complex_",
     "convert",
     "imag",
+    "iota",
     "is_finite",
     "real",
     "reduce_precision",
@@ -55,6 +57,14 @@ _DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
 
 def _one(x: _Ends, y: _Ends) -> Array:
     return np.asarray((x[0] == x[1]) & (y[0] == y[1]) & (x[0] == y[0]))
+
+
+def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
+    """Its own numbers; but a type without a zero has none for the first."""
+    value = data_movement.iota(iota_dimension=iota_dimension, shape=shape)
+    if budget.current() is budget.EXACT or not is_nan(value).any():
+        return point(value)
+    return where(is_nan(value), anything(value.shape, shape.element_type), point(value))
 
 
 def _truth(may: Array, must: Array) -> Enclosure:

@@ -149,6 +149,23 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] constant({nan})",
         (np.array([2.0**-127], ml_dtypes.float8_e8m0fnu),),
     ),
+    "the first of iota in f8e8m0fnu": Open(
+        "ROOT r = f8e8m0fnu[2] iota(), iota_dimension=0",
+        "ROOT r = f8e8m0fnu[2] constant({0.125, 1})",
+        (),
+    ),
+    "more than the largest number, kept wide": Open(
+        "x = f8e4m3fn[2] parameter(0)\n a = f8e4m3fn[2] add(x, x)\n"
+        " h = f8e4m3fn[2] constant({0.5, 0.5})\n ROOT r = f8e4m3fn[2] multiply(a, h)",
+        "x = f8e4m3fn[2] parameter(0)\n ROOT r = f8e4m3fn[2] copy(x)",
+        (np.array([448, 1], ml_dtypes.float8_e4m3fn),),
+    ),
+    "an operand of more range than the result": Open(
+        "x = f64[2] parameter(0)\n y = f32[2] parameter(1)\n"
+        " ROOT r = c64[] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+        "x = f64[2] parameter(0)\n y = f32[2] parameter(1)\n ROOT r = c64[] constant((nan, nan))",
+        (np.array([-1e168, 1]), np.array([0, 1], np.float32)),
+    ),
     "zero of f8e8m0fnu": Open(
         "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] subtract(x, x)",
         "x = f8e8m0fnu[1] parameter(0)\n ROOT r = f8e8m0fnu[1] copy(x)",

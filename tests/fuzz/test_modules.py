@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
-from fuzz.programs import GENERATORS
+from fuzz.builder import Builder
+from fuzz.choices import Seeded
+from fuzz.programs import GENERATORS, menu
+from fuzz.shapes import TYPES
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
 from hlo.results import outputs
@@ -61,6 +64,14 @@ def test_every_opcode_is_drawn() -> None:
     """But those that reach beyond the program."""
     outside = {"infeed", "outfeed", "parameter", "recv", "recv-done", "send", "send-done"}
     assert set(GENERATORS) == set(OPCODES) - outside
+
+
+def test_a_value_of_more_dimensions_than_are_drawn() -> None:
+    """Some instructions must have one more for an operand."""
+    wide = ArrayShape(F32, (2, 1, 2, 1, 1, 2))
+    for opcode, (generator, accepts) in GENERATORS.items():
+        for seed in range(20 if accepts(wide) else 0):
+            generator(Builder(Seeded(f"{opcode} {seed}"), menu(), TYPES, 6), wide)
 
 
 def test_a_choice_of_opcodes_and_types_is_kept() -> None:
