@@ -164,7 +164,8 @@ def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosu
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
     terms = total(np.ones_like(ends[0][0])) + 1
     magnitudes = total(most[0]) + most[1]
-    result = sum_of(low, high, magnitudes, terms, operand.element_type)
+    in_full = operand.element_type.bits >= 16  # XLA adds windows of f8 in the type itself
+    result = sum_of(low, high, magnitudes, terms, operand.element_type, accumulates=in_full)
     special = _any_in_windows(~finite[0], window) | ~finite[1]
     if not special.any():
         return result

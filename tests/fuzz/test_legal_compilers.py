@@ -5,11 +5,12 @@ import pytest
 
 import hlo
 from fuzz.soundness import judged
-from hlo.types import BF16
+from hlo.types import BF16, ELEMENT_TYPES
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 
+_F8 = ELEMENT_TYPES["f8e4m3fn"]
 _ADD = """add {
   x = f32[] parameter(0)
   y = f32[] parameter(1)
@@ -352,3 +353,17 @@ def test_xla_adds_updates_in_memory() -> None:
     assert contains(
         enclose(module, *arrays, peer=XLA_CPU).result, np.array([256], BF16.numpy)
     ).all()
+
+
+def test_xla_adds_windows_of_f8_in_the_type() -> None:
+    """16 and 1 are 16 in f8e4m3fn, eight times."""
+    module = hlo.parse(f"""HloModule m
+{_ADD.replace("f32", "f8e4m3fn")}ENTRY e {{
+  x = f8e4m3fn[9] parameter(0)
+  z = f8e4m3fn[] constant(0)
+  ROOT r = f8e4m3fn[1] reduce-window(x, z), window={{size=9}}, to_apply=add
+}}
+""")
+    x = np.array([16, *[1] * 8]).astype(_F8.numpy)
+    sixteen = np.array([16]).astype(_F8.numpy)
+    assert contains(enclose(module, x, peer=XLA_CPU).result, sixteen).all()
