@@ -116,19 +116,22 @@ def select_and_scatter(
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
     """Where the operand is certain, also to a peer that takes subnormals for zeros, so is what
-    each window selects: the rest is a scatter."""
+    each window selects: the rest is a scatter. With padding XLA looks for it in another order."""
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     if budget.current() is budget.EXACT or not _has_padding(window):
         return result
     values = operand.low.ravel()
     # No better than what the padding of a window may hold.
     extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
-    if not extreme.any():
+    _, alike, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if not extreme.any() and counts.max(initial=1) == 1:
         return result
     target = reduction.selected(operand.low, source.shape, on_points(select), window)
     met = target[target >= 0]
-    open_ = np.zeros(values.size, np.bool_)
-    open_[met] = extreme[met]
+    chosen = np.zeros(counts.size, np.bool_)  # by value
+    chosen[alike[met]] = True
+    open_ = (chosen & (counts > 1))[alike]
+    open_[met] |= extreme[met]
     return where(open_.reshape(operand.shape), anything(operand.shape, source.element_type), result)
 
 

@@ -112,6 +112,14 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[2] parameter(0)\n s = f32[2] parameter(1)\n ROOT r = f32[2] constant({0, 0})",
         (np.array([-np.inf, -np.inf], np.float32), np.array([1, 2], np.float32)),
     ),
+    "ties of select-and-scatter with padding, in another order": Open(
+        "x = f32[2,2] parameter(0)\n s = f32[2,2] parameter(1)\n i = f32[] constant(0)\n"
+        " ROOT r = f32[2,2] select-and-scatter(x, s, i), window={size=2x2 pad=0_1x0_1},"
+        " select=ge, scatter=sum",
+        "x = f32[2,2] parameter(0)\n s = f32[2,2] parameter(1)\n"
+        " ROOT r = f32[2,2] constant({{0, 2}, {4, 4}})",
+        (np.array([[0, 4], [4, 0]], np.float32), np.array([[1, 2], [3, 4]], np.float32)),
+    ),
     "an unstable sort": Open(
         "k = f32[4] parameter(0)\n v = s32[4] parameter(1)\n"
         " ROOT r = (f32[4], s32[4]) sort(k, v), dimensions={0}, to_apply=first",
