@@ -132,11 +132,17 @@ def test_a_regression_that_one_configuration_shows(name: str, stem: str) -> None
     assert row.modules == 1 and not row.details
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang", "tcc"])
-@pytest.mark.parametrize("built", ["{}, no passes", "{} -O0 embedded C99", "{} -O3 embedded C99"])
-def test_compilers_do_not_mind_what_is_always_true(built: str, compiler: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gcc, no passes", "gcc -O0 embedded C99", "gcc -O3 embedded C99"),
+        *("clang, no passes", "clang -O0 embedded C99", "clang -O3 embedded C99"),
+        *("tcc, no passes", "tcc -O0 embedded C99"),
+    ],
+)
+def test_compilers_do_not_mind_what_is_always_true(name: str) -> None:
     given = np.array([True, False, True]), np.arange(3, dtype=np.uint8), np.arange(3, dtype="i4")
-    found, difference, _ = judged(trial(_ALWAYS_TRUE, *given), needed(built.format(compiler)))
+    found, difference, _ = judged(trial(_ALWAYS_TRUE, *given), needed(name))
     assert not found.finding and not difference
 
 
