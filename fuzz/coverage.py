@@ -27,7 +27,7 @@ from fuzz.programs import GENERATORS, single_op
 from fuzz.shapes import ALL_TYPES, MOST_RANK
 from hlo.attributes import Attribute
 from hlo.errors import VerifyError
-from hlo.module import Computation, Instruction
+from hlo.module import Computation, Instruction, Module
 from hlo.ops.element_types import TAKES
 from hlo.types import ELEMENT_TYPES, PRED, ArrayShape, ElementType, leaves
 from hlo.walk import column, function_name
@@ -118,10 +118,9 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
         choices = Seeded(f"{seed} {number}")
         constants = choices.boolean()
         module = single_op(choices, opcode, element_types=(element_type,), constants=constants)
-        try:
-            hlo.verify(module)
-        except VerifyError as error:
-            found.refused.append(f"{error}\n{hlo.format(module)}")
+        refusal = _refusal(module)
+        if refusal is not None:
+            found.refused.append(refusal)
             continue
         for instruction in module.entry.instructions:
             if instruction.opcode in wanted:
@@ -133,12 +132,16 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
 
 def refused(programs: int, seed: int) -> Iterator[str]:
     """Of so many programs of a campaign those that the verifier refuses, with its words."""
-    for number in range(programs):
-        module = any_program(Seeded(f"{seed} {number}"))
-        try:
-            hlo.verify(module)
-        except VerifyError as error:
-            yield f"{error}\n{hlo.format(module)}"
+    drawn = (any_program(Seeded(f"{seed} {number}")) for number in range(programs))
+    yield from filter(None, map(_refusal, drawn))
+
+
+def _refusal(module: Module) -> str | None:
+    try:
+        hlo.verify(module)
+    except VerifyError as error:
+        return f"{error}\n{hlo.format(module)}"
+    return None
 
 
 def _rounds(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
@@ -100,14 +100,14 @@ def called(instruction: Instruction) -> tuple[str, ...]:
 
 
 def with_callees(
-    attributes: Mapping[str, Attribute], rename: Callable[[str], str]
-) -> dict[str, Attribute]:
-    """Attributes in which the computations that are called have other names."""
-    result: dict[str, Attribute] = {}
+    attributes: Mapping[str, Attribute], callee: Callable[[str], Any]
+) -> dict[str, Any]:
+    """Attributes with something else for the name of each computation that is called."""
+    result: dict[str, Any] = {}
     for name, value in attributes.items():
         if name in COMPUTATION_ATTRIBUTES:
             one = isinstance(value, str)
-            result[name] = rename(value) if one else tuple(map(rename, value))  # type: ignore[arg-type]
+            result[name] = callee(value) if one else tuple(map(callee, value))  # type: ignore[arg-type]
         else:
             result[name] = value
     return result
@@ -141,14 +141,7 @@ def keywords(
         computation = module.computation(name)
         return Callee(computation, enter(computation))
 
-    result: dict[str, object] = {}
-    for name, value in instruction.attributes.items():
-        if name in COMPUTATION_ATTRIBUTES:
-            one = isinstance(value, str)
-            result[name] = callee(value) if one else tuple(map(callee, value))  # type: ignore[arg-type]
-        else:
-            result[name] = value
-    return result
+    return with_callees(instruction.attributes, callee)
 
 
 def call(

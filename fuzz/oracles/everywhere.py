@@ -82,12 +82,10 @@ def _built_as_one(
     usable: Sequence[int], cases: Sequence[Case], configuration: Configuration
 ) -> Iterator[Sequence[int]]:
     """All of them, or as many as one function of the embedded target has parameters for."""
-    if configuration.target != EMBEDDED.name:
-        yield from filter(None, [usable])
-        return
+    is_limited = configuration.target == EMBEDDED.name
     taken, parameters = list[int](), 0
     for number in usable:
-        own = _parameters(cases[number].module)
+        own = _parameters(cases[number].module) if is_limited else 0
         if taken and parameters + own > _MOST_PARAMETERS:
             yield taken
             taken, parameters = [], 0

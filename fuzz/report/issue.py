@@ -25,11 +25,8 @@ _STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 def issue(report: Report, versions: dict[str, str]) -> str:
     """Markdown. Of the program's text only what :func:`hlo.format` prints is in it, in a fence that
     the text cannot close."""
-    text, failure, budget = (
-        hlo.format(report.module).strip(),
-        report.judged.failure,
-        report.judged.budget,
-    )
+    failure, budget = report.judged.failure, report.judged.budget
+    text = hlo.format(report.module).strip()
     named = [
         opcode
         for opcode in dict.fromkeys(i.opcode for i in reversed(report.module.entry.instructions))
