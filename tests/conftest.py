@@ -14,8 +14,10 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
-GOLDEN = Path(__file__).parent / "golden"
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent  # of the project: nothing above it is read
+GOLDEN = TESTS / "golden"
+CORPUS = TESTS / "corpus"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -106,6 +107,14 @@ def test_no_module_imports_itself() -> None:
         for name, path in names.items()
     }
     TopologicalSorter(graph).prepare()  # CycleError names the modules of a cycle
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=identity)
+def test_nothing_above_the_root_is_read(path: Path) -> None:
+    """A clone has nothing beside it: no file climbs further than the project's root."""
+    text, depth = path.read_text(), len(path.relative_to(ROOT).parts) - 1
+    assert max(map(int, re.findall(r"\.parents\[(\d+)\]", text)), default=0) <= depth
+    assert not re.search(r"""(Path\(|open\(|/ )["']\.\.""", text)
 
 
 def columns() -> dict[str, dict[str, Op]]:

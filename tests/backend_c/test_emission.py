@@ -23,8 +23,6 @@ CUDA = (
     "sum_axis0_128", "threefry_normal_1m", "transpose2d", "transpose_nhwc_nchw",
 )  # fmt: skip
 
-needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="no corpus beside the project")
-
 
 def program(name: str) -> tuple[hlo.Module, tuple[object, ...]]:
     """A corpus program with the arguments of its recipe."""
@@ -40,7 +38,6 @@ def write(files: dict[str, bytes], directory: Path) -> None:
         (directory / name).write_bytes(content)
 
 
-@needs_corpus
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_embedded_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
@@ -70,7 +67,6 @@ def test_a_wrong_bit_is_found(tmp_path: Path) -> None:
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 1
 
 
-@needs_corpus
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("name", CUDA)
 def test_nvcc_takes_the_kernels(name: str, tmp_path: Path) -> None:

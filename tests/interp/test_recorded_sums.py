@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import CORPUS
 
 import hlo
 from hlo.errors import ArgumentError
 from hlo_tools import arguments
 from interp import evaluate
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 RECIPES = CORPUS / "jax" / "arguments.json"
 SLOW = {"bert2_train", "bert_base2_grad"}
-JAX = sorted(json.loads(RECIPES.read_text())) if RECIPES.exists() else []
+JAX = sorted(json.loads(RECIPES.read_text()))
 TENSORFLOW = sorted({path.name.split(".")[0] for path in CORPUS.glob("tensorflow/*.txt")})
 STAGES = ("before_optimizations", "cpu_after_optimizations")
 # The gradient of the keys' bias is zero: that third of b_qkv's gradient holds rounding errors only.

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import CORPUS
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from hlo.module import Module
 from hlo.passes import PASSES, PIPELINES, run
 from hlo.results import differences
 
-CORPUS = Path(__file__).resolve().parents[4] / "shared" / "corpus"
 PROGRAMS = sorted(CORPUS.glob("*/*.txt"))
 
 
