@@ -30,7 +30,7 @@ check: .venv/installed-for-tests
 	$(BIN)/mypy
 
 prove: .venv/installed-for-tests
-	$(BIN)/python -m prove $(FUNCTION)
+	$(BIN)/python -m selftest.prove $(FUNCTION)
 
 compiler:
 	@if [ -z "$(COMPILER)" ]; then \

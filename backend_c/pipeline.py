@@ -10,21 +10,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from backend_c import emission
-from backend_c.cache import default_directory, open_cache
-from backend_c.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
-from backend_c.embedded_check import main_text
-from backend_c.executable import Executable, load
-from backend_c.lowering import lower
-from backend_c.nest import GRAIN
-from backend_c.plan import Plan
-from backend_c.program import program
-from backend_c.toolchain import build, find_compiler
+from backend_c.emit import files as emission
+from backend_c.emit.embedded_check import main_text
+from backend_c.ir.nest import GRAIN
+from backend_c.lower.lowering import lower
+from backend_c.lower.plan import Plan
+from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.executable import Executable, load
+from backend_c.native.toolchain import build, find_compiler
+from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
+from backend_c.render.program import program
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
 from hlo.ranks import declared, knows_ranks
-from hlo.verify import verify
+from hlo.verification.verify import verify
 
 _NUMERICS = ("fast", "exact")
 

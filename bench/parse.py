@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import hlo
-from hlo_tools.source import programs
+from hlo_oracle.program_paths import programs
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 _DEFINITION = re.compile(r"^(?:ENTRY )?%?[\w.\-]+ (?:\(.*\) -> .* )?\{$", re.M)

@@ -22,15 +22,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from backend_c.toolchain import Compiler
-from fuzz import c_compilers
+from backend_c.native.toolchain import Compiler
 from fuzz.campaign.plan import any_program
-from fuzz.choices import Choices, examples
+from fuzz.compilers import quick_compilers
+from fuzz.compilers.combined_programs import Batch, lowered_together
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.programs import GENERATORS, program, single_op
+from fuzz.draw.values import arguments
 from fuzz.oracles.oracle import NoResult, compared, right
-from fuzz.programs import GENERATORS, program, single_op
 from fuzz.reducer.search import Case, Value
-from fuzz.together import Batch, lowered_together
-from fuzz.values import arguments
 from hlo.module import Module
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def _processor() -> float:
 
 def gone_through(cases: Sequence[Case], stages: Stages) -> int:
     """How many of the programs differ."""
-    quick, thorough = c_compilers.quick(os.environ), c_compilers.thorough(os.environ)
+    quick, thorough = quick_compilers.quick(os.environ), quick_compilers.thorough(os.environ)
     differing = 0
     for start in range(0, len(cases), _AT_ONCE):
         chunk = cases[start : start + _AT_ONCE]

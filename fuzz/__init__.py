@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from fuzz.reducer import reduce
 
 if TYPE_CHECKING:
-    from fuzz.strategies import arguments, computations, loosened, modules, single_op
+    from fuzz.draw.strategies import arguments, computations, loosened, modules, single_op
 
 __all__ = ["arguments", "computations", "loosened", "modules", "reduce", "single_op"]
 
 
 def __getattr__(name: str) -> object:
     if name in __all__:
-        return getattr(import_module("fuzz.strategies"), name)
+        return getattr(import_module("fuzz.draw.strategies"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

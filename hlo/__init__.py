@@ -11,9 +11,9 @@ from hlo.errors import (
     VerifyError,
 )
 from hlo.module import Computation, Instruction, Module
-from hlo.parser import parse
-from hlo.printer import format
-from hlo.verify import verify
+from hlo.text.parser import parse
+from hlo.text.printer import format
+from hlo.verification.verify import verify
 
 __all__ = [
     "ArgumentError",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hlo.scanning import fields, without_comments
+from hlo.text.scanning import fields, without_comments
 from hlo.types import Shape, TupleShape
 
 _INDEX = r"\{\s*+((?:\d{1,9}+\s*+(?:,\s*+\d{1,9}+\s*+)*+)?+)\}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hlo.bit_equality import Value, arrays_of
 from hlo.errors import ArgumentError
-from hlo.results import Value, arrays_of
 from hlo.types import ArrayShape, Shape
 
 

@@ -1,7 +1,7 @@
 """The values that attributes hold.
 
-An attribute has one syntax, and so one type of value, whatever the op; ``hlo/codecs.py`` reads and
-prints them by name.
+An attribute has one syntax, and so one type of value, whatever the op; ``hlo/text/codecs.py`` reads
+and prints them by name.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError
 from hlo.module import Module
-from hlo.scanning import fields
+from hlo.text.scanning import fields
 
 Groups = tuple[tuple[int, ...], ...]
 

@@ -15,12 +15,12 @@ import numpy as np
 from hlo.errors import ArgumentError, CollectiveError, Error, OutOfFuel, Unsupported, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
-from hlo.verify import verify
+from hlo.verification.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
-from interp import random
-from interp.actual_sizes import Sizes, agreed, any_bounds, filled, results_of, sizes_of
-from interp.custom_call import registered
-from interp.host import Feeds, connect
+from interp.bounded_arrays import Sizes, agreed, any_bounds, filled, results_of, sizes_of
+from interp.ops import random
+from interp.ops.custom_call import registered
+from interp.ops.host_transfers import Feeds, connect
 from interp.ranks import Rank, per_rank, ranks_of, running
 from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
 
@@ -124,7 +124,7 @@ class Evaluation:
     def __init__(self, module: Module, fuel: int | None, rank: Rank | None = None) -> None:
         self.module, self.rank = module, rank
         self.fuel = fuel
-        self.ops = column("interp")
+        self.ops = column("interp.ops")
         # What is done in place of an instruction, to see what follows from it.
         self.instead: Callable[[Computation, Instruction, Op], Op] | None = None
         self.plans: dict[str, Plan] = {}
@@ -197,7 +197,7 @@ class Evaluation:
             return all(self.plan(callee).is_elementwise for callee in callees)
         op = op_of(self.ops, instruction, "the interpreter")
         known = instruction.opcode in _STRUCTURE | _SAME_SCALAR | {"bitcast", "bitcast-convert"}
-        return known or op.home == "interp.elementwise"
+        return known or op.home == "interp.ops.elementwise"
 
     def _burn(self) -> None:
         if self.fuel is not None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from hlo.module import Instruction, Module
-from hlo.verify import verify
-from interp import random
-from interp.actual_sizes import filled
+from hlo.verification.verify import verify
+from interp.bounded_arrays import filled
 from interp.evaluator import Evaluation, checked
-from interp.host import Feeds, connect
+from interp.ops import random
+from interp.ops.host_transfers import Feeds, connect
 from interp.ranks import ranks_of, running
 from interp.values import Value
 

@@ -22,10 +22,10 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
-from backend_c.executable import Executable
-from fuzz.c_compilers import thorough
-from fuzz.together import compiled, merged
-from hlo.results import differences
+from backend_c.native.executable import Executable
+from fuzz.compilers.combined_programs import compiled, merged
+from fuzz.compilers.quick_compilers import thorough
+from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES
 
 Array = np.ndarray[Any, Any]

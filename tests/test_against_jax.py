@@ -23,8 +23,8 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
+from hlo.bit_equality import differences
 from hlo.errors import Unsupported
-from hlo.results import differences
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)

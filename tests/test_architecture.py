@@ -10,36 +10,38 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 from hlo.opcodes import OPCODES
 from hlo.walk import Op, column, function_name
-from hlo_tools import ops_table
+from selftest.op_tables import ops_table
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("hlo", "interp", "backend_c", "bisecting", "fuzz", "hlo_tools")
+PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle", "selftest")
 # Who may import whom, besides itself.
 ARROWS = {
     "hlo": set(),
     "interp": {"hlo"},
     "backend_c": {"hlo"},
-    "bisecting": {"hlo", "interp"},
-    "fuzz": {"hlo", "interp", "backend_c", "bisecting"},
-    "hlo_tools": {"hlo", "interp", "backend_c", "bisecting", "fuzz"},
+    "bisect_dump": {"hlo", "interp"},
+    "fuzz": {"hlo", "interp", "backend_c", "bisect_dump"},
+    "hlo_oracle": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz"},
+    "selftest": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle"},
 }
 # What may be imported from outside, besides Python's own library.
 OUTSIDE = {
     "hlo": {"numpy", "ml_dtypes"},
     "interp": {"numpy", "ml_dtypes", "scipy"},
     "backend_c": {"numpy", "ml_dtypes", "cffi"},
-    "bisecting": {"numpy", "ml_dtypes"},
+    "bisect_dump": {"numpy", "ml_dtypes"},
     "fuzz": {"numpy", "ml_dtypes", "hypothesis"},
-    "hlo_tools": {"numpy", "ml_dtypes", "rich"},
+    "hlo_oracle": {"numpy", "ml_dtypes", "rich"},
+    "selftest": {"numpy", "ml_dtypes", "rich", "mpmath", "scipy"},
 }
 # What the file of one peer may import besides: it is not there without the peer.
 PEERS = {"fuzz/peers/xla.py": {"jax", "jaxlib"}, "fuzz/campaign/cluster.py": {"distributed"}}
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "manager"}
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py")) + sorted((ROOT / "prove").rglob("*.py"))
+ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py"))
 # Keywords that drivers add: a column names them where it needs them.
 DRIVER = {"shape", "operand_shape", "backend_config", "frontend_attributes", "write", "block"}
 
@@ -61,7 +63,7 @@ def imported(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", FILES, ids=identity)
 def test_arrows(path: Path) -> None:
     package = path.relative_to(ROOT).parts[0]
-    ours = set(imported(path)) & {*PACKAGES, "tests", "prove", "bench"}
+    ours = set(imported(path)) & {*PACKAGES, "tests", "bench"}
     assert ours <= {package, *ARROWS[package]}
     known = {*PACKAGES, *__import__("sys").stdlib_module_names, *OUTSIDE[package]}
     known |= PEERS.get(identity(path), set())
@@ -117,14 +119,39 @@ def test_nothing_above_the_root_is_read(path: Path) -> None:
     assert not re.search(r"""(Path\(|open\(|/ )["']\.\.""", text)
 
 
+def folder(module: str, modules: set[str]) -> str:
+    """The package that a module is in; a package is in itself."""
+    return module if module not in modules else module.rpartition(".")[0]
+
+
+_RAW_TEXT = pytest.mark.xfail(reason="hlo/ops reads attributes that are kept as text", strict=True)
+
+
+@pytest.mark.parametrize(
+    "package", [pytest.param(p, marks=_RAW_TEXT) if p == "hlo" else p for p in PACKAGES]
+)
+def test_folders_of_a_package_form_no_cycle(package: str) -> None:
+    """Stages import one way, too. A folder and its own parent are one stage: a parent's files may
+    name the children that they tie together, and children the parent's types."""
+    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == package]
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts) for p in files}
+    graph: dict[str, set[str]] = {}
+    for path in files:
+        own = ".".join(path.relative_to(ROOT).parent.parts)
+        for name in loaded(path):
+            other = folder(name, modules) if name.startswith(f"{package}.") else own
+            if not f"{own}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{own}."):
+                graph.setdefault(own, set()).add(other)
+    TopologicalSorter(graph).prepare()  # CycleError names the folders of a cycle
+
+
 def columns() -> dict[str, dict[str, Op]]:
-    control = {n: op for n, op in column("backend_c").items() if op.home == "backend_c.control"}
-    homes = (column("backend_c.elemental"), column("backend_c.kernels"), control)
+    homes = tuple(map(column, ("backend_c.elemental", "backend_c.kernels", "backend_c.lower")))
     twice = [name for name in homes[0] if name in homes[1] or name in homes[2]]
     assert not twice, f"{twice} have two homes in backend_c"
     return {
         "hlo/ops": dict(column("hlo.ops")),
-        "interp": dict(column("interp")),
+        "interp": dict(column("interp.ops")),
         "backend_c": {name: op for home in homes for name, op in home.items()},
     }
 
@@ -152,7 +179,7 @@ def test_signatures_are_equal_in_all_columns() -> None:
 
 def test_rules_of_the_envelope_take_what_their_ops_take() -> None:
     master = columns()["hlo/ops"]
-    for name, rule in column("interp.envelope").items():
+    for name, rule in column("interp.envelope.ops").items():
         given = {p.name: p.kind.name for p in inspect.signature(rule.function).parameters.values()}
         if name in master and "VAR_KEYWORD" not in given.values():
             wanted = {p for p, kind, _ in signature(master[name]) if kind == "KEYWORD_ONLY"}
@@ -167,5 +194,5 @@ def test_columns_hold_nothing_but_ops() -> None:
 
 
 def test_the_table_of_ops_is_current() -> None:
-    """docs/ops.md is generated: python -m hlo_tools.ops_table writes it."""
+    """docs/ops.md is generated: python -m selftest.op_tables.ops_table writes it."""
     assert (ROOT / "docs" / "ops.md").read_text() == ops_table.table()

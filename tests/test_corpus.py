@@ -23,7 +23,7 @@ DIFFERENT = {"random_normal"}
 
 def check(files: list[Path], *options: str) -> tuple[int, list[dict[str, object]], str]:
     """Exit status, rows and all output of hlo check."""
-    command = [sys.executable, "-m", "hlo_tools.main", "check", "--json", *options]
+    command = [sys.executable, "-m", "hlo_oracle.command.main", "check", "--json", *options]
     done = subprocess.run(
         [*command, *map(str, files)], capture_output=True, text=True, check=False, timeout=1500
     )

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bounded_programs import ADD, BOUND, ROWS, arguments, every_size, program, rows
-from conftest import has_c_compiler
+from conftest import ROOT, has_c_compiler
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -25,10 +25,10 @@ import backend_c
 import fuzz
 import hlo
 import interp
+from hlo.bit_equality import differences
 from hlo.errors import ArgumentError, Unsupported, VerifyError
 from hlo.module import Instruction, Module
 from hlo.passes.dead_code import dead_code
-from hlo.results import differences
 from hlo.types import ArrayShape, Shape, TupleShape, element_type_of
 
 needs_c = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -311,7 +311,7 @@ def test_no_bound_is_no_program() -> None:
 
 @needs_c
 def test_the_page_on_bounded_dimensions_is_true() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "dynamic_shapes.md").read_text()
+    text = (ROOT / "docs" / "dynamic_shapes.md").read_text()
     found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert len(found) == 7
     exec(compile("".join(found), "docs/dynamic_shapes.md", "exec"), {})

@@ -8,13 +8,14 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import hlo
 import interp
 from fuzz.report import folder
-from hlo.results import differences
+from hlo.bit_equality import differences
 
-FOUND = Path(__file__).parents[1] / "docs" / "found"
+FOUND = ROOT / "docs" / "found"
 REPORTS = sorted(path.parent for path in FOUND.glob("*/facts.json"))
 README = (FOUND / "README.md").read_text()
 

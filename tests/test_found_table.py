@@ -7,16 +7,16 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
 import hlo
 from hlo.errors import VerifyError
 
-_ROOT = Path(__file__).resolve().parents[1]
-_FOUND = _ROOT / "docs" / "found"
+_FOUND = ROOT / "docs" / "found"
 _README = (_FOUND / "README.md").read_text()
 _INVALID = _FOUND / "invalid_programs_that_end_xla"
 _FOLDERS = sorted(path for path in _FOUND.iterdir() if path.is_dir())
-_SCRIPT = (_ROOT / "fuzz" / "report" / "reproduce.txt").read_text()
+_SCRIPT = (ROOT / "fuzz" / "report" / "reproduce.txt").read_text()
 
 
 def test_folders_and_rows_are_the_same() -> None:
@@ -36,7 +36,7 @@ def test_as_many_were_found_as_rows_say() -> None:
     assert [int(n) for n in counts] == [sum(t != "—" for t in column) for column in zip(*times)]
     found = sum(any(t != "—" for t in row) for row in times)
     assert f"found {found} of these {len(rows)} bugs" in _README
-    assert f"{len(rows)} so far" in (_ROOT / "README.md").read_text()
+    assert f"{len(rows)} so far" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)

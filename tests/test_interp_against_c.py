@@ -10,7 +10,7 @@ import backend_c
 import fuzz
 import hlo
 import interp
-from hlo.results import differences
+from hlo.bit_equality import differences
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, ("gcc", "clang", "cc"))), reason="no C compiler"

@@ -5,11 +5,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
 pytestmark = pytest.mark.skipif(
@@ -37,7 +36,10 @@ def test_a_transcript_is_what_the_command_prints(command: str, expected: str) ->
     program, *words = shlex.split(command)
     assert program == "hlo"
     done = subprocess.run(
-        [sys.executable, "-m", "hlo_tools.main", *words], capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-m", "hlo_oracle.command.main", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert without_measures(done.stdout) == without_measures(expected)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler
+from conftest import TESTS, has_c_compiler
 
 import backend_c
 import hlo
 import interp
-from hlo.results import differences, outputs
-from hlo_tools.arguments import from_seed
+from hlo.bit_equality import differences, outputs
+from hlo_oracle.arguments import from_seed
 
-FILES = sorted((Path(__file__).parent / "regressions").glob("*.hlo"))
+FILES = sorted((TESTS / "regressions").glob("*.hlo"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

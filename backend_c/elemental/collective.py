@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from backend_c import index as ix
-from backend_c.element import Element, Value, scalar
 from backend_c.elemental.data_movement import all_of
 from backend_c.elemental.indexing import dynamic_slice, dynamic_update_slice
-from backend_c.loop_ir import INDEX, Constant, Expr
-from backend_c.scope import apply
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element, Value, scalar
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.ranks import replica_groups as groups_of
 from hlo.ranks import source_target_pairs as pairs_of

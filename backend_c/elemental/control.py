@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend_c.element import Element, scalar
-from backend_c.loop_ir import Expr
+from backend_c.ir.element import Element, scalar
+from backend_c.ir.loop_ir import Expr
 from hlo.types import ArrayShape
 from hlo.walk import Callee
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from backend_c import index as ix
-from backend_c.actual_sizes import inside as within
-from backend_c.actual_sizes import resized, smaller, zero_beyond
-from backend_c.element import Element, scalar
-from backend_c.loop_ir import INDEX, Constant, Expr
-from backend_c.scope import apply
+from backend_c.ir import index as ix
+from backend_c.ir.bounded_elements import inside as within
+from backend_c.ir.bounded_elements import resized, smaller, zero_beyond
+from backend_c.ir.element import Element, scalar
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.types import PRED, S32, U32, ArrayShape, bounded

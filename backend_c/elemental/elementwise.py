@@ -1,16 +1,16 @@
 """One element of each elementwise op: an operation on the operands' elements at the same index.
 
 What an operation means on a type (wrapping, rounding, NaN, saturation) is in the operation tables
-of :mod:`backend_c.operations` and the runtime headers.
+of :mod:`backend_c.render.operations` and the runtime headers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend_c.element import Element
-from backend_c.loop_ir import Constant, Expr
-from backend_c.scope import apply
+from backend_c.ir.element import Element
+from backend_c.ir.loop_ir import Constant, Expr
+from backend_c.ir.scope import apply
 from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
 
 _UNARY = [

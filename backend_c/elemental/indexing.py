@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend_c import index as ix
-from backend_c.actual_sizes import resized, smaller
-from backend_c.element import At, Element, zero
 from backend_c.elemental.data_movement import all_of
-from backend_c.loop_ir import INDEX, Expr
-from backend_c.scope import apply
+from backend_c.ir import index as ix
+from backend_c.ir.bounded_elements import resized, smaller
+from backend_c.ir.element import At, Element, zero
+from backend_c.ir.loop_ir import INDEX, Expr
+from backend_c.ir.scope import apply
 from hlo.types import PRED, ArrayShape
 
 __all__ = ["dynamic_slice", "dynamic_update_slice", "gather"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from backend_c import index as ix
-from backend_c.actual_sizes import product
-from backend_c.element import Element, zero
-from backend_c.loop_ir import INDEX, Expr
-from backend_c.scope import apply
-from hlo.actual_sizes import reshape_runs
+from backend_c.ir import index as ix
+from backend_c.ir.bounded_elements import product
+from backend_c.ir.element import Element, zero
+from backend_c.ir.loop_ir import INDEX, Expr
+from backend_c.ir.scope import apply
+from hlo.dynamic_sizes import reshape_runs
 from hlo.types import PRED, ArrayShape, bounded
 
 __all__ = ["dynamic_reshape", "reshape"]

@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.element import Element, Writer, bound, stored
 from backend_c.elemental.elementwise import add, divide, multiply, rsqrt, subtract
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer, bound, stored
+from backend_c.ir.loop_ir import Constant, Expr
+from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.reduction import reduce
-from backend_c.loop_ir import Constant, Expr
-from backend_c.scope import Scope, apply
 from hlo.module import Computation, Instruction
 from hlo.types import ArrayShape, ElementType
 from hlo.walk import Callee

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.convolution_factors import convolution_factors
-from backend_c.element import Element, Writer
-from backend_c.exact_sum import PARTS, Accumulator
-from backend_c.factors import Factors, Read, dot_factors
-from backend_c.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
-from backend_c.scope import Scope, apply
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.convolution_factors import convolution_factors
+from backend_c.kernels.parts.exact_sum import PARTS, Accumulator
+from backend_c.kernels.parts.factors import Factors, Read, dot_factors
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, PRED, S32, ArrayShape, ElementType

@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Callable
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.element import Element, Value, Writer
 from backend_c.elemental.data_movement import all_of
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Value, Writer
+from backend_c.ir.loop_ir import INDEX, Constant, Expr, Pointer
+from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.linear_algebra import in_memory, routine_type, triangular_solve
 from backend_c.kernels.sort import topk
-from backend_c.loop_ir import INDEX, Constant, Expr, Pointer
-from backend_c.scope import Scope, apply
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 
-from backend_c import index as ix
-from backend_c import nest, triangles
-from backend_c.actual_sizes import unit_beyond, zero_beyond
-from backend_c.element import Element, Writer
-from backend_c.fourier import Columns, Emit, Read
-from backend_c.loop_ir import Array, Constant, Expr, Pointer
-from backend_c.scope import Scope, apply
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.bounded_elements import unit_beyond, zero_beyond
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts import triangles
+from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, S32, ElementType
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from backend_c import index as ix
-from backend_c.element import Element, Writer
-from backend_c.factors import dot_factors
-from backend_c.group_bounds import GroupBounds
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Expr
+from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.contraction import contract
-from backend_c.loop_ir import Expr
-from backend_c.ragged_factors import RaggedFactors
-from backend_c.scope import Scope, apply
+from backend_c.kernels.parts.factors import dot_factors
+from backend_c.kernels.parts.group_bounds import GroupBounds
+from backend_c.kernels.parts.ragged_factors import RaggedFactors
 from hlo.errors import Unsupported
 from hlo.types import F64, ArrayShape
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.element import Element, Writer
-from backend_c.loop_ir import Address, Constant, Expr, Pointer
-from backend_c.scope import Scope, apply
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Address, Constant, Expr, Pointer
+from backend_c.ir.scope import Scope, apply
 from hlo.errors import Unsupported
 from hlo.types import (
     ELEMENT_TYPES,

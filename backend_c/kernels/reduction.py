@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.column_sums import ColumnSums
-from backend_c.element import Element, Writer, scalar
-from backend_c.exact_sum import exact_sum, exact_sum_in_blocks
-from backend_c.loop_ir import Expr, Variable
-from backend_c.scope import Scope
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer, scalar
+from backend_c.ir.loop_ir import Expr, Variable
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.column_sums import ColumnSums
+from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.combiner import Combiner
-from backend_c.element import Element, Writer
 from backend_c.elemental.data_movement import all_of
-from backend_c.grouped_updates import GroupedUpdates, Rows
-from backend_c.loop_ir import INDEX, Expr
-from backend_c.scope import Scope, apply
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import INDEX, Expr
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.combiner import Combiner
+from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
 from hlo.types import PRED
 
 __all__ = ["scatter"]

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.actual_sizes import smaller
-from backend_c.combiner import Combiner, combined
-from backend_c.element import Element, Writer
 from backend_c.elemental.data_movement import iota
-from backend_c.loop_ir import INDEX, Array, Constant, Expr, Variable
-from backend_c.scope import Scope, apply
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.bounded_elements import smaller
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.combiner import Combiner, combined
 from hlo.types import F64, PRED, S32, S64, ArrayShape
 
 __all__ = ["sort", "topk"]

@@ -10,19 +10,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from backend_c import index as ix
-from backend_c import nest
-from backend_c.actual_sizes import inside
-from backend_c.combiner import Combiner, combined
-from backend_c.element import Element, Writer
 from backend_c.elemental.data_movement import all_of
-from backend_c.exact_sum import Accumulator
-from backend_c.grouped_updates import GroupedUpdates, Rows
-from backend_c.lane_sums import Add, Lanes, LaneSums
-from backend_c.loop_ir import INDEX, Constant, Expr
-from backend_c.running_window import Growth, growth
-from backend_c.scope import Scope, apply
-from backend_c.windows import places, position
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.bounded_elements import inside
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.combiner import Combiner, combined
+from backend_c.kernels.parts.exact_sum import Accumulator
+from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
+from backend_c.kernels.parts.lane_sums import Add, Lanes, LaneSums
+from backend_c.kernels.parts.running_window import Growth, growth
+from backend_c.kernels.parts.windows import places, position
 from hlo.attributes import Window, WindowDimension
 from hlo.types import PRED, ArrayShape
 

@@ -19,7 +19,7 @@ from typing import Any
 from distributed import Client, as_completed
 
 from fuzz.campaign.chunk import Examined
-from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.directory import Corpus
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
 

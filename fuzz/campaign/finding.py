@@ -11,8 +11,8 @@ from pathlib import Path
 
 import fuzz
 import hlo
-from fuzz.campaign import files
-from fuzz.failure import opcodes
+from fuzz.campaign import atomic_files
+from fuzz.judge.failure import opcodes
 from fuzz.oracles import Difference
 from fuzz.oracles.oracle import Property
 from fuzz.oracles.violation import Violation
@@ -58,7 +58,7 @@ def is_known(findings: Path, oracle: str, kind: str, module: Module) -> bool:
         kept = json.loads(path.read_text())
         is_alike = is_placed or own.issuperset(kept["opcodes"])
         if (kept["oracle"], kept["kind"]) == (oracle, kind) and is_alike:
-            return str(files.count(path)).rstrip("0") != "1"
+            return str(atomic_files.count(path)).rstrip("0") != "1"
     return False
 
 
@@ -77,7 +77,7 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
     folder = findings / key(origin.oracle, found.kind, small.module)
     told = folder / "finding.json"
     if told.exists():
-        files.count(told)
+        atomic_files.count(told)
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, case in (("reduced", small), ("original", original)):
@@ -98,7 +98,7 @@ def keep(findings: Path, origin: Origin, found: Difference, small: Case, origina
         "chunk": origin.chunk,
         "program": origin.program,
     }
-    files.write(told, kept)
+    atomic_files.write(told, kept)
     return folder
 
 

@@ -10,7 +10,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from fuzz.campaign.chunk import Examined
-from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.directory import Corpus
 from fuzz.campaign.finding import all_kept
 from fuzz.campaign.plan import Plan
 from fuzz.campaign.worker import work

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fuzz.choices import Choices, examples
-from fuzz.loosening import loosened
-from fuzz.programs import GENERATORS, program, single_op
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.loosening import loosened
+from fuzz.draw.programs import GENERATORS, program, single_op
+from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
-from fuzz.values import arguments
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64, S8, S32, U8, U32

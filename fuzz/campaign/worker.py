@@ -11,11 +11,11 @@ from pathlib import Path
 
 from fuzz.campaign import finding
 from fuzz.campaign.chunk import examined
-from fuzz.campaign.corpus import Corpus
+from fuzz.campaign.directory import Corpus
 from fuzz.campaign.finding import Origin
 from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import Difference
-from fuzz.oracles.guarded import by_name, narrower
+from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Property
 from fuzz.reducer.search import Case
 

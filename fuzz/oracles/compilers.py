@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from fuzz.failure import WRONG, Against, Failure, Judged
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.judge.failure import WRONG, Against, Failure, Judged
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.command import Command
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
-from fuzz.time_limit import TooLongError, time_limit
 from hlo.errors import Error, OutOfFuel, Unsupported
 from hlo.module import Module
 from hlo.types import leaves

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
-from backend_c.dialect import OPENMP
-from backend_c.executable import Executable
+from backend_c.native.executable import Executable
+from backend_c.native.toolchain import Compiler
 from backend_c.pipeline import lowered
-from backend_c.program import program
-from backend_c.toolchain import Compiler
-from fuzz import c_compilers
+from backend_c.render.dialect import OPENMP
+from backend_c.render.program import program
+from fuzz.compilers import quick_compilers
+from fuzz.compilers.combined_programs import compiled
 from fuzz.oracles.oracle import (
     Difference,
     LeftOut,
@@ -25,7 +26,6 @@ from fuzz.oracles.oracle import (
     right,
 )
 from fuzz.reducer.search import Case, Value
-from fuzz.together import compiled
 from hlo.errors import Error, ToolchainError, Unsupported
 from hlo.module import Module
 from hlo.passes import run
@@ -67,8 +67,8 @@ def _of_many(modules: Sequence[Module]) -> Compiler:
 
 @cache
 def _compilers() -> tuple[Compiler, Compiler, Compiler]:
-    thorough = c_compilers.thorough(os.environ)
-    return c_compilers.quick(os.environ), thorough, c_compilers.portable(thorough)
+    thorough = quick_compilers.thorough(os.environ)
+    return quick_compilers.quick(os.environ), thorough, quick_compilers.portable(thorough)
 
 
 def _outcome(case: Case, expected: Value, executable: Executable | Error | None) -> Outcome:

@@ -8,7 +8,7 @@ import numpy as np
 
 import hlo
 from fuzz.oracles.oracle import Difference, Outcome, compared, right
-from fuzz.reducer.cut import can_be_shown
+from fuzz.reducer.cutting import can_be_shown
 from fuzz.reducer.search import Case, Value
 from hlo.errors import Error
 from hlo.module import Module

@@ -1,7 +1,7 @@
 """XLA's program before and after its optimisation, both of them evaluated by the interpreter.
 
 Where two results may differ by rounding, what the passes did may still be wrong; here nothing is
-rounded but as each of the two programs says, as between two stages of a dump (:mod:`bisecting`).
+rounded but as each of the two programs says, as between two stages of a dump (:mod:`bisect_dump`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import bisecting
+import bisect_dump
 import hlo
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.judge.undefined_behaviour import undefined
 from fuzz.oracles.compilers import SECONDS
 from fuzz.oracles.oracle import (
     Difference,
@@ -24,8 +26,6 @@ from fuzz.oracles.oracle import (
 )
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
-from fuzz.time_limit import TooLongError, time_limit
-from fuzz.undefined import undefined
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import leaves
@@ -66,13 +66,13 @@ def _is_bounded(module: Module) -> bool:
 def judged(case: Case, optimised: Module) -> Outcome:
     """A program beside what was made of it; Error if that has no result."""
     before, after = (
-        bisecting.as_stage(bisecting.Stage(Path(label), label), module)
+        bisect_dump.as_stage(bisect_dump.Stage(Path(label), label), module)
         for label, module in (("before", case.module), ("after", optimised))
     )
     hlo.verify(optimised)
-    if not bisecting.same_interface(before, after):
+    if not bisect_dump.same_interface(before, after):
         return LeftOut("other arguments or results")
-    meanings = bisecting.Meanings(before, lambda module, path, ranks: (case.arrays,), 0)
+    meanings = bisect_dump.Meanings(before, lambda module, path, ranks: (case.arrays,), 0)
     found = meanings.judged(before, after)
     if found.kind == OUTSIDE and _is_bounded(case.module):
         return LeftOut("bounded dimensions")

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import interp
-from fuzz.failure import Judged
-from fuzz.nan_bits import depends_on_them
+from fuzz.judge.failure import Judged
+from fuzz.judge.nan_bits import depends_on_them
 from fuzz.reducer.search import Case, Value
-from hlo import results
+from hlo import bit_equality
 from hlo.errors import Error, OutOfFuel, Unsupported
 
 # What Python raises where this project is wrong: a campaign goes on.
@@ -55,7 +55,7 @@ Opened = Callable[[], AbstractContextManager[Property]]
 class Oracle:
     """A property with its name and, in one line, what it says. It is asked while it is open: other
     compilers have processes. ``runs_c``: what it runs here may crash, see
-    :mod:`fuzz.oracles.guarded`."""
+    :mod:`fuzz.oracles.isolation`."""
 
     name: str
     about: str
@@ -83,7 +83,7 @@ def right(case: Case) -> Value:
 
 def compared(expected: Value, actual: Value) -> Difference | None:
     """Results that are to have the same bits."""
-    found = results.differences(expected, actual)
+    found = bit_equality.differences(expected, actual)
     if not found:
         return None
     kind = "another type or shape" if found[0].first is None else "other bits"

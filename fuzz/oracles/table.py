@@ -8,7 +8,15 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
-from fuzz.oracles import accepted, compilers, equivalent, everywhere, exact, language, optimised
+from fuzz.oracles import (
+    acceptance,
+    compilers,
+    configurations,
+    equivalent,
+    exact,
+    language,
+    optimised,
+)
 from fuzz.oracles.oracle import Opened, Oracle, each, plain
 from fuzz.rewrites import REWRITES
 
@@ -18,13 +26,13 @@ _ALL = (
     Oracle(
         "configurations",
         "C gives the interpreter's bits by every compiler, with every flag",
-        partial(everywhere.opened, everywhere.plain),
+        partial(configurations.opened, configurations.plain),
         runs_c=False,
     ),
     Oracle(
         "sanitized",
         "no sanitizer has anything to say of C, and the bits are the same",
-        partial(everywhere.opened, everywhere.sanitized),
+        partial(configurations.opened, configurations.sanitized),
         runs_c=False,
     ),
     plain("printed", "printed and read again, it is the same program", each(language.printed)),
@@ -64,7 +72,7 @@ _ALL = (
     Oracle(
         "xla-accepts",
         "XLA reads what is valid, refuses what is not, and dies of neither",
-        accepted.xla_accepts,
+        acceptance.xla_accepts,
         runs_c=False,
     ),
 )
@@ -93,8 +101,8 @@ def _part(name: str) -> Oracle | None:
 
 
 def _configuration(name: str) -> Opened | None:
-    found = [one for one in everywhere.present() if one.name == name]
-    return partial(everywhere.opened, found.__contains__) if found else None
+    found = [one for one in configurations.present() if one.name == name]
+    return partial(configurations.opened, found.__contains__) if found else None
 
 
 def _rewrite(name: str) -> Opened | None:

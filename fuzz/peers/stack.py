@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from backend_c.cache import default_directory, open_cache
-from backend_c.toolchain import build, find_compiler
+from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.toolchain import build, find_compiler
 from fuzz.peers.symbols import symbols
 from hlo.errors import ToolchainError
 

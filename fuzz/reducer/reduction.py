@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 import interp
-from fuzz.reducer.cut import Evaluate, all_zeros, cut
+from fuzz.peers.synchronous_form import synchronous
+from fuzz.reducer.cutting import Evaluate, all_zeros, cut
+from fuzz.reducer.inlining import each_call, each_callee, opened
 from fuzz.reducer.numbers import simpler_numbers
-from fuzz.reducer.opened import each_call, each_callee, opened
-from fuzz.reducer.plain import bare, plain_names, simpler_attributes
-from fuzz.reducer.resized import fewer_dimensions, simpler_types, smaller_dimensions
-from fuzz.reducer.rewired import (
+from fuzz.reducer.resizing import fewer_dimensions, simpler_types, smaller_dimensions
+from fuzz.reducer.rewiring import (
     arguments_opened,
     elements_of_results,
     fewer_results,
@@ -23,7 +23,7 @@ from fuzz.reducer.rewired import (
     without_effects,
 )
 from fuzz.reducer.search import Case, IsInteresting, Limits, OutOfTime, Progress, Search, Value
-from fuzz.synchronous import synchronous
+from fuzz.reducer.stripping import bare, plain_names, simpler_attributes
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.passes.dead_code import dead_code

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.failure import outside
+from fuzz.judge.failure import outside
 from interp.envelope.enclosure import Array
-from interp.envelope.judging import Found, Output
+from interp.envelope.judgement import Found, Output
 
 MOST = 16  # elements of an array that are shown
 

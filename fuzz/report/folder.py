@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import hlo
-from fuzz.failure import Failure
+from fuzz.judge.failure import Failure
 from fuzz.reducer.search import Value, flat
 from fuzz.report import machine
 from fuzz.report.evidence import elements

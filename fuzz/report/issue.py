@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 import hlo
-from fuzz.failure import CRASH, HANG, Failure
+from fuzz.judge.failure import CRASH, HANG, Failure
 from fuzz.reducer.search import Value, flat
 from fuzz.report.evidence import elements, listed
 from fuzz.report.report import Report
@@ -105,7 +105,7 @@ def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:
         yield "The program is valid: no compiler may end its process, or never end, on it."
         return
     for opcode in named:
-        op = column("interp").get(function_name(opcode))
+        op = column("interp.ops").get(function_name(opcode))
         said = inspect.getdoc(op.function) if op is not None else None
         text = " ".join((said or _CONTRACT).split()).replace("``", "`")
         yield f"- {_code(opcode)}: {text}"

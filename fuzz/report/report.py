@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fuzz.failure import Judged
+from fuzz.judge.failure import Judged
 from fuzz.reducer.search import Value
 from hlo.module import Module
 

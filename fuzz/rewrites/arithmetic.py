@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fuzz.rewrites.place import Place, Rewrite, is_array, is_static, parameter
+from fuzz.rewrites.site import Place, Rewrite, is_array, is_static, parameter
 from hlo.module import Computation, Instruction
 from hlo.passes.rewriting import integers
 from hlo.types import PRED, ArrayShape, ElementType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fuzz.rewrites.place import Place, Rewrite, is_array, is_computed, parameter
+from fuzz.rewrites.site import Place, Rewrite, is_array, is_computed, parameter
 from hlo.module import Computation
 from hlo.types import PRED, ArrayShape
 from hlo.walk import called

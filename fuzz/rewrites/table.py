@@ -6,12 +6,12 @@ import random
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from fuzz.rewrites import arithmetic, around, structure
-from fuzz.rewrites.place import Place
+from fuzz.rewrites import arithmetic, identities, structure
+from fuzz.rewrites.site import Place
 from hlo.module import Instruction, Module
 from hlo.passes.rewriting import Names
 
-REWRITES = {**around.REWRITES, **arithmetic.REWRITES, **structure.rewrites(around.ANYWHERE)}
+REWRITES = {**identities.REWRITES, **arithmetic.REWRITES, **structure.rewrites(identities.ANYWHERE)}
 
 
 def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -> str | None:
@@ -21,7 +21,7 @@ def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -
     kinds: list[list[str]] = [[], []]
     for name, one in REWRITES.items():
         if name not in without and any(map(one.fits, places)):
-            kinds[name in around.ANYWHERE].append(name)
+            kinds[name in identities.ANYWHERE].append(name)
     found = [*filter(None, kinds)]
     return rng.choice(rng.choice(found)) if found else None
 

@@ -1,7 +1,7 @@
 """Operands at which rounding a sequence's float64 result to f32 gives the wrong neighbour.
 
-``python -m prove FUNCTION`` finds them by trying every f32, and fails if one is missing. Per
-function: (operand, the f32 that is right). Odd and even functions list x >= 0 only.
+``python -m selftest.prove FUNCTION`` finds them by trying every f32, and fails if one is missing.
+Per function: (operand, the f32 that is right). Odd and even functions list x >= 0 only.
 """
 
 from __future__ import annotations

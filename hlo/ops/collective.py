@@ -19,9 +19,9 @@ from hlo.ops.constraints import (
     require,
     scalars,
 )
-from hlo.ops.groups import require_groups, require_pairs
-from hlo.scanning import without_comments
-from hlo.shapes import ShapeReader
+from hlo.ops.replica_groups import require_groups, require_pairs
+from hlo.text.scanning import without_comments
+from hlo.text.shapes import ShapeReader
 from hlo.types import (
     TOKEN,
     U32,

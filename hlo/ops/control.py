@@ -8,8 +8,8 @@ from hlo.aliasing import aliases, part_of
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
 from hlo.ops.constraints import arrays, called_on, is_scalar, is_token, require, same_dims, scalars
-from hlo.scanning import fields, without_comments
-from hlo.shapes import ShapeReader
+from hlo.text.scanning import fields, without_comments
+from hlo.text.shapes import ShapeReader
 from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible, same_bounds
 from hlo.walk import Callee
 

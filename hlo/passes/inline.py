@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.bounds import explicit_bounds
+from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Names, each, integer
 from hlo.walk import called
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hlo.actual_sizes import meaningless
 from hlo.attributes import Attribute
+from hlo.dynamic_sizes import meaningless
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from hlo.module import Computation, Instruction, Module
 from hlo.passes import simplify_arithmetic, simplify_data_movement
-from hlo.passes.bounds import explicit_bounds
-from hlo.passes.known import Known, Rule
+from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Rebuilt, each
+from hlo.passes.value_facts import Known, Rule
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     opcode: simplify_data_movement.RULES.get(opcode, ()) + simplify_arithmetic.RULES.get(opcode, ())

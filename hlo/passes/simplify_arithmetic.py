@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from hlo.module import Instruction
-from hlo.passes.known import Answer, Known, Rule
+from hlo.passes.value_facts import Answer, Known, Rule
 from hlo.types import F32, F64, ElementType
 
 

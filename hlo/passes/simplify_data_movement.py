@@ -6,8 +6,8 @@ import numpy as np
 
 from hlo.literal import Literal
 from hlo.module import Instruction
-from hlo.passes.known import Answer, Known, Rule
 from hlo.passes.rewriting import array, integer, integers, slices
+from hlo.passes.value_facts import Answer, Known, Rule
 from hlo.types import S32, ArrayShape, TupleShape
 
 

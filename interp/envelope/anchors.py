@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from hlo.actual_sizes import has_bounds
+from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
-from interp.conversion import type_of
-from interp.elementwise import complex_
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
 from interp.envelope.enclosure import (
@@ -43,6 +41,8 @@ from interp.envelope.verdict import (
     kinds,
     summary,
 )
+from interp.exact.conversion import type_of
+from interp.ops.elementwise import complex_
 
 _WIDE = 2.0**-8  # of the numbers around: here an envelope starts anew
 _RESULT = "with.anchors"

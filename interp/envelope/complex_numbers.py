@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlo.types import ElementType
-from interp.conversion import type_of
-from interp.elementwise import complex_
 from interp.envelope import budget
-from interp.envelope.discs import SPREADS
+from interp.envelope.complex_discs import SPREADS
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -25,7 +23,9 @@ from interp.envelope.enclosure import (
     ulp,
     where,
 )
-from interp.envelope.rules import Function, Rule, only_certain
+from interp.envelope.interval_rules import Function, Rule, only_certain
+from interp.exact.conversion import type_of
+from interp.ops.elementwise import complex_
 
 # Of complex multiplication by components: Brent, Percival, Zimmermann, "Error bounds on complex
 # floating-point multiplication" (2007), and of what libraries do.

@@ -15,8 +15,8 @@ import ml_dtypes
 import numpy as np
 
 from hlo.types import F64, ElementType
-from interp.conversion import type_of
-from interp.rounding import rounded
+from interp.exact.conversion import type_of
+from interp.exact.rounding import rounded
 
 Array = np.ndarray[Any, Any]
 

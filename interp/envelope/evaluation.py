@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from hlo.actual_sizes import has_bounds
+from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.verify import verify
+from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
-from interp import random
-from interp.actual_sizes import results_of, sizes_of
-from interp.envelope import bounded, budget, nested
+from interp.bounded_arrays import results_of, sizes_of
+from interp.envelope import bounded_enclosures, budget, enclosed_values
 from interp.envelope.budget import Budget
-from interp.envelope.control import spread, unknown
+from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
     Array,
     Enclosure,
@@ -36,6 +35,7 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.reassociation import met_by_another, unrounded
 from interp.evaluator import Evaluation, is_scalar
+from interp.ops import random
 from interp.values import mapped
 
 Value = Any  # an Enclosure, a token, or a tuple of values
@@ -104,7 +104,7 @@ def enclose(
     verify(module)
     evaluation = Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
-        result = evaluation.run(module.entry, *map(nested.points, arrays))
+        result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
 
 
@@ -117,8 +117,8 @@ class Enclosing:
         self._module = module
         self._added_up = {c.name: met_by_another(c) for c in module.computations}
         self._exact = Evaluation(module, None)
-        self._rules = column("interp.envelope")
-        self._ops = column("interp")
+        self._rules = column("interp.envelope.ops")
+        self._ops = column("interp.ops")
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
         """The enclosure of a computation's result."""
@@ -126,7 +126,7 @@ class Enclosing:
         order = [i for i in computation.instructions if i.name in names]
         if self._exact.is_bounded:
             parameters = (parameter.shape for parameter in computation.parameters)
-            arguments = tuple(map(bounded.filled, arguments, parameters))
+            arguments = tuple(map(bounded_enclosures.filled, arguments, parameters))
         shapes = {i.name: i.shape for i in order}
         return walk(computation, arguments, partial(self.apply, computation, shapes), order)
 
@@ -141,13 +141,13 @@ class Enclosing:
         given = [shapes[name] for name in instruction.operands]
         sizes = sizes_of(instruction, given, results_of(self._module, instruction))
         if sizes is not None:
-            bounded.require_certain_sizes(instruction, operands)
-            operands = bounded.agreed(sizes, operands)
+            bounded_enclosures.require_certain_sizes(instruction, operands)
+            operands = bounded_enclosures.agreed(sizes, operands)
         result = self._result(instruction, operands, given[0] if given else None)
         if instruction.name in self._added_up[computation.name]:
             result = unrounded(result)
         if sizes is not None:
-            result = bounded.filled(result, instruction.shape)
+            result = bounded_enclosures.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
         if self._seen is None or computation is not self._module.entry:
             return result
@@ -169,7 +169,7 @@ class Enclosing:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
         if instruction.opcode in _STRUCTURE:
             given = keywords(self._module, instruction, self._enter)
-            return nested.points(call(op, instruction, operands, given, first))
+            return enclosed_values.points(call(op, instruction, operands, given, first))
         if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
             op = self._ops["bitcast_convert"]  # of scalars there are no layouts
         data = _MOVES.get(instruction.opcode, 0)
@@ -186,7 +186,7 @@ class Enclosing:
         given = keywords(self._module, instruction, self._exact.enter)
         low, high, nan = (
             call(op, instruction, [mapped(part, x) for x in operands], given, first)
-            for part in bounded.PARTS
+            for part in bounded_enclosures.PARTS
         )
         return _assembled(low, low if all(map(_is_point, operands)) else high, nan)
 
@@ -248,13 +248,13 @@ class Enclosing:
         """An op that is known by its values: exact for certain operands, else anything."""
         given = keywords(self._module, instruction, self._exact.enter)
         open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
-        opens = not all(map(nested.certain, operands)) or (
+        opens = not all(map(enclosed_values.certain, operands)) or (
             open_ and budget.current() is not budget.EXACT
         )
         if opens and not has_bounds(instruction.shape):
             return _anything(instruction.shape)
-        value = nested.points(
-            call(op, instruction, [nested.lows(x) for x in operands], given, first)
+        value = enclosed_values.points(
+            call(op, instruction, [enclosed_values.lows(x) for x in operands], given, first)
         )
         return unknown(value) if opens else value
 

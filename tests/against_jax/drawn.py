@@ -27,13 +27,13 @@ import interp
 from against_jax.case import ALL, SUM, Bound
 from against_jax.judge import complaints
 from against_jax.merged import merged
-from fuzz.choices import Choices, examples
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.programs import single_op
+from fuzz.draw.values import arguments
 from fuzz.peers.xla import XLA, Answer
-from fuzz.programs import single_op
-from fuzz.values import arguments
 from hlo.attributes import Window
+from hlo.bit_equality import outputs
 from hlo.module import Computation, Instruction, Module
-from hlo.results import outputs
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
 
 Arrays = tuple[np.ndarray, ...]

@@ -23,7 +23,7 @@ EXCLUDED = {
         " conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple dtype"
         " padtype_to_pads reduce_window_shape_tuple",
         "JAX lowers it for GPU and TPU only": "pbroadcast precv psend",
-        "its numbers are free: tests/interp/test_random.py has ours": "rng_uniform",
+        "its numbers are free: tests/interp/ops/test_random.py has ours": "rng_uniform",
     },
     "lax.linalg": {},
     "random": {"no computation": "key_dtype key_impl"},

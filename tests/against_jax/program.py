@@ -15,9 +15,9 @@ import interp
 from against_jax.case import COMPLEX, Bound, Case
 from against_jax.judge import complaints
 from against_jax.operands import array
-from hlo.results import outputs
+from hlo.bit_equality import outputs
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.judging import Judge
+from interp.envelope.judgement import Judge
 from interp.envelope.verdict import OUTSIDE
 
 # Roundings are instructions, and stay where the program has them.

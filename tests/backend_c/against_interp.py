@@ -7,7 +7,7 @@ from typing import Any
 import backend_c
 import hlo
 import interp
-from hlo.results import differences
+from hlo.bit_equality import differences
 
 
 def assert_same_bits(text: str, *arrays: Any, seed: int = 0) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import cffi
 import numpy as np
 
-from backend_c.cache import open_cache
-from backend_c.toolchain import Compiler, build, find_compiler
+from backend_c.native.cache import open_cache
+from backend_c.native.toolchain import Compiler, build, find_compiler
 
 # As the backend compiles; and as a microcontroller's compiler may: the portable fallbacks in
 # strict C99, stopping at anything undefined.

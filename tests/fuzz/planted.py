@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import interp
+from hlo.bit_equality import Value, differences
 from hlo.module import Module
-from hlo.results import Value, differences
 from hlo.walk import Op
 from interp.evaluator import Evaluation
 

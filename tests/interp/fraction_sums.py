@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hlo.types import ELEMENT_TYPES, ElementType
-from interp.rounding import rounded, rounded_fraction
+from interp.exact.rounding import rounded, rounded_fraction
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from conftest import CORPUS
 
 import hlo
 from hlo.errors import ArgumentError
-from hlo_tools import arguments
+from hlo_oracle import arguments
 from interp import evaluate
 
 RECIPES = CORPUS / "jax" / "arguments.json"

@@ -10,14 +10,14 @@ from typing import Any
 
 import hlo
 import interp
-from backend_c.executable import Executable
-from fuzz.c_compilers import thorough
-from fuzz.choices import Choices, examples
-from fuzz.programs import single_op
-from fuzz.together import compiled
-from fuzz.values import arguments
+from backend_c.native.executable import Executable
+from fuzz.compilers.combined_programs import compiled
+from fuzz.compilers.quick_compilers import thorough
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.programs import single_op
+from fuzz.draw.values import arguments
+from hlo.bit_equality import Difference, differences
 from hlo.module import Module
-from hlo.results import Difference, differences
 
 Case = tuple[Module, tuple[Any, ...]]
 

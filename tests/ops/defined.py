@@ -11,11 +11,11 @@ from batch import drawn
 
 import hlo
 import interp
-from fuzz.choices import Choices
-from fuzz.programs import single_op
+from fuzz.draw.choices import Choices
+from fuzz.draw.programs import single_op
+from hlo.bit_equality import differences
 from hlo.literal import Literal
 from hlo.module import Module
-from hlo.results import differences
 from hlo.types import F32, F64, ArrayShape, ElementType, leaves
 from hlo.walk import monoid
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ArrayShape
-from interp.rounding import rounded_fraction
+from interp.exact.rounding import rounded_fraction
 
 Array = np.ndarray[Any, Any]
 Index = tuple[int, ...]

@@ -72,8 +72,8 @@ def _is_of_types(module: Module, results: tuple[np.ndarray, ...]) -> bool:
 def recorded() -> Iterator[dict[str, Any]]:
     from against_jax import drawn
 
+    from fuzz.draw.programs import GENERATORS
     from fuzz.peers.xla import XLA
-    from fuzz.programs import GENERATORS
 
     with XLA() as xla:
         for opcode in sorted(set(GENERATORS) - _ELSEWHERE):

@@ -10,7 +10,7 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import contraction, grouped
+from fuzz.draw.generators import contraction, grouped
 
 COUNT = 16
 OPCODES = [*contraction.GENERATORS, *grouped.GENERATORS]

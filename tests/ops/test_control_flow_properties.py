@@ -11,8 +11,8 @@ import pytest
 from conftest import has_c_compiler
 
 import hlo
-from fuzz.generators import control, custom_call
-from fuzz.programs import single_op
+from fuzz.draw.generators import control, custom_call
+from fuzz.draw.programs import single_op
 from hlo.types import F32, F64
 
 COUNT = 6

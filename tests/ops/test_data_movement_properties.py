@@ -8,7 +8,7 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
-from fuzz.generators import data_movement
+from fuzz.draw.generators import data_movement
 
 COUNT = 6
 

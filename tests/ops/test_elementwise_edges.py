@@ -14,8 +14,8 @@ import pytest
 from conftest import has_c_compiler
 
 import hlo
-from fuzz.generators.elementwise import ALIKE
-from fuzz.values import notable
+from fuzz.draw.generators.elementwise import ALIKE
+from fuzz.draw.values import notable
 from hlo.types import C64, ELEMENT_TYPES, F32, F64, PRED, ElementType
 
 TYPES = "pred s4 u8 s32 u64 f4e2m1fn f8e4m3fnuz f8e8m0fnu bf16 f32 f64 c64 c128".split()  # noqa: SIM905  # a list of 13 quoted names is no easier to read

@@ -8,7 +8,7 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
-from fuzz.generators import elementwise
+from fuzz.draw.generators import elementwise
 
 COUNT = 6
 

@@ -15,11 +15,11 @@ from conftest import has_c_compiler
 
 import hlo
 import interp
-from backend_c.executable import Executable
-from fuzz import together
-from fuzz.c_compilers import thorough
+from backend_c.native.executable import Executable
+from fuzz.compilers import combined_programs
+from fuzz.compilers.quick_compilers import thorough
+from hlo.bit_equality import differences
 from hlo.module import Module
-from hlo.results import differences
 from hlo.types import ELEMENT_TYPES
 
 # fmt: off
@@ -117,7 +117,7 @@ def test_interpreter(row: tuple[str, ...]) -> None:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_generated_c() -> None:
     modules, operands, expected = zip(*map(_case, RECORDED), strict=True)
-    executables = together.compiled(modules, thorough(os.environ))
+    executables = combined_programs.compiled(modules, thorough(os.environ))
     for executable, arrays, result in zip(executables, operands, expected, strict=True):
         assert isinstance(executable, Executable), executable
         assert not differences(result, executable(*arrays))

@@ -10,7 +10,7 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import indexing
+from fuzz.draw.generators import indexing
 
 COUNT = 16
 OPCODES = list(indexing.GENERATORS)

@@ -9,9 +9,9 @@ from conftest import has_c_compiler
 
 import hlo
 import interp
-from backend_c.executable import Executable
-from fuzz import together
-from fuzz.c_compilers import thorough
+from backend_c.native.executable import Executable
+from fuzz.compilers import combined_programs
+from fuzz.compilers.quick_compilers import thorough
 
 RECORDED = (
     """// windows skip padding and holes
@@ -204,7 +204,7 @@ def test_recorded(text: str) -> None:
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_recorded_in_c() -> None:
     modules = [hlo.parse(text) for text in RECORDED]
-    executables = together.compiled(modules, thorough(os.environ))
+    executables = combined_programs.compiled(modules, thorough(os.environ))
     for text, executable in zip(RECORDED, executables, strict=True):
         assert isinstance(executable, Executable), executable
         assert str(executable().tolist()) == _expected(text)

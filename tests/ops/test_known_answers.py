@@ -14,7 +14,7 @@ from known_answers import array
 
 import hlo
 import interp
-from fuzz.generators import (
+from fuzz.draw.generators import (
     batch_norm,
     contraction,
     elementwise,
@@ -23,7 +23,7 @@ from fuzz.generators import (
     reduction,
     window,
 )
-from hlo.results import outputs
+from hlo.bit_equality import outputs
 
 ROWS = json.loads(Path(__file__).with_name("known_answers.json").read_text())
 _BOUNDS: dict[str, Bound] = {

@@ -8,7 +8,7 @@ import batch
 import pytest
 from conftest import has_c_compiler
 
-from fuzz.generators import linear_algebra
+from fuzz.draw.generators import linear_algebra
 
 COUNT = 10
 

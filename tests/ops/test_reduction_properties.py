@@ -11,7 +11,7 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import batch_norm, reduction, scan
+from fuzz.draw.generators import batch_norm, reduction, scan
 
 COUNT = 16
 OPCODES = [*reduction.GENERATORS, *batch_norm.GENERATORS]

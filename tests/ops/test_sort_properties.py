@@ -10,7 +10,7 @@ import pytest
 from conftest import has_c_compiler
 from defined import assert_defined
 
-from fuzz.generators import sort
+from fuzz.draw.generators import sort
 
 COUNT = 16
 OPCODES = list(sort.GENERATORS)

@@ -14,7 +14,7 @@ import pytest
 from verdicts import CALLEES
 
 import hlo
-from fuzz.oracles.known import STRICTER
+from fuzz.oracles.known_differences import STRICTER
 from hlo.ops.element_types import TAKES
 from hlo.types import ELEMENT_TYPES
 

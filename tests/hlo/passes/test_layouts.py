@@ -5,9 +5,9 @@ import pytest
 
 import hlo
 import interp
+from hlo.bit_equality import differences
 from hlo.module import Module
 from hlo.passes.layouts import layouts
-from hlo.results import differences
 from hlo.types import leaves
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
+from hlo.bit_equality import differences
 from hlo.module import Module
 from hlo.passes import PASSES, PIPELINES, run
-from hlo.results import differences
 
 PROGRAMS = sorted(CORPUS.glob("*/*.txt"))
 

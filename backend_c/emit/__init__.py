@@ -1,0 +1,1 @@
+"""Write source files for people who compile them elsewhere."""

@@ -1,0 +1,177 @@
+"""Bounded dimensions in generated code: sizes as expressions, cut to agree, filled with zeros.
+
+A buffer has the room of the bounds, and beside it lie the actual sizes
+(:class:`backend_c.lower.plan.Buffer`). Loops of maps run over the room: what is computed beyond the
+actual sizes means nothing, and whoever reads it must not let it count
+(:mod:`hlo.dynamic_sizes` says what the sizes are).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element, Value, zero
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.scope import Scope, apply
+from hlo.dynamic_sizes import agreements, meaningless
+from hlo.errors import Unsupported
+from hlo.module import Instruction
+from hlo.types import PRED, ArrayShape, Shape, bounded, is_bounded
+
+
+def agreed(
+    instruction: Instruction, shapes: Sequence[Shape], operands: list[Value], scope: Scope
+) -> list[Value]:
+    """Operands whose sizes agree: the smallest of those that must."""
+    elements = [operand for operand in operands if isinstance(operand, Element)]
+    if len(elements) < len(operands) or not any(element.sizes for element in elements):
+        return operands
+    opcode, attributes = instruction.opcode, instruction.attributes
+    if why_not := meaningless(opcode, shapes, attributes, instruction.shape):
+        raise Unsupported(f"%{instruction.name} = {opcode}: {why_not}")
+    for places, stretches in agreements(opcode, shapes, attributes):
+        known = [(n, d) for n, d in places if _may_vary(shapes[n], d)]
+        sizes = list(dict.fromkeys(elements[n].size(d) for n, d in known))
+        common = _Common(scope, stretches, elements[known[0][0]].shape.dims[known[0][1]])
+        size = common.of(sizes)
+        for n, d in places:
+            may_stretch = len(sizes) > 1 and stretches and (n, d) in known
+            elements[n] = _of_size(elements[n], d, size, may_stretch)
+    return list(elements)
+
+
+def _may_vary(shape: Shape, dimension: int) -> bool:
+    return isinstance(shape, ArrayShape) and is_bounded(shape, dimension)
+
+
+@dataclass(frozen=True)
+class _Common:
+    """The one size of dimensions of one bound."""
+
+    scope: Scope
+    stretches: bool
+    bound: int
+
+    def of(self, sizes: Sequence[Expr]) -> Expr:
+        result = sizes[0]
+        for size in sizes[1:]:
+            result = self.scope.bind(ix.clamp(0, self._of_two(result, size), self.bound))
+        return result
+
+    def _of_two(self, one: Expr, other: Expr) -> Expr:
+        least = smaller(one, other)
+        if not self.stretches:
+            return least
+        for size, instead in ((one, other), (other, one)):
+            is_one = apply("compare-EQ", size, ix.constant(1), type=PRED)
+            least = apply("select", is_one, instead, least, type=INDEX)
+        return least
+
+
+def smaller(one: Expr, other: Expr | int) -> Expr:
+    """The smaller one of two sizes."""
+    return ix.clamp(0, one, other)
+
+
+def _of_size(element: Element, dimension: int, size: Expr, may_stretch: bool) -> Element:
+    """The element with another size of a dimension, of which it may have only the first place."""
+    sizes = [element.size(d) for d in range(element.shape.rank)]
+    extent, before = element.shape.dims[dimension], sizes[dimension]
+    sizes[dimension] = size
+    if not may_stretch or before == size:
+        return resized(element, sizes)
+    last = ix.clamp(0, ix.subtract(before, 1), max(extent - 1, 0))
+
+    def at(*index: Expr) -> Expr:
+        there = ix.clamp(0, index[dimension], last)
+        return element.at(*index[:dimension], there, *index[dimension + 1 :])
+
+    return resized(Element(element.shape, at), sizes)
+
+
+def resized(element: Element, sizes: Sequence[Expr]) -> Element:
+    """The same elements, of which other sizes count; those of the bounds make it static."""
+    shape = element.shape
+    varies = [ix.value_of(size) != dim for size, dim in zip(sizes, shape.dims, strict=True)]
+    dynamic = tuple(is_bounded(shape, d) or varies[d] for d in range(shape.rank))
+    kept = tuple(sizes) if any(dynamic) else ()
+    made = bounded(shape.element_type, shape.dims, dynamic)
+    return Element(made, element.at, kept, element.array)
+
+
+def inside(index: Sequence[Expr], sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
+    """The conditions under which an index within ``dims`` is within the actual sizes."""
+    return [
+        apply("compare-LT", i, size, type=PRED)
+        for i, size, dim in zip(index, sizes, dims, strict=True)
+        if ix.value_of(size) != dim
+    ]
+
+
+def zero_beyond(element: Element, sizes: Sequence[Expr]) -> Element:
+    """The elements, and zeros beyond the sizes."""
+    dims = element.shape.dims
+
+    def at(*index: Expr) -> Expr:
+        value = element.at(*index)
+        for condition in inside(index, sizes, dims):
+            value = apply("select", condition, value, zero(value.type), type=value.type)
+        return value
+
+    return Element(element.shape, at, element.sizes)
+
+
+def unit_beyond(element: Element) -> Element:
+    """Square matrices with the unit matrix beyond their actual size, and zeros beside: what is
+    computed of them beyond that size does not change what is computed within."""
+    if not any(is_bounded(element.shape, element.shape.rank - side) for side in (1, 2)):
+        return Element(element.shape, element.at, (), element.array)
+
+    def at(*index: Expr) -> Expr:
+        *_, row, column = index
+        there = inside(index[-2:], element.sizes[-2:], element.shape.dims[-2:])
+        value = element.at(*index)
+        on_diagonal = apply("compare-EQ", row, column, type=PRED)
+        one = Constant(value.type, 1 + 0j if value.type.is_complex else 1.0)
+        outside = apply("select", on_diagonal, one, zero(value.type), type=value.type)
+        for condition in there:
+            value = apply("select", condition, value, outside, type=value.type)
+        return value
+
+    return Element(element.shape, at)
+
+
+def declared(element: Element, shape: ArrayShape) -> Element:
+    """The element as its text declares it: where a dimension is static, all of it is there, zeros
+    beyond what is."""
+    if not element.sizes:
+        return element
+    sizes = [
+        size if is_bounded(shape, d) else ix.constant(element.shape.dims[d])
+        for d, size in enumerate(element.sizes)
+    ]
+    if sizes == list(element.sizes):
+        return element
+    limits = [
+        ix.constant(dim) if is_bounded(shape, d) else size
+        for d, (size, dim) in enumerate(zip(element.sizes, element.shape.dims, strict=True))
+    ]
+    whole = bounded(shape.element_type, shape.dims, shape.dynamic)
+    kept = tuple(sizes) if shape.is_dynamic else ()
+    return Element(whole, zero_beyond(element, limits).at, kept)
+
+
+def product(sizes: Sequence[Expr]) -> Expr:
+    """The number of elements of dimensions of actual sizes."""
+    result: Expr = ix.constant(1)
+    for size in sizes:
+        number, factor = ix.value_of(size), ix.value_of(result)
+        if number is not None:
+            result = ix.multiply(result, number)
+        elif factor is not None:
+            result = ix.multiply(size, factor)
+        else:
+            result = apply("multiply", result, size)
+    return result

@@ -1,0 +1,35 @@
+"""Values that no statement needs are not computed: compilers warn of them, and they cost time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.ir.loop_ir import If, Let, Loop, Statement, expressions, variables
+
+
+def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """The statements, without lets of unused variables and blocks of which nothing is left."""
+    return _live(body, set())
+
+
+def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
+    """From the last to the first, adding to ``used`` the names that they use."""
+    kept: list[Statement] = []
+    for statement in reversed(body):
+        match statement:
+            case Let(variable, _) if variable.name not in used:
+                continue
+            case Loop(_, _, _, inside, _):
+                statement = statement._replace(body=_live(inside, used))
+                if not statement.body:
+                    continue
+            case If(_, then, otherwise):
+                branches = _live(then, used), _live(otherwise, used)
+                statement = statement._replace(then=branches[0], otherwise=branches[1])
+                if not any(branches):
+                    continue
+            case _:
+                pass
+        used.update(name for e in expressions(statement) for name in variables(e))
+        kept.append(statement)
+    return tuple(reversed(kept))

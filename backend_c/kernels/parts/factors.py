@@ -1,0 +1,89 @@
+"""A contraction as two matrices of factors, whatever op it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element
+from backend_c.ir.loop_ir import Expr
+from backend_c.ir.scope import apply
+from hlo.types import PRED
+
+# A factor at (batch, row or column, k): the expression, and the conditions under which it counts
+# (a convolution's window may reach into the padding, where there is nothing to multiply).
+Read = Callable[[Expr, Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    lhs: Read
+    rhs: Read
+    place: Callable[[Expr, Expr, Expr], tuple[Expr, ...]]  # (batch, m, n) → the result's index
+    sizes: tuple[Expr, ...] = ()  # of the result, if operands are bounded
+
+
+def dot_factors(
+    lhs: Element,
+    rhs: Element,
+    batches: tuple[tuple[int, ...], tuple[int, ...]],
+    contracted: tuple[tuple[int, ...], tuple[int, ...]],
+) -> Factors:
+    """The factors of a dot: result dimensions are batch, lhs free, rhs free."""
+    sides = []
+    for operand, batch, contract in zip((lhs, rhs), batches, contracted, strict=True):
+        free = [d for d in range(operand.shape.rank) if d not in (*batch, *contract)]
+        sides.append(_Side(operand, tuple(batch), tuple(free), tuple(contract)))
+    left, right = sides
+    batch_dims, m_dims, n_dims = left.dims(left.batch), left.dims(left.free), right.dims(right.free)
+
+    def place(b: Expr, m: Expr, n: Expr) -> tuple[Expr, ...]:
+        return (
+            *ix.delinearize(b, batch_dims),
+            *ix.delinearize(m, m_dims),
+            *ix.delinearize(n, n_dims),
+        )
+
+    return Factors(
+        math.prod(batch_dims),
+        math.prod(m_dims),
+        math.prod(n_dims),
+        math.prod(left.dims(left.contracted)),
+        left.at,
+        right.at,
+        place,
+        (*left.sizes(left.batch), *left.sizes(left.free), *right.sizes(right.free)),
+    )
+
+
+@dataclass(frozen=True)
+class _Side:
+    operand: Element
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    def dims(self, dimensions: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.operand.shape.dims[d] for d in dimensions)
+
+    def sizes(self, dimensions: Sequence[int]) -> tuple[Expr, ...]:
+        return tuple(self.operand.size(d) for d in dimensions)
+
+    def at(self, b: Expr, free: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        index: dict[int, Expr] = {}
+        for dimensions, offset in ((self.batch, b), (self.free, free), (self.contracted, k)):
+            index |= dict(zip(dimensions, ix.delinearize(offset, self.dims(dimensions))))
+        conditions = tuple(
+            apply("compare-LT", index[d], self.operand.size(d), type=PRED)
+            for d in self.contracted
+            if ix.value_of(self.operand.size(d)) is None
+        )
+        return self.operand.at(*(index[d] for d in range(self.operand.shape.rank))), conditions

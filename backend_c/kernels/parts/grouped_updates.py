@@ -1,0 +1,166 @@
+"""Updates that meet targets at computed places: brought together by target, then folded in order.
+
+A *position* stands for a row of updates; its key is the number of the row of the result that it
+meets. Equal keys are grouped (runtime/hlo_group.h), and every group is folded by one thread, so the
+result does not depend on how many there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import INDEX, Array, Expr, Pointer
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.combiner import Combiner, combined
+from backend_c.kernels.parts.lane_sums import Add, Lanes, LaneSums
+
+_WIDTH = 64  # lanes whose totals stay in the first cache
+_Index = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """``positions`` rows of updates for the ``targets`` rows of the result; a row has the dims
+    ``columns``. ``key(position)`` is from 0 to targets, which means that the row is left out;
+    ``source(position, column)`` and ``target(key, column)`` are indices of updates and result."""
+
+    positions: int
+    targets: int
+    columns: tuple[int, ...]
+    key: Callable[[Expr], Expr]
+    source: Callable[[Expr, _Index], _Index]
+    target: Callable[[Expr, _Index], _Index]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The positions of one key, and the lanes of a row that are folded together."""
+
+    scope: Scope
+    rows: Rows
+    order: Array
+    first: Expr  # of its positions, in ``order``
+    count: Expr
+    key: Expr
+    column: Callable[[Expr], _Index]  # of a lane
+    lanes: Expr
+
+    @contextmanager
+    def members(self) -> Iterator[Expr]:
+        with self.scope.loop(self.count) as member:
+            place = ix.add(self.first, member)
+            yield self.scope.bind(self.scope.load(self.order, place))
+
+    def source(self, position: Expr, lane: Expr) -> _Index:
+        return self.rows.source(position, self.column(lane))
+
+    def target(self, lane: Expr) -> _Index:
+        return self.rows.target(self.key, self.column(lane))
+
+
+class GroupedUpdates:
+    """``inits`` folded with ``updates`` by ``to_apply``: an element of the result that no update
+    meets is not written. Sums of floats are exact."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        rows: Rows,
+        inits: Sequence[Element],
+        updates: Sequence[Element],
+        to_apply: Combiner,
+    ) -> None:
+        self._scope, self._rows = scope, rows
+        self._inits, self._updates, self._to_apply = inits, updates, to_apply
+        *outer, last = rows.columns or (1,)
+        self._last, self._width = last, min(last, _WIDTH)
+        self._inner = (*outer, -(-last // max(self._width, 1)))
+
+    def emit(self, write: Writer) -> None:
+        rows, scope = self._rows, self._scope
+        row = math.prod(rows.columns)
+        if not rows.positions or not row:
+            return
+        keys, order, starts, number = self._grouped()
+        element_type = self._inits[0].shape.element_type
+        of_floats = element_type.is_float or element_type.is_complex
+        is_sum = of_floats and len(self._inits) == 1 and self._to_apply.monoid == "add"
+        turns = scope.bind(ix.multiply(number, math.prod(self._inner)))
+        with scope.loop(turns, nest.parallel(scope, 2 * rows.positions * row)) as turn:
+            group = self._group(turn, keys, order, starts)
+            if is_sum:
+                self._add(group, write)
+            else:
+                self._fold(group, write)
+
+    def _grouped(self) -> tuple[Array, Array, Array, Expr]:
+        """The keys, the positions in their order, where each group starts, and how many there
+        are."""
+        rows, scope, zero = self._rows, self._scope, ix.constant(0)
+        lengths = rows.positions, rows.positions, rows.positions + 1, 1
+        keys, *found = (scope.scratch(INDEX, length, frozen=True) for length in lengths)
+        with nest.outer(scope, (rows.positions,), 8) as (position,):
+            scope.store(keys, position, rows.key(position))
+        order, starts, groups = found
+        scope.call(
+            "hlo_group",
+            Pointer(keys, zero),
+            ix.constant(rows.positions),
+            ix.constant(rows.targets),
+            *(Pointer(array, zero) for array in found),
+        )
+        return keys, order, starts, scope.bind(scope.load(groups, zero))
+
+    def _group(self, turn: Expr, keys: Array, order: Array, starts: Array) -> _Group:
+        scope = self._scope
+        number, *outer, part = map(scope.bind, ix.delinearize(turn, (1, *self._inner)))
+        first = scope.bind(scope.load(starts, number))
+        count = ix.subtract(scope.load(starts, ix.add(number, 1)), first)
+        key = scope.bind(scope.load(keys, scope.load(order, first)))
+        start = ix.multiply(part, self._width)
+
+        def column(lane: Expr) -> _Index:
+            return (*outer, ix.add(start, lane)) if self._rows.columns else ()
+
+        lanes = ix.clamp(0, ix.subtract(self._last, start), self._width)
+        return _Group(
+            scope, self._rows, order, first, scope.bind(count), key, column, scope.bind(lanes)
+        )
+
+    def _fold(self, group: _Group, write: Writer) -> None:
+        """In the order of the positions."""
+        scope = self._scope
+        states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
+        with scope.loop(group.lanes, "lanes") as lane:
+            for state, init in zip(states, self._inits, strict=True):
+                scope.store(state, lane, init.at(*group.target(lane)))
+        with group.members() as position, scope.loop(group.lanes, "lanes") as lane:
+            source = group.source(position, lane)
+            held = [scope.bind(scope.load(state, lane)) for state in states]
+            values = [scope.bind(update.at(*source)) for update in self._updates]
+            after = combined(scope, self._to_apply, (*held, *values))
+            for state, value in zip(states, after, strict=True):
+                scope.store(state, lane, value)
+        with scope.loop(group.lanes, "lanes") as lane:
+            write(group.target(lane), tuple(scope.load(state, lane) for state in states))
+
+    def _add(self, group: _Group, write: Writer) -> None:
+        (init,), (update,) = self._inits, self._updates
+
+        def addends(over_lanes: Lanes, add: Add) -> None:
+            with group.members() as position, over_lanes() as lane:
+                add(lane, update.at(*group.source(position, lane)), None)
+
+        def start(lane: Expr) -> Expr:
+            return init.at(*group.target(lane))
+
+        count = ix.add(group.count, 1)
+        sums = LaneSums(self._scope, start, group.lanes, self._width, count, addends)
+        element_type = init.shape.element_type
+        sums.emit(element_type, lambda lane, value: write(group.target(lane), (value,)))

@@ -1,0 +1,105 @@
+"""Exact sums of neighbouring results, whose addends come in vectors.
+
+All lanes are added up in f64 beside their magnitudes; then, lane by lane, the rounding is decided
+or the addends of the lane are added again exactly. Sums of f64 and of complex numbers are added
+exactly at once. See runtime/hlo_exact_sum.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.exact_sum import Addend, accumulated, decision
+from hlo.types import F64, PRED, ElementType
+
+Lanes = Callable[[], AbstractContextManager[Expr]]
+# add(lane, value, condition): the value counts where the condition, if there is one, holds.
+Add = Callable[[Expr, Expr, Expr | None], None]
+# The loops over all addends of the lanes that ``lanes()`` runs over.
+LaneAddends = Callable[[Lanes, Add], None]
+
+
+class LaneSums:
+    """``init(lane)`` and the addends of each of ``lanes`` (at most ``width``) results, of which
+    there are at most ``count``."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        init: Callable[[Expr], Expr],
+        lanes: Expr,
+        width: int,
+        count: Expr,
+        addends: LaneAddends,
+    ) -> None:
+        self._scope, self._init, self._addends = scope, init, addends
+        self._lanes, self._width, self._count = lanes, width, count
+
+    def emit(self, element_type: ElementType, write: Callable[[Expr, Expr], None]) -> None:
+        """Call ``write(lane, sum)`` for each lane."""
+        if element_type is F64 or element_type.is_complex:
+            with self._scope.loop(self._lanes) as lane:
+                write(lane, self._exact(lane, element_type))
+            return
+        totals, sizes = (self._scope.local(F64, self._width) for _ in range(2))
+        with self._scope.loop(self._lanes, "lanes") as lane:
+            start = self._scope.bind(apply("widen", self._init(lane), type=F64))
+            self._scope.store(totals, lane, start)
+            self._scope.store(sizes, lane, apply("abs", start))
+
+        def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
+            wide: Expr = apply("widen", value, type=F64)
+            if condition is not None:  # adding -0 changes nothing
+                wide = apply("select", condition, wide, Constant(F64, -0.0), type=F64)
+            wide = self._scope.bind(wide)
+            total = apply("add", self._scope.load(totals, lane), wide)
+            self._scope.store(totals, lane, total)
+            size = apply("add", self._scope.load(sizes, lane), apply("abs", wide))
+            self._scope.store(sizes, lane, size)
+
+        self._addends(lambda: self._scope.loop(self._lanes, "lanes"), add)
+        self._decide(element_type, totals, sizes, write)
+
+    def _decide(
+        self,
+        element_type: ElementType,
+        totals: Array,
+        sizes: Array,
+        write: Callable[[Expr, Expr], None],
+    ) -> None:
+        scope = self._scope
+        results = scope.local(element_type, self._width)
+        doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
+        with scope.loop(self._lanes, "lanes") as lane:
+            sums = scope.load(totals, lane), scope.load(sizes, lane), self._count
+            result, decided = decision(scope, element_type, self._init(lane), sums)
+            no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
+            scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
+            scope.store(results, lane, result)
+        with scope.loop(self._lanes) as lane:
+            doubt = scope.load(doubts, lane)
+            with scope.when(apply("compare-NE", doubt, Constant(F64, 0.0), type=PRED)):
+                scope.store(results, lane, self._exact(lane, element_type))
+        with scope.loop(self._lanes, "lanes") as lane:
+            write(lane, scope.load(results, lane))
+
+    def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
+        return accumulated(self._scope, element_type, self._init(lane), self._one(lane))
+
+    def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
+        """The addends of one lane, one after the other."""
+
+        def addends(sums: Sequence[Variable], add: Addend) -> None:
+            def add_if(lane: Expr, value: Expr, condition: Expr | None) -> None:
+                if condition is None:
+                    add(value)
+                else:
+                    with self._scope.when(condition):
+                        add(value)
+
+            self._addends(lambda: nullcontext(lane), add_if)
+
+        return addends

@@ -1,0 +1,192 @@
+"""Control flow as C control flow, and the plumbing of values between instructions.
+
+Functions with ``block`` emit steps over whole arrays; those without pass values on, whatever they
+are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from backend_c.lower.plan import Branch, Buffer, Repeat, Step, Value
+from backend_c.lower.scans import Slices
+from hlo.errors import Unsupported
+from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.walk import Callee
+
+if TYPE_CHECKING:
+    from backend_c.lower.lowering import Lowering
+
+__all__ = [
+    "add_dependency",
+    "after_all",
+    "async_done",
+    "async_start",
+    "async_update",
+    "call",
+    "conditional",
+    "domain",
+    "fusion",
+    "get_tuple_element",
+    "opt_barrier",
+    "scan",
+    "tuple_",
+    "while_",
+]
+
+V = TypeVar("V")
+
+
+def tuple_(*operands: V) -> tuple[V, ...]:
+    return operands
+
+
+def get_tuple_element(operand: tuple[V, ...], *, index: int) -> V:
+    return operand[index]
+
+
+def call(*operands: V, to_apply: Callee[V], is_composite: bool = False) -> V:
+    return to_apply(*operands)
+
+
+def fusion(*operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: str = "") -> V:
+    return calls(*operands)
+
+
+def after_all(*operands: V) -> tuple[V, ...]:
+    """A token is a value without arrays."""
+    return ()
+
+
+def add_dependency(operand: V, token: object) -> V:
+    return operand
+
+
+def opt_barrier(operand: V) -> V:
+    return operand
+
+
+def domain(operand: V, *, domain: str) -> V:
+    return operand
+
+
+def async_start(
+    *operands: Value,
+    calls: Callee[Value],
+    shape: Shape,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+    block: Lowering,
+) -> Value:
+    """Everything is done where the last operand is given; contexts are zeros."""
+    assert isinstance(shape, TupleShape)
+    is_whole = len(operands) == len(calls.computation.parameters)
+    result = calls(*operands) if is_whole else block.zeros(shape.elements[1])
+    return (operands, result, *map(block.zeros, shape.elements[2:]))
+
+
+def async_update(
+    operand: Value,
+    *operands: Value,
+    calls: Callee[Value] | None = None,
+    async_execution_thread: str = "",
+    output_to_operand_aliasing: str = "",
+) -> Value:
+    if calls is None or not operands:
+        return operand
+    assert isinstance(operand, tuple) and isinstance(operand[0], tuple)
+    given = (*operand[0], *operands)
+    is_whole = len(given) == len(calls.computation.parameters)
+    return (given, calls(*given) if is_whole else operand[1], *operand[2:])
+
+
+def async_done(
+    operand: tuple[V, ...], *, calls: Callee[V] | None = None, async_execution_thread: str = ""
+) -> V:
+    return operand[1]
+
+
+def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering) -> Value:
+    """The state lives in buffers of its own, which each turn overwrites."""
+    state = block.fresh_copy(init)
+    with block.steps_apart() as tests:
+        predicate = condition(state)
+    with block.steps_apart() as turn:
+        _assign(state, body(state), block)
+    assert isinstance(predicate, Buffer)
+    block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
+    return state
+
+
+def scan(
+    *operands: Value,
+    to_apply: Callee[Value],
+    dimensions: tuple[int, ...],
+    num_carries: int,
+    is_reverse: bool = False,
+    is_associative: bool = False,
+    block: Lowering,
+) -> Value:
+    """A loop over the slices, in order; the carries live in buffers that each turn overwrites."""
+    count = len(operands) - num_carries
+    inputs = [operand for operand in operands[:count] if isinstance(operand, Buffer)]
+    (dimension,) = dimensions
+    slices = Slices(block, dimension, inputs, is_reverse)
+    given_carries = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
+    carries = block.fresh_copy(tuple(map(slices.static, given_carries)))
+    given = to_apply.computation.root_instruction.shape
+    assert isinstance(given, TupleShape) and isinstance(carries, tuple)
+    made = given.elements[: len(given.elements) - num_carries]
+    outputs = [slices.stacked(shape) for shape in made if isinstance(shape, ArrayShape)]
+    with block.steps_apart() as tests:
+        predicate = slices.is_left()
+    with block.steps_apart() as turn:
+        slices.start_turn()
+        results = to_apply(*map(slices.slice_of, inputs), *carries)
+        assert isinstance(results, tuple)
+        for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
+            slices.store(slices.static(value), output)
+        _assign(carries, results[len(outputs) :], block)
+        slices.end_turn()
+    block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
+    return (*map(slices.all_turns, outputs), *carries)
+
+
+def conditional(
+    selector: Value,
+    *operands: Value,
+    true_computation: Callee[Value] | None = None,
+    false_computation: Callee[Value] | None = None,
+    branch_computations: tuple[Callee[Value], ...] = (),
+    block: Lowering,
+) -> Value:
+    """Every branch copies its result into the same buffers."""
+    branches = branch_computations
+    if true_computation is not None and false_computation is not None:
+        branches = (true_computation, false_computation)
+    assert isinstance(selector, Buffer)
+    target: Value | None = None
+    cases: list[tuple[Step, ...]] = []
+    for branch, operand in zip(branches, operands, strict=True):
+        with block.steps_apart() as steps:
+            result = branch(operand)
+            if target is None:
+                target = block.allocate_like(result)
+            _assign(target, result, block)
+        cases.append(tuple(steps))
+    if target is None:
+        raise Unsupported("a conditional without branches")
+    block.emit(Branch(selector, tuple(cases)))
+    return target
+
+
+def _assign(target: Value, source: Value, block: Lowering) -> None:
+    """Overwrite ``target``; parts of it that ``source`` still reads elsewhere are copied first."""
+    targets, sources = block.buffers_of(target), block.buffers_of(source)
+    pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
+    overwritten = {t for t, _ in pairs}
+    saved = {s: block.fresh_copy(s) for _, s in pairs if s in overwritten}
+    for into, value in pairs:
+        kept = saved.get(value, value)
+        assert isinstance(kept, Buffer)
+        block.copy(kept, into)

@@ -1,0 +1,225 @@
+"""One kernel: the computation of a fusion, or of one instruction, written as loops.
+
+The walker that evaluates whole arrays evaluates elements here: applying an elemental instruction
+makes a reader, applying the hero (the root, if it is no elemental one) writes its nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.bounded_elements import agreed, declared
+from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.element import Element, Value, Writer, bound, stored
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Array,
+    Expr,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Statement,
+    Store,
+)
+from backend_c.ir.scope import Scope, apply
+from backend_c.lower.plan import Buffer
+from backend_c.lower.plan import Value as BufferValue
+from hlo.errors import Unsupported
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, leaves
+from hlo.walk import Op, call, column, function_name, keywords, live, op_of, walk
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What an opcode is to a kernel: an expression, a nest, or plumbing of values."""
+
+    elemental: Mapping[str, Op]
+    kernels: Mapping[str, Op]
+    plumbing: Mapping[str, Op]
+
+
+def columns() -> Columns:
+    control = column("backend_c.lower").items()
+    plumbing = {name: op for name, op in control if "block" not in op.given}
+    return Columns(column("backend_c.elemental"), column("backend_c.kernels"), plumbing)
+
+
+class KernelBuilder:
+    """Writes the kernel of ``computation`` applied to buffers."""
+
+    def __init__(
+        self, module: Module, known: Columns, computation: Computation, grain: int
+    ) -> None:
+        self._module, self._columns, self._computation = module, known, computation
+        self._grain = grain
+        self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
+
+    def build(
+        self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
+    ) -> tuple[Kernel, tuple[Buffer, ...]]:
+        """The kernel, and the buffers that are its inputs in order, but for its tables."""
+        inputs = tuple(dict.fromkeys(_with_sizes(operands)))
+        kernel = self._attempt(operands, inputs, outputs, nest.flat)
+        if any(map(_divides, kernel.body)):
+            kernel = self._attempt(operands, inputs, outputs, nest.split)
+        return kernel, inputs
+
+    def _attempt(
+        self,
+        operands: Sequence[BufferValue],
+        inputs: tuple[Buffer, ...],
+        outputs: Sequence[Buffer],
+        loops: nest.Nest,
+    ) -> Kernel:
+        scope = Scope(self._grain)
+        arrays = {
+            buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
+            for n, buffer in enumerate(inputs)
+        }
+        targets = [
+            Array(f"r{n}", b.shape.element_type, b.shape.elements, mutable=True)
+            for n, b in enumerate(_with_sizes(outputs))
+        ]
+        writer = _writer(scope, outputs, targets)
+        arguments = [_named(_reader(operand, arrays, scope), scope) for operand in operands]
+        result = self._expand(scope, self._computation, arguments, writer)
+        root = function_name(self._computation.root_instruction.opcode)
+        if root not in self._columns.kernels:
+            self._write_map(scope, result, writer, loops)
+        writer.fill()
+        return Kernel(
+            (*arrays.values(), *(array for array, _ in scope.tables)),
+            tuple(targets),
+            tuple(scope.scratch_arrays),
+            without_dead_lets(scope.statements),
+            scope.uses_seed,
+            tuple(values for _, values in scope.tables),
+        )
+
+    def _write_map(self, scope: Scope, result: Value, writer: Writer, loops: nest.Nest) -> None:
+        elements = _flattened(result)
+        for number, element in enumerate(elements):
+            writer.sizes(number, element.sizes)
+        cost = len(self._computation.instructions)
+        by_dims: dict[tuple[int, ...], list[int]] = {}
+        for number, element in enumerate(elements):
+            by_dims.setdefault(element.shape.dims, []).append(number)
+        for dims, numbers in by_dims.items():
+            if 0 in dims:
+                continue
+            with loops(scope, dims, cost) as index:
+                values = tuple(elements[number].at(*index) for number in numbers)
+                writer.some(numbers, index, values)
+
+    def _expand(
+        self,
+        scope: Scope,
+        computation: Computation,
+        arguments: Sequence[Value],
+        writer: Writer | None,
+    ) -> Value:
+        """The value of the root as readers; nothing if it is a hero, which writes itself."""
+        needed = live(computation, lambda instruction: False)
+        order = [i for i in computation.instructions if i.name in needed]
+        shapes = {i.name: i.shape for i in order}
+
+        def enter(inner: Computation) -> Callable[..., Value]:
+            return lambda *values: self._expand(scope, inner, values, None)
+
+        def run(instruction: Instruction, operands: list[Value]) -> Value:
+            given = keywords(self._module, instruction, enter)
+            name = function_name(instruction.opcode)
+            operand_shapes = [shapes[operand] for operand in instruction.operands]
+            operand_shape = operand_shapes[0] if operand_shapes else None
+            operands = agreed(instruction, operand_shapes, operands, scope)
+            hero = self._columns.kernels.get(name)
+            if hero is not None:
+                if writer is None or instruction.name != computation.root:
+                    raise Unsupported(
+                        f"%{instruction.name}: the C backend takes no {instruction.opcode}"
+                        " inside a computation that is called per element"
+                    )
+                given |= {"write": writer, "block": scope}
+                call(hero, instruction, operands, given, operand_shape)
+                return ()
+            op = self._columns.elemental.get(name) or op_of(
+                self._columns.plumbing, instruction, "the C backend"
+            )
+            result = call(op, instruction, operands, given, operand_shape)
+            if not isinstance(result, Element):
+                return result
+            assert isinstance(instruction.shape, ArrayShape)
+            return bound(declared(result, instruction.shape), scope)
+
+        return walk(computation, arguments, run, order)
+
+
+def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
+    """All buffers in values, each followed by the buffer of its sizes."""
+    found: list[Buffer] = []
+    for value in values:
+        if isinstance(value, tuple):
+            found.extend(_with_sizes(value))
+        else:
+            found.extend((value,) if value.sizes is None else (value, value.sizes))
+    return found
+
+
+def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_reader(element, arrays, scope) for element in value)
+    if value.sizes is None:
+        return stored(arrays[value], value.shape)
+    sizes: list[Expr] = []
+    for dimension, (bound_, dynamic) in enumerate(
+        zip(value.shape.dims, value.shape.dynamic, strict=True)
+    ):
+        load = Load(arrays[value.sizes], ix.constant(dimension))
+        size: Expr = ix.constant(bound_)
+        if dynamic:
+            size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound_))
+        sizes.append(size)
+    return stored(arrays[value], value.shape, tuple(sizes))
+
+
+def _named(value: Value, scope: Scope) -> Value:
+    if isinstance(value, Element):
+        return bound(value, scope)
+    return tuple(_named(part, scope) for part in value)
+
+
+def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:
+    waiting = iter(targets)
+    arrays, sizes = [], []
+    for output in outputs:
+        arrays.append(next(waiting))
+        sizes.append(next(waiting) if output.sizes is not None else None)
+    shapes = tuple(output.shape for output in outputs)
+    return Writer(scope, shapes, tuple(arrays), tuple(sizes))
+
+
+def _flattened(value: Value) -> list[Element]:
+    if isinstance(value, Element):
+        return [value]
+    return [element for part in value for element in _flattened(part)]
+
+
+def _divides(statement: Statement) -> bool:
+    """Whether a statement divides indices."""
+    match statement:
+        case Loop(_, _, _, body, _):
+            return any(map(_divides, body))
+        case If(condition, then, otherwise):
+            return ix.divisions(condition) or any(map(_divides, (*then, *otherwise)))
+        case Let(_, value):
+            return ix.divisions(value)
+        case Store(_, offset, value):
+            return ix.divisions(offset) or ix.divisions(value)
+        case _:
+            return False

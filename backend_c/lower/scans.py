@@ -1,0 +1,160 @@
+"""scan as a loop over its slices: what each turn reads, what it stores, and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import INDEX, Array, Kernel
+from backend_c.ir.scope import Scope, apply
+from backend_c.lower.plan import Buffer, Launch
+from hlo.attributes import Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction
+from hlo.types import PRED, S32, ArrayShape, bounded, is_bounded
+
+if TYPE_CHECKING:
+    from backend_c.lower.lowering import Lowering
+
+_COUNT = ArrayShape(S32)
+
+
+class Slices:
+    """The position of a scan of ``inputs`` along ``dimension``, and what it does there."""
+
+    def __init__(
+        self, block: Lowering, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
+    ) -> None:
+        self._block, self._dimension = block, dimension
+        self._length = inputs[0].shape.dims[dimension]
+        self._is_reverse = is_reverse
+        self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
+        self._actual = self._actual_length(inputs)
+        self._turn = block.copied(block.constant(np.zeros((), np.int32)))
+        self._position = self._turn
+
+    def is_left(self) -> Buffer:
+        """Whether there is another slice."""
+        return self._combined("compare", self._turn, self._actual, ArrayShape(PRED), direction="LT")
+
+    def start_turn(self) -> None:
+        if self._is_reverse:
+            left = self._combined("subtract", self._actual, self._turn)
+            self._position = self._combined("subtract", left, self._number(1))
+
+    def end_turn(self) -> None:
+        self._block.copy(self._combined("add", self._turn, self._number(1)), self._turn)
+
+    def _number(self, value: int) -> Buffer:
+        return self._block.constant(np.asarray(value, np.int32))
+
+    def _actual_length(self, inputs: Sequence[Buffer]) -> Buffer:
+        """How many slices there are: of bounded inputs, as many as the shortest has."""
+        least = self._number(self._length)
+        for source in inputs:
+            if is_bounded(source.shape, self._dimension):
+                dimensions = {"dimensions": (self._dimension,)}
+                size = self._of("get-dimension-size", _COUNT, [source], dimensions)
+                least = self._combined("minimum", least, size)
+        return least
+
+    def _combined(
+        self, opcode: str, lhs: Buffer, rhs: Buffer, shape: ArrayShape = _COUNT, **attributes: str
+    ) -> Buffer:
+        return self._of(opcode, shape, [lhs, rhs], dict(attributes))
+
+    def _of(
+        self,
+        opcode: str,
+        shape: ArrayShape,
+        operands: Sequence[Buffer],
+        attributes: Mapping[str, Attribute],
+    ) -> Buffer:
+        """The result of one instruction."""
+        parameters = tuple(
+            Instruction(f"p{n}", operand.shape, "parameter", (), {"parameter_number": n})
+            for n, operand in enumerate(operands)
+        )
+        names = tuple(p.name for p in parameters)
+        root = Instruction("root", shape, opcode, names, dict(attributes))
+        return self._launched(Computation(opcode, (*parameters, root), "root"), list(operands))
+
+    def static(self, source: Buffer) -> Buffer:
+        """A carry as the computation takes it, or an output as it is stacked: zeros where it is
+        bounded and less is there."""
+        if source.sizes is None:
+            return source
+        dims = source.shape.dims
+        whole = {"slice": tuple((0, dim, 1) for dim in dims)}
+        return self._of("slice", ArrayShape(source.shape.element_type, dims), [source], whole)
+
+    def _launched(self, computation: Computation, operands: list[Buffer]) -> Buffer:
+        result = self._block.launch(computation, list(operands))
+        assert isinstance(result, Buffer)
+        return result
+
+    def slice_of(self, source: Buffer) -> Buffer:
+        """The slice of an input at this turn."""
+        dims, d = source.shape.dims, self._dimension
+        part = ArrayShape(source.shape.element_type, (*dims[:d], 1, *dims[d + 1 :]))
+        whole = ArrayShape(part.element_type, (*dims[:d], *dims[d + 1 :]))
+        zero = Literal(_COUNT, np.zeros((), np.int32))
+        starts = ["zero"] * len(dims)
+        starts[d] = "position"
+        instructions = (
+            Instruction("source", source.shape, "parameter", (), {"parameter_number": 0}),
+            Instruction("position", _COUNT, "parameter", (), {"parameter_number": 1}),
+            Instruction("zero", _COUNT, "constant", (), {"literal": zero}),
+            Instruction(
+                "part",
+                part,
+                "dynamic-slice",
+                ("source", *starts),
+                {"dynamic_slice_sizes": part.dims},
+            ),
+            Instruction("root", whole, "reshape", ("part",)),
+        )
+        return self._launched(Computation("slice", instructions, "root"), [source, self._position])
+
+    def stacked(self, shape: ArrayShape) -> Buffer:
+        """Room for an output of every turn."""
+        d = self._dimension
+        dims = (*shape.dims[:d], self._length, *shape.dims[d:])
+        result = ArrayShape(shape.element_type, dims)
+        scalar = ArrayShape(shape.element_type)
+        zero = Literal(scalar, np.zeros((), shape.element_type.numpy))
+        instructions = (
+            Instruction("zero", scalar, "constant", (), {"literal": zero}),
+            Instruction("root", result, "broadcast", ("zero",), {"dimensions": ()}),
+        )
+        return self._launched(Computation("zeros", instructions, "root"), [])
+
+    def all_turns(self, stacked: Buffer) -> Buffer:
+        """What is stacked when all turns are done: along bounded inputs, as many as there were."""
+        if not self._varies:
+            return stacked
+        shape, d = stacked.shape, self._dimension
+        made = bounded(shape.element_type, shape.dims, tuple(n == d for n in range(shape.rank)))
+        return self._of("set-dimension-size", made, [stacked, self._actual], {"dimensions": (d,)})
+
+    def store(self, value: Buffer, target: Buffer) -> None:
+        """Put an output of this turn beside those of the others."""
+        if not value.shape.elements:
+            return
+        d, dims = self._dimension, value.shape.dims
+        scope = Scope(self._block.grain)
+        source = Array("a0", value.shape.element_type, value.shape.elements)
+        position = Array("a1", S32, 1)
+        into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)
+        place = apply("convert", scope.load(position, ix.constant(0)), type=INDEX)
+        turn = scope.bind(ix.clamp(0, place, self._length - 1))
+        with nest.split(scope, dims) as index:
+            there = ix.linearize((*index[:d], turn, *index[d:]), target.shape.dims)
+            scope.store(into, there, scope.load(source, ix.linearize(index, dims)))
+        self._block.plan.kernels.append(Kernel((source, position), (into,), (), scope.statements))
+        number = len(self._block.plan.kernels) - 1
+        self._block.emit(Launch(number, (value, self._position), (target,), ()))

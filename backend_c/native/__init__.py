@@ -1,0 +1,1 @@
+"""Compile C, cache the library, load it, and call it with NumPy arrays."""

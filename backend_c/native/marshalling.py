@@ -1,0 +1,135 @@
+"""Values as generated C has them in memory, and back.
+
+Values are NumPy arrays, tuples of values, and None for tokens, as the interpreter has them; an
+array of a bounded shape has its actual size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from backend_c.render.program import storage_type
+from hlo.errors import ArgumentError
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+
+Value = Any  # np.ndarray, None (a token) or a tuple of values
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Memory:
+    """The memory of one array as C sees it: the bound's dims, and the actual sizes if bounded."""
+
+    __slots__ = ("data", "shape", "sizes")
+
+    def __init__(self, shape: ArrayShape, data: Array, sizes: tuple[int, ...]) -> None:
+        self.shape, self.data = shape, data
+        self.sizes = np.array(sizes, np.int32) if shape.is_dynamic else None
+
+    @classmethod
+    def empty(cls, shape: ArrayShape) -> Memory:
+        return cls(shape, np.empty(shape.dims, storage_type(shape.element_type)), shape.dims)
+
+    @classmethod
+    def holding(cls, shape: ArrayShape, array: Array) -> Memory:
+        """Row-major; beyond the actual sizes of a bounded array there are zeros."""
+        dtype = storage_type(shape.element_type)
+        if array.shape == shape.dims:
+            # Aligned, too, as C takes every array to be; views of bytes and of records may not be.
+            return cls(shape, np.require(array, dtype, ("C", "A")), array.shape)
+        data = np.zeros(shape.dims, dtype)
+        data[tuple(map(slice, array.shape))] = array
+        return cls(shape, data, array.shape)
+
+    def value(self) -> Array:
+        actual = self.data
+        if self.sizes is not None:
+            actual = np.ascontiguousarray(actual[tuple(map(slice, self.sizes.tolist()))])
+        return actual.astype(self.shape.element_type.numpy, copy=False)
+
+    def arrays(self) -> Iterator[Array]:
+        """One for each pointer: the data, and the actual sizes if there are bounds."""
+        yield self.data
+        if self.sizes is not None:
+            yield self.sizes
+
+
+def stored(shape: Shape) -> Iterator[ArrayShape]:
+    """The arrays of a shape; tokens carry nothing."""
+    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
+
+
+def packed(shape: Shape, made: Iterator[Memory]) -> Value:
+    """The value of a shape whose arrays these are, in order."""
+    if isinstance(shape, TupleShape):
+        return tuple(packed(element, made) for element in shape.elements)
+    return next(made).value() if shape.element_type.is_array else None
+
+
+def arguments(parameters: Sequence[tuple[str, Shape]], given: Sequence[Value]) -> Iterator[Memory]:
+    """The arrays of one value for each parameter; ArgumentError names the first that is none."""
+    if len(given) != len(parameters):
+        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(given)} were given")
+    for number, ((name, shape), value) in enumerate(zip(parameters, given, strict=True)):
+        try:
+            yield from _buffers(shape, value)
+        except _Misfit:
+            raise ArgumentError(
+                f"parameter {number} ({name}): expected {shape}, got {_described(value)}"
+            ) from None
+
+
+class _Misfit(Exception):
+    """A part of an argument is not of its shape; the whole argument is then described."""
+
+
+def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:
+    if isinstance(shape, TupleShape):
+        if not isinstance(value, tuple) or len(value) != len(shape.elements):
+            raise _Misfit
+        for element, part in zip(shape.elements, value, strict=True):
+            yield from _buffers(element, part)
+    elif not shape.element_type.is_array:
+        if value is not None:
+            raise _Misfit
+    else:
+        array = _array(value)
+        if (
+            array is None
+            or array.dtype != shape.element_type.numpy
+            or not _fits(array.shape, shape)
+        ):
+            raise _Misfit
+        yield Memory.holding(shape, array)
+
+
+def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
+    if not shape.dynamic:
+        return dims == shape.dims
+    return len(dims) == shape.rank and all(
+        size <= bound if bounded else size == bound
+        for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
+    )
+
+
+def _array(value: Value) -> Array | None:
+    """Anything that NumPy takes for an array, but no tuple: that is a value of another shape."""
+    if value is None or isinstance(value, tuple):
+        return None
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError):  # lists of different lengths, objects of other libraries
+        return None
+
+
+def _described(value: Value) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    if value is None:
+        return "a token"
+    array = _array(value)
+    if array is None:
+        return type(value).__name__
+    return f"{array.dtype}[{','.join(map(str, array.shape))}]"

@@ -1,0 +1,193 @@
+"""Find a C compiler and build libraries with it, once for each content.
+
+compiler = find_compiler(os.environ)
+cache = open_cache(default_directory(os.environ))
+path = build({"unit_0.c": text}, compiler, cache)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend_c.native.cache import Cache, found, publish, workspace
+from hlo.errors import ToolchainError
+
+RUNTIME = Path(__file__).parents[1] / "runtime"
+
+# numerics.md: nothing that changes a result. -fno-trapping-math and -fno-math-errno let selects
+# and square roots become vector instructions; -fwrapv and -fno-strict-aliasing define the rest.
+_FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    "-fno-trapping-math",
+    "-fno-math-errno",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
+# Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
+# -fno-tree-slp-vectorize: gcc 12 drops the rounding of (double)(float)x when it makes vectors of
+# straight code with complex products; loops are vectorised without it, at the same speed.
+# -Wno-pass-failed: clang warns of loops after `omp simd` that it did not make vectors of.
+_OPTIONAL_FLAGS = (
+    "-march=native",
+    "-mprefer-vector-width=512",
+    "-fopenmp",
+    "-fno-tree-pre",
+    "-fno-tree-slp-vectorize",
+    "-Wno-pass-failed",
+)
+_CANDIDATES = ("gcc", "clang", "cc")
+_WORKERS = 2
+_ERROR_LINES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A command that compiles C: its first words, what it says of its version, and all flags."""
+
+    command: tuple[str, ...]
+    version: str
+    flags: tuple[str, ...]
+
+
+def find_compiler(environ: Mapping[str, str]) -> Compiler:
+    """``HLO_CC`` if it is set (arguments allowed), else gcc, clang or cc; else ToolchainError."""
+    chosen = environ.get("HLO_CC", "").strip()
+    commands = [_words(chosen)] if chosen else [[name] for name in _CANDIDATES]
+    for command in commands:
+        path = shutil.which(command[0], path=environ.get("PATH"))
+        if path is None:
+            continue
+        version = run([path, *command[1:], "--version"])
+        if version.returncode == 0:
+            return Compiler((path, *command[1:]), version.stdout, _accepted((path, *command[1:])))
+    if chosen:
+        raise ToolchainError(f"HLO_CC={chosen} is no compiler that runs: unset it or correct it")
+    raise ToolchainError(
+        "no C compiler found (looked for gcc, clang, cc): install one (Debian: apt install gcc;"
+        " Fedora: dnf install gcc; macOS: xcode-select --install) or name it in HLO_CC"
+    )
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise ToolchainError(f"HLO_CC={command} cannot be read: {error}") from None
+
+
+def _accepted(command: Sequence[str]) -> tuple[str, ...]:
+    """All flags that this compiler takes: usually each, so they are tried together first."""
+    for optional in (_OPTIONAL_FLAGS, tuple(f for f in _OPTIONAL_FLAGS if takes(command, [f]))):
+        if takes(command, optional):
+            return (*_FLAGS, *optional)
+    return _FLAGS
+
+
+def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
+    """Whether a compiler knows all these flags."""
+    probe = ["-Werror", "-fsyntax-only", "-x", "c", os.devnull]
+    return run([*command, *flags, *probe]).returncode == 0
+
+
+def run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:
+    """A finished process; a command that cannot start counts as one that failed."""
+    environ = {**os.environ, "LC_ALL": "C"}  # messages in English: `error:` is looked for
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, errors="replace", check=False,
+            cwd=directory, env=environ, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError as error:
+        return subprocess.CompletedProcess(words, 127, "", f"error: {words[0]}: {error.strerror}")
+
+
+def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
+    """The library of these translation units (``.c``) and headers, compiled if it is not cached.
+
+    The runtime headers can be included. ToolchainError has the compiler's first error lines.
+    """
+    key = _key(sources, compiler)
+    library = found(cache, key)
+    if library is not None:
+        return library
+    with workspace(cache) as directory:
+        units = _written(sources, directory)
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            objects = list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
+        link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *objects]
+        _require(run(link, directory), compiler)
+        return publish(cache, key, Path(directory) / "library.so")
+
+
+def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
+    """The library of these translation units, as a file of a directory: one command makes all of
+    it, and nothing is kept elsewhere."""
+    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-shared", "-o", "library.so"]
+    _require(run([*words, *_written(sources, directory)], directory), compiler)
+    return Path(directory) / "library.so"
+
+
+def _written(sources: Mapping[str, str], directory: str) -> list[str]:
+    """Write them; the names of the translation units."""
+    try:
+        for name, text in sources.items():
+            (Path(directory) / name).write_text(text, "utf-8")
+    except OSError as error:
+        raise ToolchainError(f"cannot write to {directory}: {error.strerror}") from None
+    return [name for name in sources if name.endswith(".c")]
+
+
+def _compile(unit: str, compiler: Compiler, directory: str) -> str:
+    made = unit.removesuffix(".c") + ".o"
+    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-c", unit, "-o", made]
+    _require(run(words, directory), compiler)
+    return made
+
+
+def _require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:
+    if process.returncode == 0:
+        return
+    lines = (process.stderr or process.stdout).splitlines()
+    errors = [line for line in lines if "error" in line] or lines
+    told = "\n".join(errors[:_ERROR_LINES]) or f"exit status {process.returncode}"
+    raise ToolchainError(f"{compiler.command[0]} failed:\n{told}")
+
+
+def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
+    """A hash of everything that the library depends on, each part with its length."""
+    parts = [*compiler.command, compiler.version, *compiler.flags, _processor()]
+    for name, text in sources.items():
+        parts += [name, text]
+    for header in sorted(RUNTIME.glob("*.h")):
+        parts += [header.name, header.read_text("utf-8")]
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:40]
+
+
+def _processor() -> str:
+    """What ``-march=native`` depends on: the model and its features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    wanted = ("model name", "flags", "Features", "CPU part", "isa")
+    lines = [line for line in text.split("\n\n", 1)[0].splitlines() if line.startswith(wanted)]
+    return "\n".join([platform.machine(), *lines])

@@ -1,0 +1,65 @@
+"""The bits of a value as a value of another type, of the same width or of a part or multiple of it.
+
+Part 0 of a wider value is its low bits, which little-endian memory has first. Between types of the
+same width and within a word everything goes over unsigned integers; c128 is two words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.render.c_types import integer_type, is_narrow
+from hlo.errors import Unsupported
+from hlo.types import C64, C128, PRED, ElementType
+
+
+def cast(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
+    """``bitcast(value)``: types of the same width."""
+    _require_words(types[0], result)
+    return _value(_word(texts[0], types[0]), result)
+
+
+def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
+    """``bitcast-part(value, index)``: that part of a wider value."""
+    (value, index), source = texts, types[0]
+    if source is C128 and result is C64:
+        return f"hlo_part_c128({value}, {index})"
+    _require_words(source, result)
+    return _value(f"((uint64_t){_word(value, source)} >> {index} * {result.bits})", result)
+
+
+def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
+    """``bitcast-join(values…)``: a wider value of all its parts."""
+    source = types[0]
+    if source is C64 and result is C128:
+        return f"hlo_join_c128({', '.join(texts)})"
+    _require_words(source, result)
+    mask = f"0x{2**source.bits - 1:x}u"
+    words = [f"((uint64_t){_word(text, source)} & {mask})" for text in texts]
+    shifted = [f"{word} << {n * source.bits}" if n else word for n, word in enumerate(words)]
+    return _value(f"({' | '.join(shifted)})", result)
+
+
+def _require_words(source: ElementType, result: ElementType) -> None:
+    if C128 in (source, result):
+        raise Unsupported(f"C has no integer for the bits of {source} as {result}")
+
+
+def _word(text: str, source: ElementType) -> str:
+    """The bits of a value in an integer, above its width anything."""
+    if source.is_integer or source is PRED:
+        return text
+    return f"hlo_store_{source}({text})" if is_narrow(source) else f"hlo_bits_{source}({text})"
+
+
+def _value(word: str, result: ElementType) -> str:
+    """The value of the low bits of an integer."""
+    if result is PRED:
+        return f"((uint8_t){word} != 0)"
+    if result.is_integer:
+        cast = f"({integer_type(result)}){word}"
+        return f"hlo_wrap_{result}((uint64_t){word})" if result.bits < 8 else cast
+    width = max(8, result.bits)
+    low = f"{word} & {2**result.bits - 1}u" if result.bits < 8 else word
+    bits = f"(uint{width}_t)({low})" if result.bits < 8 else f"(uint{width}_t){word}"
+    return f"hlo_load_{result}({bits})" if is_narrow(result) else f"hlo_{result}_from_bits({bits})"

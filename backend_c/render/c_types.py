@@ -1,0 +1,58 @@
+"""How a value of an element type is held in C: in a register, and in memory.
+
+Registers hold floats narrower than f32 as an exact ``float``.
+"""
+
+from __future__ import annotations
+
+from backend_c.ir.loop_ir import INDEX
+from hlo.types import PRED, ElementType
+
+# The C type in a register, and in memory.
+_REGISTER = {
+    "index": "int64_t",
+    "pred": "hlo_pred",
+    "f32": "float",
+    "f64": "double",
+    "c64": "hlo_c64",
+    "c128": "hlo_c128",
+    "accumulator": "hlo_accumulator",
+    "accumulator_f64": "hlo_accumulator_f64",
+}
+_MEMORY = _REGISTER | {"pred": "uint8_t", "f16": "uint16_t", "bf16": "uint16_t"}
+
+
+def is_narrow(element_type: ElementType) -> bool:
+    """A float that registers hold as a wider one."""
+    return element_type.is_float and element_type.bits < 32
+
+
+def integer_type(element_type: ElementType) -> str:
+    width = max(8, element_type.bits)
+    return f"{'u' if element_type.kind == 'unsigned' else ''}int{width}_t"
+
+
+def register_type(element_type: ElementType) -> str:
+    """The C type of a value in a variable."""
+    if element_type.is_integer and element_type is not INDEX:
+        return integer_type(element_type)
+    return _REGISTER.get(element_type.name, "float")
+
+
+def memory_type(element_type: ElementType) -> str:
+    """The C type of a value in an array."""
+    if element_type.is_integer and element_type is not INDEX:
+        return integer_type(element_type)
+    return _MEMORY.get(element_type.name, "uint8_t")
+
+
+def loaded(element_type: ElementType, text: str) -> str:
+    """The register value of an array element."""
+    if is_narrow(element_type):
+        return f"hlo_load_{element_type}({text})"
+    return f"({text} != 0)" if element_type is PRED else text
+
+
+def to_store(element_type: ElementType, text: str) -> str:
+    """The array element of a register value."""
+    return f"hlo_store_{element_type}({text})" if is_narrow(element_type) else text

@@ -1,0 +1,55 @@
+"""Kernels for CUDA: one launch for each nest of parallel loops.
+
+Threads of different blocks meet only between launches, so a kernel that packs, then multiplies,
+becomes two. Values bound outside the loops are computed again in each.
+"""
+
+from __future__ import annotations
+
+from backend_c.ir.loop_ir import Kernel, Let, Loop
+from backend_c.lower.plan import Launch, Plan, Step, mapped
+
+
+def split(plan: Plan) -> Plan:
+    """The plan with every kernel cut where all blocks must have finished."""
+    kernels: list[Kernel] = []
+    parts: list[range] = []
+    for kernel in plan.kernels:
+        first = len(kernels)
+        kernels.extend(_phases(kernel))
+        parts.append(range(first, len(kernels)))
+
+    def relaunched(step: Step) -> tuple[Step, ...]:
+        if not isinstance(step, Launch):
+            return (step,)
+        return tuple(
+            Launch(number, step.inputs, step.outputs, step.scratch) for number in parts[step.kernel]
+        )
+
+    return Plan(
+        kernels,
+        plan.buffers,
+        mapped(plan.steps, relaunched),
+        plan.arguments,
+        plan.results,
+        plan.constants,
+    )
+
+
+def is_single(kernel: Kernel) -> bool:
+    """Whether only one thread may run it: it does more than one nest of parallel loops."""
+    work = [statement for statement in kernel.body if not isinstance(statement, Let)]
+    return not (len(work) == 1 and isinstance(work[0], Loop) and "parallel" in work[0].kind)
+
+
+def _phases(kernel: Kernel) -> list[Kernel]:
+    """One kernel for each top-level loop, if nothing but values is shared between them."""
+    lets = tuple(s for s in kernel.body if isinstance(s, Let))
+    rest = [s for s in kernel.body if not isinstance(s, Let)]
+    loops = [s for s in rest if isinstance(s, Loop)]
+    if len(rest) < 2 or len(loops) != len(rest):
+        return [kernel]
+    return [
+        Kernel(kernel.inputs, kernel.outputs, kernel.scratch, (*lets, loop), kernel.uses_seed)
+        for loop in rest
+    ]

@@ -1,0 +1,325 @@
+"""What each operation of the loop IR is in C, by the kind of its operands: one table.
+
+Registers hold floats narrower than f32 as an exact ``float``; every operation on them rounds once.
+Integer operations whose C meaning is undefined somewhere are functions of ``hlo_integer.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from backend_c.ir.loop_ir import INDEX
+from backend_c.render import bit_patterns
+from backend_c.render.c_types import integer_type, is_narrow, register_type
+from hlo import elementary
+from hlo.errors import Unsupported
+from hlo.types import F32, F64, PRED, U64, ElementType
+
+_Texts = Sequence[str]
+ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
+_BINDS = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
+_Render = Callable[[_Texts, Sequence[ElementType], ElementType], tuple[str, int]]
+
+_INFIX = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "modulo": "%",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "compare-EQ": "==",
+    "compare-NE": "!=",
+    "compare-LT": "<",
+    "compare-LE": "<=",
+    "compare-GT": ">",
+    "compare-GE": ">=",
+}
+_PRED = {
+    "add": "or",
+    "maximum": "or",
+    "multiply": "and",
+    "minimum": "and",
+}
+# Infix on floats and complex; on integers only what cannot overflow.
+_FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
+# Results that are operands, so that narrow floats need no rounding.
+_EXACT = frozenset(("maximum", "minimum", "abs"))
+_INTEGER_INFIX = frozenset(("and", "or", "xor"))
+
+
+def applied(
+    operation: str, texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """The C text of an operation, and how tightly it binds. ``texts`` are operands as a unary
+    operator takes them, but for those that :func:`operand_binding` allows to bind less."""
+    special = _SPECIAL.get(operation)
+    if special is not None:
+        return special(texts, types, result)
+    operand = types[0]
+    if operation.startswith("compare-"):
+        return _compared(operation, texts, operand)
+    if operand is PRED:
+        symbol = _INFIX[_PRED.get(operation, operation)]
+        return f"{texts[0]} {symbol} {texts[1]}", OTHER
+    if operand is INDEX and operation in _INFIX:
+        symbol = _INFIX[operation]
+        return f"{texts[0]} {symbol} {texts[1]}", _BINDS.get(symbol, OTHER)
+    if operand.is_float:
+        return _on_floats(operation, texts, operand)
+    if operand.is_integer and operation in _INTEGER_INFIX:
+        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
+    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+
+
+def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
+    """Infix, an elementary function in f64, or a function of the runtime; narrow results are
+    rounded to their type."""
+    if operation in _FLOAT_INFIX:
+        text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        if operand.name == "f8e8m0fnu":  # below f32's range a product is still more than nothing
+            text = f"(double){texts[0]} {_INFIX[operation]} (double){texts[1]}"
+            return rounded_from_f64(text, operand), ATOM
+        if is_narrow(operand):
+            return f"hlo_round_{operand}({text})", ATOM
+        return text, _BINDS[_INFIX[operation]]
+    if operation in ELEMENTARY:
+        _require_sequence(operation, operand)
+        if operand is not F64:
+            text = f"hlo_{_c(operation)}({_doubles(texts)})"
+            return rounded_from_f64(text, operand), ATOM
+    if not is_narrow(operand):
+        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
+    return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
+
+
+def operand_binding(operation: str, position: int, operand: ElementType) -> int:
+    """How loosely an operand may bind without parentheses; floats are never reassociated."""
+    arithmetic = operand is INDEX or (operand.is_float and operation in _FLOAT_INFIX)
+    if operation == "select" or operation.startswith("compare-"):
+        return SUM
+    if not arithmetic or operation not in _INFIX:
+        return UNARY
+    own = _BINDS.get(_INFIX[operation], UNARY)
+    return own if position == 0 else own - 1
+
+
+def _require_sequence(operation: str, operand: ElementType) -> None:
+    name = _c(operation) + ("_f64" if operand is F64 else "")
+    if name not in elementary.FUNCTIONS:
+        raise Unsupported(f"{operation} of {operand} has no proven sequence yet")
+
+
+def _c(operation: str) -> str:
+    return operation.replace("-", "_").lower()
+
+
+def _doubles(texts: _Texts) -> str:
+    return ", ".join(f"(double){text}" for text in texts)
+
+
+def rounded_from_f64(text: str, element_type: ElementType) -> str:
+    """A double rounded once to a float type."""
+    if element_type is F64:
+        return text
+    return f"(float){text}" if element_type is F32 else f"hlo_round_{element_type}_from_f64({text})"
+
+
+def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
+    if operand.is_complex:
+        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    symbol = _INFIX[operation]
+    return f"{texts[0]} {symbol} {texts[1]}", OTHER
+
+
+def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    return f"{texts[0]} ? {texts[1]} : {texts[2]}", OTHER
+
+
+def _clamp_index(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    return f"hlo_clamp_index({', '.join(texts)})", ATOM
+
+
+def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    """``low <= value <= high`` as one comparison of unsigned differences."""
+    value, low, high = texts
+    shifted = value if low == "0" else f"({value} - {low})"
+    return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", OTHER
+
+
+def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    (text,), (source,) = texts, types
+    if source is INDEX:
+        return _from_index(text, result)
+    if result is INDEX:
+        return (f"hlo_index_u64({text})" if source is U64 else f"(int64_t){text}"), ATOM
+    if result is PRED:
+        zero = "0.0f" if source.is_float else "0"
+        return f"{text} != {zero}", OTHER
+    if source.is_complex or result.is_complex:
+        return f"hlo_convert_{source}_{result}({text})", ATOM
+    if result.is_integer and source.is_float:
+        return f"hlo_{result}_from_{'f64' if source is F64 else 'f32'}({text})", ATOM
+    if result.is_integer:
+        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
+    return _to_float(text, source, result)
+
+
+def _from_index(text: str, result: ElementType) -> tuple[str, int]:
+    if is_narrow(result):
+        return f"hlo_round_{result}_from_f64((double){text})", ATOM
+    if result.is_complex:
+        part = "float" if result.bits == 64 else "double"
+        return f"hlo_make_{result}(({part}){text}, 0)", ATOM
+    if result is PRED:
+        return f"{text} != 0", OTHER
+    if result.is_integer:
+        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
+    return f"({register_type(result)}){text}", ATOM
+
+
+def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, int]:
+    """To a float type, rounded once: 64-bit integers do not fit a double."""
+    if not is_narrow(result) or source is result:
+        return f"({register_type(result)}){text}", ATOM
+    if source.is_integer and source.bits == 64:
+        odd = f"hlo_f64_from_{source}_to_odd({text})"
+        return f"hlo_round_{result}_from_f64({odd})", ATOM
+    if source is F64 or (source.is_integer and source.bits == 32):
+        return f"hlo_round_{result}_from_f64((double){text})", ATOM
+    return f"hlo_round_{result}((float){text})", ATOM
+
+
+def _as_double(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    return f"(double){texts[0]}", ATOM
+
+
+def _from_double(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """An f64 value rounded once to the result type."""
+    return rounded_from_f64(texts[0], result), ATOM
+
+
+def _accumulated(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """What an accumulator holds, so that rounding it once more rounds the sum once."""
+    ending = "to_f64" if result is F64 else "to_odd"
+    return rounded_from_f64(f"hlo_{types[0]}_{ending}({texts[0]})", result), ATOM
+
+
+def _accumulated_so_far(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """The same of an accumulator that goes on."""
+    ending = "to_f64" if result is F64 else "to_odd"
+    return rounded_from_f64(f"hlo_{types[0]}_so_far_{ending}({texts[0]})", result), ATOM
+
+
+def _decided(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    """``hlo_sum_decided_T(…, &result)``: the type is that of the result it sets."""
+    return f"hlo_sum_decided_{types[-1]}({', '.join(texts)})", ATOM
+
+
+def _function(name: str) -> _Render:
+    """A runtime function of one name for all types."""
+    return lambda texts, types, result: (f"{name}({', '.join(texts)})", ATOM)
+
+
+def _is_finite(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    held = "f32" if is_narrow(types[0]) else types[0]
+    return f"hlo_is_finite_{held}({texts[0]})", ATOM
+
+
+def _total_order(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """A key of the width of the register type, in the order of the values."""
+    held = "f32" if is_narrow(types[0]) else types[0]
+    return f"hlo_total_order_{held}({texts[0]})", ATOM
+
+
+def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    if result is PRED:
+        return f"!{texts[0]}", OTHER  # !a & f(b): gcc asks for parentheses
+    return f"hlo_not_{types[0]}({texts[0]})", ATOM
+
+
+def _reduced_precision(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """Of types of less than 16 bits, the value in f32 is reduced, as XLA does."""
+    if result.bits >= 16:
+        return f"hlo_reduce_precision_{result}({', '.join(texts)})", ATOM
+    return f"hlo_round_{result}(hlo_reduce_precision_f32({', '.join(texts)}))", ATOM
+
+
+def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    operand = types[0]
+    if not operand.is_float:
+        return f"hlo_negate_{operand}({texts[0]})", ATOM
+    return (
+        (f"hlo_round_{operand}(-{texts[0]})", ATOM)
+        if is_narrow(operand)
+        else (f"-{texts[0]}", OTHER)
+    )
+
+
+# Operations whose text depends on more than the first operand's type.
+_SPECIAL: dict[str, _Render] = {
+    "accumulated": _accumulated,
+    "accumulated-so-far": _accumulated_so_far,
+    "decided": _decided,
+    "dot-decided": _function("hlo_dot_decided_f64"),
+    "is-finite": _is_finite,
+    "negate": _negated,
+    "not": _not,
+    "reduce-precision": _reduced_precision,
+    "total-order": _total_order,
+    "philox-u32": _function("hlo_philox_u32"),
+    "philox-u64": _function("hlo_philox_u64"),
+    "threefry": _function("hlo_threefry"),
+    "unit": _function("hlo_unit_f32"),
+    "select": _select,
+    "clamp": _clamp_index,
+    "within": _within,
+    "convert": _converted,
+    "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),
+    "bitcast-part": lambda texts, types, result: (bit_patterns.part(texts, types, result), ATOM),
+    "bitcast-join": lambda texts, types, result: (bit_patterns.joined(texts, types, result), ATOM),
+    "widen": _as_double,
+    "round": _from_double,
+}
+
+# Elementary functions: computed in f64 by the sequences of hlo.elementary, then rounded once.
+ELEMENTARY = frozenset(
+    [
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "cosine",
+        "cosh",
+        "erf",
+        "exponential",
+        "exponential-minus-one",
+        "log",
+        "log-plus-one",
+        "logistic",
+        "power",
+        "rsqrt",
+        "sine",
+        "sinh",
+        "tan",
+        "tanh",
+    ]
+)

@@ -1,0 +1,254 @@
+"""A plan as source text: kernels shared by content, grouped into translation units, and the entry.
+
+    void hlo_entry(const void *const *arguments, void *const *results,
+                   const unsigned char *constants, unsigned char *workspace, uint64_t seed);
+
+``arguments`` and ``results`` point to row-major arrays; after an array with bounded dimensions
+comes the pointer to its int32 actual sizes. Several plans in one library have an entry each, of
+which it has a table::
+
+    void (*const hlo_entries[])(…)
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from backend_c.lower import buffers
+from backend_c.lower.buffers import Workspace
+from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.render.c_types import memory_type
+from backend_c.render.dialect import OPENMP, Dialect
+from backend_c.render.elementary_functions import definitions
+from backend_c.render.statements import kernel_text
+from hlo.types import PRED, ArrayShape, ElementType, element_type_of
+
+_PARAMETERS = (
+    "(const void *const *arguments, void *const *results,\n"
+    "               const unsigned char *constants, unsigned char *workspace, uint64_t seed)"
+)
+ENTRY = f"void hlo_entry{_PARAMETERS}"
+_UNIT = 48_000  # characters of kernels in one translation unit: below, starting gcc costs more
+_INDENT = "    "
+_SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
+
+
+@dataclass(frozen=True)
+class Program:
+    """Everything needed to compile and call a module, and nothing that changes from run to run.
+
+    ``sources`` are translation units by file name; ``constants`` is the block that ``hlo_entry``
+    receives; ``parameters`` and ``results`` are the arrays in order; ``number`` is that of the
+    entry in the table, None where there is but one.
+    """
+
+    sources: Mapping[str, str]
+    parameters: tuple[ArrayShape, ...]
+    results: tuple[ArrayShape, ...]
+    constants: bytes
+    workspace_bytes: int
+    places: Mapping[Buffer, str]  # where each buffer is, as C
+    kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
+    number: int | None = None
+
+
+def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
+    """Render a plan. ``workspace`` is where its buffers lie, by default as densely as may be."""
+    kernels = _Kernels(dialect)
+    made, entry = _rendered(plan, kernels, workspace or buffers.assign(plan))
+    entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
+    return replace(made, sources=_units(kernels.texts(), entry, dialect))
+
+
+def programs(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
+    """Render several plans as one translation unit, for which a compiler is started once."""
+    kernels = _Kernels(dialect)
+    made = [_rendered(plan, kernels, buffers.assign(plan)) for plan in plans]
+    entries = [
+        f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(made)
+    ]
+    names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(made)))
+    table = f"void (*const hlo_entries[]){_PARAMETERS} = {{\n{names}}};\n"
+    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=sys.maxsize)
+    return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(made)]
+
+
+def _rendered(plan: Plan, kernels: _Kernels, workspace: Workspace) -> tuple[Program, str]:
+    """A program without sources, and the body of its entry."""
+    constants, offsets = _constant_block(plan)
+    places = _places(plan, workspace.offsets, offsets)
+    names = kernels.names(plan)
+    made = Program(
+        {},
+        tuple(buffer.shape for buffer in plan.arguments),
+        tuple(buffer.shape for buffer in plan.results),
+        constants,
+        workspace.bytes,
+        places,
+        names,
+    )
+    return made, _Entry(places, names, plan).text()
+
+
+def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
+    """Arrays as the entry's pointers: the sizes of a bounded one follow it."""
+    for buffer in arrays:
+        yield buffer
+        if buffer.sizes is not None:
+            yield buffer.sizes
+
+
+def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
+    """All constants one after the other, equal ones once."""
+    block = bytearray()
+    seen: dict[bytes, int] = {}
+    offsets: dict[Buffer, int] = {}
+    for buffer, value in plan.constants:
+        data = stored_bytes(value)
+        if data not in seen:
+            block.extend(b"\0" * (-len(block) % buffers.ALIGNMENT))
+            seen[data] = len(block)
+            block.extend(data)
+        offsets[buffer] = seen[data]
+    return bytes(block), offsets
+
+
+def stored_bytes(value: np.ndarray) -> bytes:
+    """An array as the generated code keeps it: row-major, of `storage_type`."""
+    element_type = element_type_of(value.dtype)
+    assert element_type is not None, value.dtype
+    return np.ascontiguousarray(value, storage_type(element_type)).tobytes()
+
+
+def storage_type(element_type: ElementType) -> np.dtype[np.generic]:
+    """Sub-byte integers are sign or zero extended to a byte, which those of ml_dtypes are not."""
+    if element_type.is_integer and element_type.bits < 8:
+        return np.dtype(np.int8 if element_type.kind == "signed" else np.uint8)
+    return element_type.numpy
+
+
+def _places(
+    plan: Plan, workspace: Mapping[Buffer, int], constants: Mapping[Buffer, int]
+) -> dict[Buffer, str]:
+    places = {b: f"arguments[{n}]" for n, b in enumerate(with_sizes(plan.arguments))}
+    places |= {b: f"results[{n}]" for n, b in enumerate(with_sizes(plan.results))}
+    places |= {b: f"(constants + {offset})" for b, offset in constants.items()}
+    places |= {b: f"(workspace + {offset})" for b, offset in workspace.items()}
+    return places
+
+
+class _Kernels:
+    """The text of each distinct kernel, with a name."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._names: dict[str, str] = {}  # by text
+
+    def names(self, plan: Plan) -> tuple[str, ...]:
+        """Those of a plan's kernels."""
+        texts = (kernel_text(kernel, "@", self._dialect) for kernel in plan.kernels)
+        return tuple(self._names.setdefault(text, f"kernel_{len(self._names)}") for text in texts)
+
+    def texts(self) -> dict[str, str]:
+        """Of all plans, by name."""
+        return {name: text.replace("@", name, 1) for text, name in self._names.items()}
+
+
+def _units(
+    texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNIT
+) -> dict[str, str]:
+    """Translation units of similar size; the last one has the entry."""
+    groups: list[list[str]] = [[]]
+    size = 0
+    for text in texts.values():
+        if size > most and dialect is OPENMP:
+            groups.append([])
+            size = 0
+        groups[-1].append(text)
+        size += len(text)
+    heads = "".join(_prototype(text) for text in texts.values()) if len(groups) > 1 else ""
+    units = {}
+    for number, group in enumerate(groups):
+        body = "\n".join(group)
+        if number == len(groups) - 1:
+            body = f"{heads}\n{body}\n{entry}"
+        blocks = (_prologue(dialect, body), definitions(body, dialect), body)
+        units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
+    if len(groups) > 1:
+        units = {
+            name: text.replace(f"\n{dialect.kernel} kernel_", f"\n{_SHARED} kernel_")
+            for name, text in units.items()
+        }
+    return units
+
+
+def _prologue(dialect: Dialect, body: str) -> str:
+    needed = [header for header, name in dialect.includes if name in body]
+    includes = "".join(f'#include "{header}"\n' for header in needed)
+    return f"{includes}\n{dialect.prologue}"
+
+
+def _prototype(text: str) -> str:
+    return re.match(r"[^{]*", text)[0].rstrip() + ";\n"  # type: ignore[index]
+
+
+class _Entry:
+    """Prints the steps as the body of an entry."""
+
+    def __init__(self, places: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
+        self._places, self._names, self._plan = places, names, plan
+
+    def text(self) -> str:
+        lines = [line for step in self._plan.steps for line in self._step(step)]
+        unused = [
+            f"(void){name};"
+            for name in ("arguments", "results", "constants", "workspace")
+            if not any(name in line for line in lines)
+        ]
+        seed = ["hlo_seed random;", "hlo_seed_start(&random, seed);"]
+        if not any(k.uses_seed for k in self._plan.kernels):
+            seed = ["(void)seed;"]
+        body = "".join(f"{_INDENT}{line}\n" for line in (*unused, *seed, *lines))
+        return f"{{\n{body}}}\n"
+
+    def _pointer(self, buffer: Buffer, const: bool) -> str:
+        c_type = memory_type(buffer.shape.element_type)
+        return f"({'const ' if const else ''}{c_type} *){self._places[buffer]}"
+
+    def _step(self, step: Step) -> list[str]:
+        match step:
+            case Launch(kernel, inputs, outputs, scratch):
+                pointers = [self._pointer(b, True) for b in inputs]
+                pointers += [self._pointer(b, False) for b in (*outputs, *scratch)]
+                if self._plan.kernels[kernel].uses_seed:
+                    pointers.append("&random")
+                return [f"{self._names[kernel]}({', '.join(pointers)});"]
+            case Copy(source, target):
+                if not source.bytes:
+                    return []
+                into, out_of = self._places[target], self._places[source]
+                return [f"memcpy({into}, {out_of}, {source.bytes});"]
+            case Repeat(condition, predicate, body):
+                test = f"if (!*{self._pointer(predicate, True)}) break;"
+                return ["for (;;) {", *self._steps(condition), f"{_INDENT}{test}",
+                        *self._steps(body), "}"]  # fmt: skip
+            case Branch(selector, cases):
+                return self._branch(selector, cases)
+
+    def _steps(self, steps: Sequence[Step]) -> list[str]:
+        return [_INDENT + line for step in steps for line in self._step(step)]
+
+    def _branch(self, selector: Buffer, cases: Sequence[Sequence[Step]]) -> list[str]:
+        value = f"*{self._pointer(selector, True)}"
+        is_pred = selector.shape.element_type is PRED
+        lines = [f"switch ({f'{value} ? 0 : 1' if is_pred else value}) {{"]
+        for number, case in enumerate(cases):
+            last = number == len(cases) - 1
+            lines += ["default: {" if last else f"case {number}: {{"]
+            lines += [*self._steps(case), f"{_INDENT}break;", "}"]
+        return [*lines, "}"]

@@ -1,0 +1,238 @@
+"""Loop IR to text. A dialect says what differs; everything else is C99 that is also C++."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Address,
+    Array,
+    Assign,
+    Call,
+    Constant,
+    Expr,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Mutable,
+    Pointer,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    is_mutable,
+    parts,
+    variables,
+)
+from backend_c.render.c_types import loaded, memory_type, register_type, to_store
+from backend_c.render.dialect import Dialect
+from backend_c.render.operations import (
+    ATOM,
+    SUM,
+    UNARY,
+    applied,
+    operand_binding,
+)
+from hlo.types import F64, ElementType
+
+_INDENT = "    "
+_WORD = re.compile(r"\b[acrs]\d+\b")  # names of a kernel's arrays
+_INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
+
+
+def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
+    """A kernel as a function of pointers: inputs, outputs, scratch, in order."""
+    parameters = [
+        *(f"const {memory_type(a.element_type)} *HLO_RESTRICT {a.name}" for a in kernel.inputs),
+        *(
+            f"{memory_type(a.element_type)} *HLO_RESTRICT {a.name}"
+            for a in (*kernel.outputs, *kernel.scratch)
+        ),
+    ]
+    if kernel.uses_seed:
+        parameters.append("hlo_seed *seed")
+    body = _Body(dialect, kernel.body)
+    lines = body.block(kernel.body, 1, shared=bool(dialect.single))
+    used = set(_WORD.findall("\n".join(lines)))
+    arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
+    unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
+    head = f"{dialect.kernel} {name}({', '.join(parameters) or 'void'}) {{"
+    return "\n".join([head, *unused, *lines, "}", ""])
+
+
+def constant_text(constant: Constant) -> str:
+    """A number as C reads it, exactly."""
+    kind, value = constant.type.kind, constant.value
+    if constant.type is INDEX:
+        return str(value)
+    if kind == "pred":
+        return "1" if value else "0"
+    if kind == "complex":
+        part = float(value.real), float(value.imag)
+        texts = ", ".join(_float_text(p, constant.type.bits == 128) for p in part)
+        return f"hlo_make_{constant.type}({texts})"
+    if kind == "float":
+        return _float_text(float(value), constant.type is F64)  # type: ignore[arg-type]
+    return _integer_text(int(value), constant.type)  # type: ignore[arg-type]
+
+
+def _float_text(value: float, double: bool) -> str:
+    width = "f64" if double else "f32"
+    if math.isnan(value) or math.isinf(value):
+        dtype = np.float64 if double else np.float32
+        bits = np.asarray(value, dtype).tobytes()[::-1].hex()
+        return f"hlo_{width}_from_bits(0x{bits}{'u' if not double else 'ull'})"
+    text = repr(value) if double else str(np.float32(value))
+    if "." not in text and "e" not in text:
+        text += ".0"
+    text = text if double else f"{text}f"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _integer_text(value: int, element_type: ElementType) -> str:
+    suffix = ("ULL" if element_type.kind == "unsigned" else "LL") if element_type.bits == 64 else ""
+    if element_type.name == "u32":
+        suffix = "u"
+    if value == -(2 ** (element_type.bits - 1)) and element_type.bits >= 32:
+        return f"(-{-value - 1}{suffix} - 1)"
+    return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
+
+
+class _Body:
+    """Prints the statements of one kernel; values used once are folded into their use."""
+
+    def __init__(self, dialect: Dialect, statements: Sequence[Statement]) -> None:
+        self._dialect = dialect
+        self._uses: Counter[str] = Counter()
+        self._apart: set[str] = set()  # used in another block than where they are bound
+        self._texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
+        self._scan(statements)
+
+    def _scan(self, statements: Sequence[Statement]) -> None:
+        here: set[str] = set()
+        for statement in statements:
+            names = [name for e in expressions(statement) for name in variables(e)]
+            self._uses.update(names)
+            self._apart.update(name for name in names if name not in here)
+            match statement:
+                case Let(variable, _):
+                    here.add(variable.name)
+                case Loop(_, _, _, body, _):
+                    self._scan(body)
+                case If(_, then, otherwise):
+                    self._scan(then)
+                    self._scan(otherwise)
+                case _:
+                    pass
+
+    def block(self, statements: Sequence[Statement], depth: int, shared: bool) -> list[str]:
+        """Lines of a block; ``shared``: all lanes run it, so that one of them stores."""
+        lines: list[str] = []
+        for statement in statements:
+            lines.extend(_INDENT * depth + line for line in self._statement(statement, shared))
+        return lines
+
+    def _statement(self, statement: Statement, shared: bool) -> list[str]:
+        match statement:
+            case Let(variable, value):
+                return self._let(variable, value)
+            case Mutable(variable, initial):
+                start = "" if initial is None else f" = {self.text(initial)}"
+                return [f"{register_type(variable.type)} {variable.name}{start};"]
+            case Assign(variable, value):
+                return [f"{variable.name} = {self.text(value)};"]
+            case LocalArray(array):
+                return [f"{memory_type(array.element_type)} {array.name}[{array.elements}];"]
+            case Store(array, offset, value):
+                text = f"{self._element(array, offset)} = {self._stored(array, value)};"
+                return [self._once(text) if shared and not array.is_local else text]
+            case Call(function, arguments):
+                return [f"{function}({', '.join(map(self._argument, arguments))});"]
+            case If(condition, then, otherwise):
+                lines = [f"if ({self.text(condition)}) {{", *self.block(then, 1, shared)]
+                if otherwise:
+                    lines += ["} else {", *self.block(otherwise, 1, shared)]
+                return [*lines, "}"]
+            case Loop():
+                return self._loop(statement, shared)
+
+    def _once(self, text: str) -> str:
+        return f"if ({self._dialect.single}) {text}"
+
+    def _let(self, variable: Variable, value: Expr) -> list[str]:
+        text, binding = self._text(value)
+        once = self._uses[variable.name] == 1 and variable.name not in self._apart
+        if once and len(text) <= _INLINE and _is_pure(value):
+            self._texts[variable.name] = text, binding
+            return []
+        return [f"const {register_type(variable.type)} {variable.name} = {text};"]
+
+    def _loop(self, loop: Loop, shared: bool) -> list[str]:
+        lanes = "lanes" in loop.kind
+        name, extent = loop.variable.name, self.text(loop.extent)
+        start, step = self._dialect.strided.get(loop.kind, ("0", ""))
+        advance = f"{name} += {step}" if step else f"++{name}"
+        head = f"for (int64_t {name} = {start}; {name} < {extent}; {advance}) {{"
+        pragma = self._dialect.pragmas.get(loop.kind)
+        lines = []
+        if pragma:
+            sums = ", ".join(variable.name for variable in loop.sums)
+            lines.append(pragma + (f" reduction(+ : {sums})" if sums else ""))
+        lines += [head, *self.block(loop.body, 1, shared and not lanes), "}"]
+        if lanes and shared and self._dialect.barrier:
+            lines.append(self._dialect.barrier)
+        return lines
+
+    def _argument(self, argument: Expr | Pointer) -> str:
+        match argument:
+            case Pointer(array, offset):
+                start = self._operand(offset, SUM)
+                return array.name if start == "0" else f"{array.name} + {start}"
+            case _:
+                return self.text(argument)
+
+    def _element(self, array: Array, offset: Expr) -> str:
+        return f"{array.name}[{self.text(offset)}]"
+
+    def _stored(self, array: Array, value: Expr) -> str:
+        return to_store(array.element_type, self.text(value))
+
+    def text(self, expression: Expr) -> str:
+        return self._text(expression)[0]
+
+    def _operand(self, expression: Expr, allowed: int = UNARY) -> str:
+        """A text that binds at least as tightly as ``allowed``."""
+        text, binding = self._text(expression)
+        return f"({text})" if binding > allowed else text
+
+    def _text(self, expression: Expr) -> tuple[str, int]:
+        if isinstance(expression, Variable):
+            return self._texts.get(expression.name, (expression.name, ATOM))
+        if isinstance(expression, Constant):
+            return constant_text(expression), ATOM
+        if isinstance(expression, Load):
+            array = expression.array
+            return loaded(array.element_type, self._element(array, expression.offset)), ATOM
+        if isinstance(expression, Address):
+            return f"&{expression.variable.name}", UNARY
+        operation, inner, result = expression
+        types = [operand.type for operand in inner]
+        texts = [
+            self._operand(operand, operand_binding(operation, n, types[0]))
+            for n, operand in enumerate(inner)
+        ]
+        return applied(operation, texts, types, result)
+
+
+def _is_pure(value: Expr) -> bool:
+    """Whether a value may be computed later than where it is bound."""
+    return not any(map(is_mutable, parts(value)))

@@ -1,0 +1,221 @@
+"""The earlier of two stages on the values of the later one.
+
+Each instruction is evaluated exactly on values that are taken over. Where that gives what the later
+stage has, it is legal, and nothing is enclosed; where not, what is legal there is enclosed from the
+last values that were taken over. So what is enclosed is what the pass changed, not the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bisect_dump.excerpts import operands_of_result
+from bisect_dump.shared_values import Program, Reference, Values
+from hlo.errors import Unsupported
+from hlo.module import Instruction
+from hlo.passes.rewriting import integer
+from interp.envelope.anchors import middle
+from interp.envelope.enclosure import Array, Enclosure, point, where
+from interp.envelope.single_steps import EnclosedSteps
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, is_wide, kinds, summary
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """An array that follows exactly from values that were taken over, and the instruction by which
+    other values follow legally; none if the array itself was taken over."""
+
+    reference: bytes
+    maker: Instruction | None = None
+    path: tuple[int, ...] = ()  # in the maker's tuple
+
+
+# Instructions of a proof that are enclosed although something is wrong: a pass may give a name to
+# another value, but what follows from a bug is the rest of the program.
+_MOST_ENCLOSED = 64
+
+State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple of states
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction of the earlier stage at which the later one's value is not legal. Hundreds of
+    them are kept, so not their values."""
+
+    instruction: Instruction
+    evidence: str
+
+
+@dataclass(slots=True)
+class Followed:
+    """What comes of it: ``results`` are the states of the result's arrays, before anything was
+    taken over there, and ``wrong`` the steps to values that are not legal."""
+
+    results: list[Exact | Enclosure]
+    wrong: list[Step]
+
+
+@dataclass(slots=True)
+class Following:
+    """One walk over the earlier stage, whose exact values are ``exact``. ``known`` are the later
+    one's values of its instructions, by name. ``is_proof``: a value is taken over only where it is
+    sure that it is legal, and what is wrong is noted and left."""
+
+    values: Values
+    program: Program
+    enclosing: EnclosedSteps
+    exact: Mapping[str, Reference]
+    known: Mapping[str, Reference]
+    is_proof: bool = False
+    _states: dict[str, State] = field(default_factory=dict)
+    _open: set[str] = field(default_factory=set)  # states that hold enclosures
+    _enclosures: dict[str, Any] = field(default_factory=dict)
+    _wrong: list[Step] = field(default_factory=list)
+    _count: int = 0  # enclosed instructions
+
+    def followed(self) -> Followed:
+        """Unsupported where it is not known what is legal, or if so much is wrong that a proof is
+        one of the whole program."""
+        with np.errstate(all="ignore"):
+            return self._walked()
+
+    def _walked(self) -> Followed:
+        entry = self.program.module.entry
+        kept = operands_of_result(entry)
+        order = self.program.steps.instructions
+        last = {name: n for n, i in enumerate(order) for name in i.operands}
+        own: dict[str, State] = {}
+        for position, instruction in enumerate(order):
+            state = self._state(instruction)
+            if instruction.name in kept:
+                own[instruction.name] = state
+            state = self._states[instruction.name] = self._taken_over(instruction, state)
+            if not all(isinstance(leaf, Exact) for leaf in _leaves(state)):
+                self._open.add(instruction.name)
+            held = {*self._enclosures, *self._open}
+            self._forget({name for name in held if last.get(name, -1) <= position} - kept)
+        root = entry.root_instruction
+        is_tuple = root.opcode == "tuple" and not self.program.steps.is_bounded
+        state = tuple(own[name] for name in root.operands) if is_tuple else own[root.name]
+        return Followed(list(_leaves(state)), self._wrong)
+
+    def legal(self, state: Exact | Enclosure) -> Enclosure:
+        """All that may stand in the place of an array of a state."""
+        return self._opened(state)  # type: ignore[no-any-return]  # of one array
+
+    def _state(self, instruction: Instruction) -> State:
+        """What follows from the states before."""
+        if instruction.opcode == "parameter" or self.program.steps.has_effect(instruction):
+            return _taken(self.exact[instruction.name])
+        operands = [self._states[name] for name in instruction.operands]
+        if not self.program.steps.is_bounded:
+            if instruction.opcode == "tuple":
+                return tuple(operands)
+            if instruction.opcode == "get-tuple-element":
+                return operands[0][integer(instruction, "index")]
+        if all(isinstance(leaf, Exact) for state in operands for leaf in _leaves(state)):
+            given = tuple(map(_reference, operands))
+            found = self.values.reference(self.program, instruction, given)
+            return _taken(found, instruction)
+        return self._enclosed(instruction)
+
+    def _taken_over(self, instruction: Instruction, state: State) -> State:
+        """The later stage's value in place of what follows, as far as it is legal."""
+        known = self.known.get(instruction.name)
+        if known is None or not isinstance(state, Exact | Enclosure):
+            return state
+        if isinstance(state, Exact) and state.reference == known:
+            return Exact(known)
+        legal, actual = self._opened(state), self.values.value(known)
+        verdict = summary(kinds(actual, middle(legal), legal))
+        if verdict.counts[OUTSIDE]:
+            self._wrong.append(Step(instruction, _evidence(verdict, actual, legal)))
+        if not self.is_proof:
+            return Exact(known)
+        if verdict.counts[OUTSIDE]:
+            return state  # a pass may give a name to another value
+        if not verdict.counts[UNDETERMINED]:
+            return Exact(known)
+        return where(is_wide(legal, middle(legal)), legal, point(actual))
+
+    def _enclosed(self, instruction: Instruction) -> Any:
+        """All legal values of an instruction, by those of all that it follows from."""
+        stack = [instruction]
+        while stack:
+            top = stack[-1]
+            if top.name in self._enclosures:
+                stack.pop()
+                continue
+            missing = [i for i in self._unopened(top) if i.name not in self._enclosures]
+            stack.extend(missing)
+            if not missing:
+                self._count += 1
+                if self.is_proof and self._wrong and self._count > _MOST_ENCLOSED:
+                    raise Unsupported(f"%{self._wrong[0].instruction.name} is not legal")
+                operands = [self._opened(self._states[name]) for name in top.operands]
+                self._enclosures[top.name] = self.enclosing.value(top, operands)
+        return self._enclosures[instruction.name]
+
+    def _unopened(self, instruction: Instruction) -> Iterator[Instruction]:
+        """What has to be enclosed before an instruction."""
+        for name in instruction.operands:
+            for leaf in _leaves(self._states[name]):
+                if isinstance(leaf, Exact) and leaf.maker is not None:
+                    yield leaf.maker
+
+    def _opened(self, state: State) -> Any:
+        """A state with enclosures in place of what is exact."""
+        if isinstance(state, tuple):
+            return tuple(map(self._opened, state))
+        if not isinstance(state, Exact):
+            return state
+        if state.maker is None:
+            return point(self.values.value(state.reference))
+        found = self._enclosed(state.maker)
+        for number in state.path:
+            found = found[number]
+        return found
+
+    def _forget(self, names: set[str]) -> None:
+        """Enclosures that nothing reads any more. What is exact is small, and may be enclosed
+        later."""
+        for name in names & self._enclosures.keys():
+            del self._enclosures[name]
+        for name in names & self._open:
+            del self._states[name]
+            self._open.remove(name)
+
+
+def _taken(reference: Reference, maker: Instruction | None = None, *path: int) -> State:
+    if isinstance(reference, tuple):
+        return tuple(_taken(part, maker, *path, n) for n, part in enumerate(reference))
+    return None if reference is None else Exact(reference, maker, path)
+
+
+def _reference(state: State) -> Reference:
+    if isinstance(state, tuple):
+        return tuple(map(_reference, state))
+    return None if state is None else state.reference
+
+
+def _leaves(state: State) -> Iterator[Exact | Enclosure]:
+    if isinstance(state, tuple):
+        for part in state:
+            yield from _leaves(part)
+    elif state is not None:
+        yield state
+
+
+def _evidence(verdict: Verdict, actual: Array, legal: Enclosure) -> str:
+    index = verdict.first_outside
+    assert index is not None
+    nan = " or NaN" if legal.nan[index] else ""
+    return (
+        f"{verdict.counts[OUTSIDE]} of {actual.size} elements, first at"
+        f" [{','.join(map(str, index))}]: {actual[index]!s}, where {legal.low[index]!s} to"
+        f" {legal.high[index]!s}{nan} follow from the values before"
+    )

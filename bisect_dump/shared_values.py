@@ -1,0 +1,255 @@
+"""Exact values that many stages of a module have in common, each computed once.
+
+What an instruction makes of the same values is the same in every stage, so a stage costs what the
+passes before it changed. A value is known by its *reference*: the digest of an array's bytes, a
+tuple of references, None for a token. So equal references are values that are equal bit for bit,
+whatever the names of the instructions that gave them.
+
+Arrays are kept as far as memory is for, those first that took the longest; others are computed
+again when they are needed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b, sha256
+from typing import Any
+
+import numpy as np
+
+from bisect_dump.value_numbers import Cones
+from hlo.module import Instruction, Module
+from hlo.passes.inline import inline
+from hlo.passes.rewriting import integer
+from interp.stepwise import Steps
+
+# Instructions that one may evaluate: a loop with more, most likely, does not end.
+FUEL = 4_000_000
+
+_MOST_BYTES = 1 << 30  # of arrays that are kept
+_SAMPLE = 1 << 12  # elements that are looked at
+_TELLING = 4  # different elements, by which an array is hardly another one's equal by chance
+
+Array = np.ndarray[Any, Any]
+Value = Any  # an array, None (a token) or a tuple of values
+Reference = Any  # bytes, None or a tuple of references
+
+
+class Program:
+    """A stage, with calls and fusions inlined, to be evaluated instruction by instruction."""
+
+    def __init__(self, module: Module, seed: int, fuel: int | None = None) -> None:
+        """``fuel`` is how much each instruction may use, :data:`FUEL` if it is not said. Errors as
+        of :class:`interp.stepwise.Steps`."""
+        self.module = inline(module)
+        self.steps = Steps(self.module, seed=seed, fuel=FUEL if fuel is None else fuel)
+        cones = Cones(self.module)
+        self.cones = cones
+        self._own = cones.own(self.module.entry_name)
+
+    def key(self, instruction: Instruction, operands: Sequence[Reference]) -> bytes:
+        """Equal for instructions of any programs that make the same of the same."""
+        digest = blake2b(self._own[instruction.name], digest_size=16)
+        digest.update(repr(operands).encode())
+        return digest.digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """How a value can be computed again."""
+
+    number: int  # greater than those of the operands
+    program: Program
+    instruction: Instruction
+    operands: tuple[Reference, ...]
+    result: Reference
+
+
+class Values:
+    """The values of any programs. Errors of the interpreter are raised as they are."""
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most, self._bytes = most_bytes, 0
+        self._kept: dict[bytes, Array] = {}
+        self._cheapest: list[tuple[float, bytes]] = []  # a heap of those that can be given up
+        self._known: dict[bytes, Reference] = {}
+        self._makers: dict[bytes, _Maker] = {}
+        self._shapes: dict[bytes, tuple[int, ...]] = {}
+        self._telling: set[bytes] = set()
+
+    def given(self, value: Value) -> Reference:
+        """The reference of an argument, which is kept."""
+        if isinstance(value, tuple):
+            return tuple(map(self.given, value))
+        if value is None:
+            return None
+        reference = self._noted(value)
+        self._kept.setdefault(reference, value)
+        return reference
+
+    def evaluated(
+        self,
+        program: Program,
+        arguments: Sequence[Reference],
+        instead: Mapping[str, Reference] | None = None,
+    ) -> dict[str, Reference]:
+        """The values of the instructions that matter, by name; of those in ``instead`` what
+        stands there."""
+        program.steps.begin()
+        found: dict[str, Reference] = dict(instead or {})
+        for instruction in program.steps.instructions:
+            if instruction.name in found:
+                continue
+            if instruction.opcode == "parameter":
+                found[instruction.name] = arguments[integer(instruction, "parameter_number")]
+            else:
+                operands = tuple(found[name] for name in instruction.operands)
+                found[instruction.name] = self.reference(program, instruction, operands)
+        return found
+
+    def reference(
+        self, program: Program, instruction: Instruction, operands: tuple[Reference, ...]
+    ) -> Reference:
+        """What an instruction, but a parameter, makes of values."""
+        if not program.steps.is_bounded:
+            if instruction.opcode == "tuple":
+                return operands
+            if instruction.opcode == "get-tuple-element":
+                return operands[0][integer(instruction, "index")]
+        if program.steps.has_effect(instruction):
+            value = program.steps.value(instruction, tuple(map(self.value, operands)))
+            return self.given(value)  # it cannot be computed again
+        key = program.key(instruction, operands)
+        if key not in self._known:
+            arrays = tuple(map(self.value, operands))
+            start = time.perf_counter()
+            value = program.steps.value(instruction, arrays)
+            seconds = time.perf_counter() - start
+            result = self._result(value)
+            maker = _Maker(len(self._known), program, instruction, operands, result)
+            self._add(maker, value, seconds)
+            self._known[key] = result
+        return self._known[key]
+
+    def value(self, reference: Reference) -> Value:
+        """The value itself, computed again if need be."""
+        if isinstance(reference, tuple):
+            return tuple(map(self.value, reference))
+        if reference is None:
+            return None
+        array = self._kept.get(reference)
+        return self._again(reference) if array is None else array
+
+    def shape(self, reference: bytes) -> tuple[int, ...]:
+        """The sizes of an array."""
+        return self._shapes[reference]
+
+    def is_telling(self, reference: bytes) -> bool:
+        """Whether another array is hardly equal to this one by chance."""
+        return reference in self._telling
+
+    def _result(self, value: Value) -> Reference:
+        if isinstance(value, tuple):
+            return tuple(map(self._result, value))
+        return None if value is None else self._noted(value)
+
+    def _noted(self, array: Array) -> bytes:
+        digest = sha256(f"{array.dtype} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        found = digest.digest()[:16]
+        if found not in self._shapes:
+            self._shapes[found] = array.shape
+            if _is_telling(array):
+                self._telling.add(found)
+        return found
+
+    def _add(self, maker: _Maker, value: Value, seconds: float) -> None:
+        for reference, array in _pairs(maker.result, value):
+            if reference not in self._kept:
+                self._makers.setdefault(reference, maker)
+                self._keep(reference, array, seconds)
+
+    def _keep(self, reference: bytes, array: Array, seconds: float) -> None:
+        self._kept[reference] = array = _alone(array)
+        self._bytes += array.nbytes
+        heapq.heappush(self._cheapest, (seconds / (array.nbytes + 1), reference))
+        while self._bytes > self._most and self._cheapest:
+            _, other = heapq.heappop(self._cheapest)
+            self._bytes -= self._kept.pop(other).nbytes
+
+    def _again(self, reference: bytes) -> Array:
+        """Compute an array from those that are there."""
+        makers, there = self._needed(reference)
+        left = Counter(leaf for maker in makers for leaf in leaves_of(maker.operands))
+        left[reference] += 1
+        for maker in makers:
+            operands = tuple(_gathered(one, there) for one in maker.operands)
+            start = time.perf_counter()
+            value = maker.program.steps.value(maker.instruction, operands)
+            self._add(maker, value, time.perf_counter() - start)
+            there.update(pair for pair in _pairs(maker.result, value) if left[pair[0]])
+            del operands, value
+            for leaf in leaves_of(maker.operands):
+                left[leaf] -= 1
+                if not left[leaf]:
+                    del there[leaf]
+        return there[reference]
+
+    def _needed(self, reference: bytes) -> tuple[list[_Maker], dict[bytes, Array]]:
+        """What is to be done again for an array, in order, and what that starts from."""
+        makers: dict[int, _Maker] = {}
+        there: dict[bytes, Array] = {}
+        stack = [reference]
+        while stack:
+            leaf = stack.pop()
+            if leaf in self._kept:
+                there[leaf] = self._kept[leaf]
+            else:
+                maker = self._makers[leaf]
+                if maker.number not in makers:
+                    makers[maker.number] = maker
+                    stack.extend(leaves_of(maker.operands))
+        return [makers[number] for number in sorted(makers)], there
+
+
+def leaves_of(reference: Reference) -> Iterator[bytes]:
+    """The references of the arrays of a value."""
+    if isinstance(reference, tuple):
+        for part in reference:
+            yield from leaves_of(part)
+    elif reference is not None:
+        yield reference
+
+
+def _pairs(reference: Reference, value: Value) -> Iterator[tuple[bytes, Array]]:
+    if isinstance(reference, tuple):
+        for part, of_part in zip(reference, value, strict=True):
+            yield from _pairs(part, of_part)
+    elif reference is not None:
+        yield reference, value
+
+
+def _gathered(reference: Reference, arrays: Mapping[bytes, Array]) -> Value:
+    if isinstance(reference, tuple):
+        return tuple(_gathered(part, arrays) for part in reference)
+    return None if reference is None else arrays[reference]
+
+
+def _alone(array: Array) -> Array:
+    """The array, without a much larger one that it is a part of."""
+    whole = array.base
+    is_part = isinstance(whole, np.ndarray) and whole.nbytes > 2 * array.nbytes
+    return array.copy() if is_part else array
+
+
+def _is_telling(array: Array) -> bool:
+    """Masks and small integers are alike without being the same."""
+    if array.dtype.itemsize < 2 or array.size < _TELLING:
+        return False
+    flat = array.reshape(-1)
+    sample = flat[:: max(1, flat.size // _SAMPLE)]
+    return len(np.unique(sample.view(f"V{array.dtype.itemsize}"))) >= _TELLING

@@ -1,0 +1,284 @@
+"""What the stages of a module mean: each evaluated exactly, and judged beside the one before.
+
+A pass may change roundings. So a stage means what the one before meant if that one gives its exact
+results by legal steps. It is proven changed only where they are outside of the earlier stage's
+envelope, with a budget for rewritings, and no number is legal for both: the envelopes do not meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import interp
+from bisect_dump.difference_verdict import (
+    CHANGED,
+    UNSURE,
+    Judgement,
+    Output,
+    beside,
+    doubted,
+    judgement,
+    worst_of,
+)
+from bisect_dump.excerpts import with_results
+from bisect_dump.shared_values import FUEL, Program, Reference, Values, leaves_of
+from bisect_dump.side_by_side import SideBySide
+from bisect_dump.similarity import is_far
+from bisect_dump.stages import Read
+from hlo.bit_equality import Value, arrays_of, differences
+from hlo.errors import OutOfFuel, Unsupported
+from hlo.module import Module
+from hlo.ranks import declared
+from hlo.types import ArrayShape, Shape, TupleShape
+from interp.envelope.budget import REWRITTEN
+from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.evaluation import enclose
+from interp.envelope.judgement import enclosures_of
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
+
+_MOST_KEPT = 3  # stages of which more is in memory: the first, the one before, and this one
+
+Arguments = Callable[[Module, Path, int], tuple[tuple[Value, ...], ...]]
+K = TypeVar("K")
+
+
+class Meanings:
+    """Of stages that take the same arguments as ``first``, which ``arguments`` draws: of a module
+    in a file, for so many ranks."""
+
+    def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
+        self.first, self.seed = first, seed
+        given = arguments(first.module, first.stage.path, first.ranks)
+        self._arrays = [list(_leaves_of(mine)) for mine in given]
+        self._values = Values()
+        self._references = [self._values.given(array) for array in self._arrays[0]]
+        self._programs: OrderedDict[bytes, Program] = OrderedDict()
+        self._results: OrderedDict[bytes, Reference] = OrderedDict()
+        self._of_first: dict[int, Enclosure | None] = {}  # what is legal in its results
+        self._of_ranks: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
+
+    def evaluate(self, stage: Read) -> None:
+        """The stage's results, for later; Error if it has none."""
+        if stage.ranks > 1:
+            self._on_ranks(stage)
+        else:
+            self._result(stage)
+
+    def judged(self, before: Read, after: Read) -> Judgement:
+        """The later stage beside the earlier one; what that leaves open, beside the first. Error if
+        one of them has no results."""
+        if before.ranks > 1 or after.ranks > 1:
+            return self._judged_by_bits(before, after)
+        one, other = self._result(before), self._result(after)
+        pairs = list(zip(leaves_of(one), leaves_of(other), strict=True))
+        if any(self._values.shape(a) != self._values.shape(b) for a, b in pairs):
+            return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
+        outputs: dict[int, Output] = {}
+        equal = 0
+        for number, (place, pair) in enumerate(zip(_places(one), pairs, strict=True)):
+            both = partial(self._both, pair)
+            if pair[0] != pair[1] and differences(*both()):
+                outputs[number] = Output(place, both, beside(None, *both()))
+            else:
+                equal += math.prod(self._values.shape(pair[0]))
+        return self._judged_outputs(before, after, outputs, equal)
+
+    def _both(self, pair: tuple[bytes, bytes]) -> tuple[Array, Array]:
+        return self._values.value(pair[0]), self._values.value(pair[1])
+
+    def _judged_outputs(
+        self, before: Read, after: Read, outputs: dict[int, Output], equal: int
+    ) -> Judgement:
+        """Of the outputs that differ, by their numbers. What step by step is legal is legal; only
+        of the others the whole envelope is needed."""
+        if not outputs:
+            return judgement((), equal)
+        side = self.side_by_side(before, after)
+        steps = _marks_of_steps(side, outputs)
+        if steps is not None:
+            outputs = {n: outputs[n]._replace(marks=mark) for n, mark in steps.items()}
+        left = [n for n, output in outputs.items() if output.has(UNSURE) or output.has(CHANGED)]
+        if not left:
+            return judgement(list(outputs.values()), equal)
+        found = self._beside_all(before, after, {number: outputs[number] for number in left})
+        is_proven = any(output.has(CHANGED) for output in found.values())
+        if steps is not None and not is_proven:  # else the first stage would say no more
+            found = self._beside_first(before, found)
+        outputs |= found
+        is_unsure = not is_proven and any(output.has(UNSURE) for output in found.values())
+        return judgement(list(outputs.values()), equal, is_unsure and _is_suspect(side))
+
+    def _beside_all(
+        self, before: Read, after: Read, outputs: dict[int, Output]
+    ) -> dict[int, Output]:
+        """Outputs beside the whole envelope of the earlier stage, and of what is outside the later
+        stage's, too."""
+        whole = dict(outputs)
+        legal = self._legal(before, list(outputs))
+        for n, output in outputs.items():
+            whole[n] = output._replace(marks=beside(legal[n], *output.both()))
+            if not whole[n].has(CHANGED):
+                del legal[n]  # large
+        theirs = self._legal(after, list(legal)) if legal else {}
+        for n in list(legal):
+            whole[n] = doubted(whole[n], legal.pop(n), theirs.pop(n))
+        for n, output in whole.items():
+            whole[n] = output._replace(marks=resolved(output.marks, outputs[n].marks))
+        return whole
+
+    def _beside_first(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
+        left = [number for number, output in outputs.items() if output.has(UNSURE)]
+        if not left or before.digest == self.first.digest:
+            return outputs
+        missing = [number for number in left if number not in self._of_first]
+        if missing:
+            self._of_first |= self._legal(self.first, missing)
+        references = list(leaves_of(self._result(self.first)))
+        found = dict(outputs)
+        for number in left:
+            first, (_, after) = self._values.value(references[number]), outputs[number].both()
+            if first.shape == after.shape:
+                again = beside(self._of_first[number], first, after)
+                marks = resolved(outputs[number].marks, again)
+                found[number] = outputs[number]._replace(marks=marks)
+        return found
+
+    def _legal(self, stage: Read, results: list[int]) -> dict[int, Enclosure | None]:
+        """What a compiler may make of the stage, of some arrays of its result by their numbers;
+        None where that is not known."""
+        fewer = with_results(stage.module, results)
+        module = stage.module if fewer is None else fewer
+        try:
+            found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
+        except (Unsupported, MemoryError):
+            return dict.fromkeys(results)
+        enclosures = list(enclosures_of(found.result))
+        kept = enclosures if fewer is not None else [enclosures[n] for n in results]
+        return dict(zip(results, kept, strict=True))
+
+    def side_by_side(self, before: Read, after: Read) -> SideBySide:
+        """Two stages of one rank."""
+        programs = self._program(before), self._program(after)
+        given = self._given(before), self._given(after)
+        return SideBySide(self._values, programs, given, self.seed)
+
+    def _program(self, stage: Read) -> Program:
+        return self._kept(self._programs, stage.digest, lambda: Program(stage.module, self.seed))
+
+    def _result(self, stage: Read) -> Reference:
+        if stage.digest not in self._results:
+            program = self._program(stage)
+            found = self._values.evaluated(program, self._given(stage))
+            self._results[stage.digest] = found[program.module.entry.root]
+        return self._results[stage.digest]
+
+    def _given(self, stage: Read) -> tuple[Reference, ...]:
+        """The stage's arguments; ArgumentError if they do not fit."""
+        steps = self._program(stage).steps
+        arguments = steps.arguments(self._arguments(stage))
+        if steps.is_bounded:
+            return tuple(map(self._values.given, arguments))
+        left = iter(self._references)
+        return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
+
+    def _arguments(self, stage: Read, rank: int = 0) -> tuple[Value, ...]:
+        """As the stage's parameters hold them."""
+        left = iter(self._arrays[rank if rank < len(self._arrays) else 0])
+        return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
+
+    def _judged_by_bits(self, before: Read, after: Read) -> Judgement:
+        """Envelopes are of one rank."""
+        one, other = self._on_ranks(before), self._on_ranks(after)
+        if len(one) == 1 and len(other) > 1:
+            one = one * len(other)
+        if len(one) != len(other):
+            return Judgement(UNDETERMINED, {})
+        return worst_of([_by_bits(*pair) for pair in zip(one, other, strict=True)])
+
+    def _on_ranks(self, stage: Read) -> list[list[tuple[str, Array]]]:
+        def evaluated() -> list[list[tuple[str, Array]]]:
+            values = tuple(self._arguments(stage, rank) for rank in range(stage.ranks))
+            results = _evaluated(stage.module, values, self.seed)
+            return [list(arrays_of(result)) for result in results]
+
+        return self._kept(self._of_ranks, stage.digest, evaluated)
+
+    def _kept(self, kept: OrderedDict[bytes, K], key: bytes, make: Callable[[], K]) -> K:
+        """Of the last few stages, and the first."""
+        if key not in kept:
+            kept[key] = make()
+            others = [other for other in kept if other != self.first.digest]
+            for other in others[: max(0, len(kept) - _MOST_KEPT)]:
+                del kept[other]
+        kept.move_to_end(key)
+        return kept[key]
+
+
+def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array] | None:
+    """None if they cannot be followed, or lead nowhere."""
+    try:
+        return dict(zip(outputs, side.marks(list(outputs)), strict=True))
+    except (Unsupported, OutOfFuel, MemoryError):
+        return None
+
+
+def _is_suspect(side: SideBySide) -> bool:
+    try:
+        return side.is_suspect()
+    except (Unsupported, OutOfFuel, MemoryError):
+        return False
+
+
+def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Judgement:
+    """The results of one rank."""
+    pairs = [(place, a, b) for (place, a), (_, b) in zip(one, other, strict=True)]
+    if any(a.shape != b.shape for _, a, b in pairs):
+        return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
+    outputs = [
+        Output(place, lambda both=(a, b): both, beside(None, a, b))  # type: ignore[misc]
+        for place, a, b in pairs
+    ]
+    return judgement(outputs, 0, any(is_far(a, b) for _, a, b in pairs))
+
+
+def _evaluated(
+    module: Module, values: tuple[tuple[Value, ...], ...], seed: int
+) -> tuple[Value, ...]:
+    """The results of each rank, of the arguments of each."""
+    if len(values) == 1:
+        return (interp.evaluate(module, *values[0], seed=seed, fuel=FUEL),)
+    replicas, partitions = declared(module)
+    found: tuple[Value, ...] = interp.evaluate(
+        module, *values, seed=seed, fuel=FUEL, replicas=replicas, partitions=partitions
+    )
+    return found
+
+
+def _leaves_of(value: Value) -> Iterator[Array]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _leaves_of(part)
+    else:
+        yield value
+
+
+def _gathered(shape: Shape, left: Iterator[K]) -> tuple[K, ...] | K:
+    if isinstance(shape, TupleShape):
+        return tuple(_gathered(element, left) for element in shape.elements)  # type: ignore[misc]
+    assert isinstance(shape, ArrayShape)
+    return next(left)
+
+
+def _places(reference: Reference, place: str = "") -> Iterator[str]:
+    """The places of a result's arrays, as ``hlo.bit_equality`` names them."""
+    if isinstance(reference, tuple):
+        for number, part in enumerate(reference):
+            inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"
+            yield from _places(part, inner)
+    elif reference is not None:
+        yield place

@@ -1,0 +1,118 @@
+"""Many programs at once: the C compiler is started once for all."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backend_c.ir.nest import GRAIN
+from backend_c.lower.plan import Plan
+from backend_c.native.executable import Executable, load
+from backend_c.native.toolchain import Compiler, build_in
+from backend_c.pipeline import planned
+from backend_c.render.dialect import OPENMP
+from backend_c.render.program import Program, programs
+from hlo.errors import Error
+from hlo.module import Computation, Instruction, Module
+from hlo.types import TupleShape
+from hlo.walk import renamed
+
+
+def merged(modules: Sequence[Module]) -> Module:
+    """One program that does what several do: all their parameters, a tuple of all their results."""
+    computations: list[Computation] = []
+    entry: list[Instruction] = []
+    roots: list[str] = []
+    taken = 0
+    for number, module in enumerate(modules):
+        names = {c.name: f"c{number}.{c.name}" for c in module.computations}
+        prefix = f"i{number}.".__add__
+        for computation in map(_without_constraint, module.computations):
+            if computation.name != module.entry_name:
+                computations.append(renamed(computation, names.__getitem__))
+                continue
+            apart = renamed(_numbered(computation, taken), names.__getitem__, prefix)
+            taken += len(computation.parameters)
+            entry += apart.instructions
+            roots.append(apart.root)
+    shapes = {i.name: i.shape for i in entry}
+    whole = TupleShape(tuple(shapes[root] for root in roots))
+    entry.append(Instruction("results", whole, "tuple", tuple(roots)))
+    computations.append(Computation("main", tuple(entry), "results"))
+    return Module("merged", tuple(computations), "main")
+
+
+def _without_constraint(computation: Computation) -> Computation:
+    """The all-reduces of one program must agree on ``constrain_layout``, which changes nothing;
+    those of several programs may not."""
+
+    def changed(instruction: Instruction) -> Instruction:
+        given = {n: v for n, v in instruction.attributes.items() if n != "constrain_layout"}
+        return instruction._replace(attributes=given)
+
+    return replace(computation, instructions=tuple(map(changed, computation.instructions)))
+
+
+def _numbered(computation: Computation, taken: int) -> Computation:
+    """Parameters after those that are taken."""
+
+    def changed(instruction: Instruction) -> Instruction:
+        if instruction.opcode != "parameter":
+            return instruction
+        number = int(str(instruction.attributes["parameter_number"])) + taken
+        return instruction._replace(attributes={"parameter_number": number})
+
+    return replace(computation, instructions=tuple(map(changed, computation.instructions)))
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Valid modules as C: of each its entry in one translation unit, or what the C backend has
+    against it."""
+
+    modules: Sequence[Module]
+    found: Sequence[Program | Error]
+
+    def executables(self, compiler: Compiler) -> list[Executable | Error]:
+        """Each module, ready to run. The compiler's files are gone when it is done; a library
+        without OpenMP is closed when its executables are. ToolchainError if the compiler fails."""
+        sources = next((one.sources for one in self.found if isinstance(one, Program)), None)
+        library = None if sources is None else _loaded(sources, compiler)
+        return [
+            one if isinstance(one, Error) else _executable(library, one, module)
+            for one, module in zip(self.found, self.modules, strict=True)
+        ]
+
+
+def compiled(
+    modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
+) -> list[Executable | Error]:
+    """Each valid module as an executable; the compiler is started once. See :class:`Batch`."""
+    return lowered_together(modules, grain).executables(compiler)
+
+
+def lowered_together(modules: Sequence[Module], grain: int = GRAIN) -> Batch:
+    """Valid modules as C. Loops have threads where they do ``grain`` element operations or more."""
+    found = [_plan(module, grain) for module in modules]
+    made = iter(programs([plan for plan in found if isinstance(plan, Plan)], OPENMP))
+    return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])
+
+
+def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
+    has_threads = "-fopenmp" in compiler.flags
+    with tempfile.TemporaryDirectory(prefix="hlo-together-") as directory:
+        return load(build_in(directory, sources, compiler), closing=not has_threads)
+
+
+def _plan(module: Module, grain: int) -> Plan | Error:
+    try:
+        return planned(module, grain)
+    except Error as error:
+        return error
+
+
+def _executable(library: Any, made: Program, module: Module) -> Executable:
+    parameters = [(p.name, p.shape) for p in module.entry.parameters]
+    return Executable(library, made, parameters, module.entry.root_instruction.shape)

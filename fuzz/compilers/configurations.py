@@ -1,0 +1,164 @@
+"""Where the bits must be the same: compilers, optimisation, processors, targets, sanitizers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backend_c.native.toolchain import Compiler, find_compiler, takes
+from hlo.errors import ToolchainError
+
+THREADS = (1, 2, 3, 8)
+
+_COMPILERS = {
+    "gcc": "apt install gcc",
+    "clang": "apt install clang libomp-dev",
+    "tcc": "apt install tcc",
+}
+_LEVELS = ("-O0", "-O3")
+# What a processor must have for each level of the x86-64 psABI, as /proc/cpuinfo calls it.
+_PROCESSORS: dict[str, tuple[str, ...]] = {
+    "x86-64": (),
+    "x86-64-v3": ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "native": (),
+}
+_VECTORS = {"x86-64": "SSE2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512", "native": "native"}
+_EMBEDDED = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
+# Signed overflow is undefined again, so that it is found. Division by zero is not: IEEE 754 says
+# what it gives, and HLO wants that; float-cast-overflow is not part of -fsanitize=undefined.
+_UNDEFINED = (
+    *("-O1", "-g", "-fno-omit-frame-pointer", "-ffp-contract=off", "-fno-strict-aliasing"),
+    *("-fno-sanitize-recover=all", "-w"),
+)
+_ADDRESS = (
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize=float-divide-by-zero",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """One way to build and run a program.
+
+    ``target`` is openmp or embedded. ``apart``: no two buffers share memory, and what is between
+    them is forbidden. ``sources`` are linked to it. ``grain``: loops of so many element operations
+    have threads; None for as many as the backend wants. ``pipeline``: the passes before C.
+    """
+
+    name: str
+    compiler: Compiler
+    target: str = "openmp"
+    threads: tuple[int, ...] = (1,)
+    grain: int | None = None
+    apart: bool = False
+    sources: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    is_sanitizer: bool = False
+    pipeline: str = "backend_c"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What this machine cannot do, and how it could."""
+
+    name: str
+    why: str
+
+
+def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missing]:
+    """All of them, in the order of the table."""
+    for name, install in _COMPILERS.items():
+        try:
+            compiler = find_compiler({**environ, "HLO_CC": name})
+        except ToolchainError:
+            yield Missing(name, f"not installed: {install}")
+            continue
+        yield from _plain(name, compiler)
+        yield from _embedded(name, compiler)
+        yield from _sanitized(name, compiler)
+
+
+def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
+    """As it is shipped, and at each level for each processor."""
+    has_threads = "-fopenmp" in compiler.flags
+    threads = THREADS if has_threads else (1,)
+    shipped = Configuration(f"{name}, as shipped", compiler, threads=threads)
+    yield shipped
+    yield replace(shipped, name=f"{name}, no passes", grain=1, pipeline="lowerable")
+    if not takes(compiler.command, ["-march=native"]):
+        yield Configuration(f"{name}, small grain", compiler, threads=threads, grain=1)
+        return
+    for level in _LEVELS:
+        for processor, needed in _PROCESSORS.items():
+            title = f"{name} {level} {_VECTORS[processor]}"
+            missing = sorted({*needed} - _features())
+            if missing:
+                yield Missing(title, f"the processor has no {', '.join(missing)}")
+                continue
+            if not takes(compiler.command, [f"-march={processor}"]):
+                yield Missing(title, f"{name} does not know -march={processor}")
+                continue
+            flags = _replaced(
+                compiler.flags, {"-O3": level, "-march=native": f"-march={processor}"}
+            )
+            built = replace(compiler, flags=flags)
+            yield Configuration(title, built, threads=threads, grain=1)
+
+
+def _replaced(flags: tuple[str, ...], others: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(others.get(flag, flag) for flag in flags)
+
+
+def _features() -> set[str]:
+    """What the processor has, as Linux says it; nothing elsewhere."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+    except OSError:
+        return set()
+    lines = (line.partition(":") for line in text.splitlines())
+    return next((set(words.split()) for key, _, words in lines if key.strip() == "flags"), set())
+
+
+def _embedded(name: str, compiler: Compiler) -> Iterator[Configuration]:
+    """Strict C99 with a ``main`` of its own, which compares."""
+    for level in _LEVELS:
+        contract = ("-ffp-contract=off",) if takes(compiler.command, ["-ffp-contract=off"]) else ()
+        built = replace(compiler, flags=(*_EMBEDDED, *contract, level))
+        yield Configuration(f"{name} {level} embedded C99", built, "embedded")
+        if not contract:  # no optimiser: all levels are the same
+            return
+
+
+def _sanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
+    if name == "tcc":
+        return
+    yield _checked(f"{name} ASan + UBSan, openmp", compiler, _ADDRESS)
+    if name == "clang":
+        yield _checked(f"{name} MSan", compiler, ("-fsanitize=memory",))
+        return
+    yield _checked(f"{name} ASan + UBSan, embedded", compiler, _ADDRESS, "embedded")
+    races = _checked(f"{name} TSan", compiler, ("-fsanitize=thread", "-fopenmp"))
+    yield replace(races, threads=(2, 8), sources=("threads.c",), links=("-lpthread",))
+
+
+def _checked(
+    name: str, compiler: Compiler, flags: tuple[str, ...], target: str = "openmp"
+) -> Configuration:
+    standard = "-std=gnu11" if target == "openmp" else "-std=c99"
+    built = replace(compiler, flags=(standard, *_UNDEFINED, *flags))
+    return Configuration(name, built, target, grain=1, apart=target == "openmp", is_sanitizer=True)
+
+
+def environment() -> dict[str, str]:
+    """The variables with which all these programs run."""
+    return {
+        **os.environ,
+        "OMP_DYNAMIC": "false",
+        "OMP_WAIT_POLICY": "passive",
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "TSAN_OPTIONS": "halt_on_error=1",
+        "LC_ALL": "C",
+    }

@@ -1,0 +1,190 @@
+"""One program on its arguments, built and run in one configuration."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backend_c.emit import files as emission
+from backend_c.emit.embedded_check import main_text
+from backend_c.ir.nest import GRAIN
+from backend_c.lower import buffers
+from backend_c.native.marshalling import Memory, arguments, packed, stored
+from backend_c.native.toolchain import RUNTIME, run
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import EMBEDDED, OPENMP
+from backend_c.render.program import program
+from fuzz.compilers.configurations import Configuration, environment
+from hlo.bit_equality import differences
+from hlo.module import Module
+
+HERE = Path(__file__).parent
+_SECONDS = 300.0
+_LINES = 12
+_MARKS = ("ERROR: ", "WARNING: ", "runtime error", "error:", "driver:")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A program, its arguments, and what the interpreter makes of them."""
+
+    name: str
+    module: Module
+    arguments: tuple[Any, ...]
+    expected: Any
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The results of each run, one for each number of threads; or what went wrong instead."""
+
+    values: tuple[Any, ...] = ()
+    finding: str = ""
+
+
+def outcome(trial: Trial, configuration: Configuration) -> Outcome:
+    """Build and run it in a directory that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="everywhere-") as name:
+        directory = Path(name)
+        return ran(trial, configuration, directory, written(trial, configuration, directory))
+
+
+def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
+    """How the bits of an outcome are not the interpreter's; nothing if they are."""
+    for threads, value in zip(configuration.threads, found.values):
+        other = differences(trial.expected, value)
+        if other:
+            return f"{threads} threads: {other[0]}"
+    return ""
+
+
+def written(trial: Trial, configuration: Configuration, directory: Path) -> list[str]:
+    """Write C and input; the names of the C files to compile, in the directory and elsewhere."""
+    grain = GRAIN if configuration.grain is None else configuration.grain
+    plan = lowered(trial.module, grain, configuration.pipeline)
+    if configuration.target == EMBEDDED.name:
+        files = emission.EMITTERS[EMBEDDED.name](plan)
+        text = main_text(trial.module, trial.arguments, trial.expected, trial.seed)
+        for name, content in (files | {"main.c": text.encode()}).items():
+            (directory / name).write_bytes(content)
+        return ["module.c", "main.c"]
+    workspace = buffers.apart(plan) if configuration.apart else buffers.assign(plan)
+    made = program(plan, OPENMP, workspace)
+    for name, text in made.sources.items():
+        (directory / name).write_text(text, "utf-8")
+    entry = trial.module.entry
+    given = list(arguments([(p.name, p.shape) for p in entry.parameters], trial.arguments))
+    outputs = [Memory.empty(shape) for shape in stored(entry.root_instruction.shape)]
+    places = [(offset, buffer.bytes) for buffer, offset in workspace.offsets.items()]
+    head = _Head(given, outputs, places, configuration.threads, trial.seed)
+    sizes = len(made.constants), made.workspace_bytes
+    (directory / "input").write_bytes(head.encoded(sizes) + made.constants)
+    return [*made.sources, *(str(HERE / name) for name in ("driver.c", *configuration.sources))]
+
+
+def ran(
+    trial: Trial, configuration: Configuration, directory: Path, sources: Sequence[str]
+) -> Outcome:
+    """Compile what is written, and run it."""
+    finding = _built(sources, configuration, directory)
+    if finding:
+        return Outcome(finding=finding)
+    if configuration.target == EMBEDDED.name:  # its main compares: the status is all there is
+        status, told = _run(["./program"], directory)
+        if status:
+            return Outcome(finding=told or f"result {status - 1} differs")
+        return Outcome((trial.expected,))
+    status, told = _run(["./program", "input", "output"], directory)
+    if status:
+        return Outcome(finding=told or f"exit status {status}")
+    data = (directory / "output").read_bytes()
+    result = trial.module.entry.root_instruction.shape
+    return Outcome(tuple(_values(data, result, len(configuration.threads))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the driver reads: see driver.c."""
+
+    arguments: Sequence[Memory]
+    results: Sequence[Memory]
+    places: Sequence[tuple[int, int]]
+    threads: Sequence[int]
+    seed: int
+
+    def encoded(self, sizes: tuple[int, int]) -> bytes:
+        taken = [array for memory in self.arguments for array in memory.arrays()]
+        given = [(array, memory) for memory in self.results for array in memory.arrays()]
+        counts = [len(taken), len(given), len(self.places), len(self.threads), *sizes, self.seed]
+        numbers = [
+            *counts,
+            *(array.nbytes for array in taken),
+            *(array.nbytes for array, _ in given),
+            # Beyond its actual sizes a bounded array may hold anything.
+            *(int(array is not memory.data or memory.sizes is None) for array, memory in given),
+            *(number for place in self.places for number in place),
+            *self.threads,
+        ]
+        head = np.array(numbers, np.int64).tobytes()
+        return head + b"".join(np.ascontiguousarray(array).tobytes() for array in taken)
+
+
+def _values(data: bytes, result: Any, runs: int) -> list[Any]:
+    """The result of each run, out of what the driver wrote."""
+    values, start = [], 0
+    for _ in range(runs):
+        outputs = [Memory.empty(shape) for shape in stored(result)]
+        for array in (array for memory in outputs for array in memory.arrays()):
+            piece = np.frombuffer(data, array.dtype, array.size, start)
+            array[...] = piece.reshape(array.shape)
+            start += array.nbytes
+        values.append(packed(result, iter(outputs)))
+    assert start == len(data), "the driver wrote another number of bytes"
+    return values
+
+
+def _built(sources: Sequence[str], configuration: Configuration, directory: Path) -> str:
+    """Compile and link; what the compiler says if it fails."""
+    compiler = configuration.compiler
+    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", *sources, "-o", "program"]
+    if not configuration.sources:
+        done = run([*words, *configuration.links], str(directory))
+        return "" if done.returncode == 0 else _told(done.stderr)
+    # Without the compiler's own OpenMP library: linked apart.
+    done = run([*words[:-2], "-c"], str(directory))
+    if done.returncode:
+        return _told(done.stderr)
+    objects = [f"{Path(source).stem}.o" for source in sources]
+    link = [flag for flag in compiler.flags if flag != "-fopenmp"]
+    words = [*compiler.command, *link, *objects, *configuration.links, "-o", "program"]
+    done = run(words, str(directory))
+    return "" if done.returncode == 0 else _told(done.stderr)
+
+
+def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
+    """The exit status, and what is told of it."""
+    try:
+        done = subprocess.run(
+            words, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, check=False,
+            capture_output=True, text=True, errors="replace", timeout=_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return 124, f"ran for more than {_SECONDS:.0f} s"
+    told = _told(done.stderr)
+    if done.returncode < 0 and not told:
+        told = f"ended by signal {-done.returncode}"
+    return done.returncode or int(bool(told)), told
+
+
+def _told(text: str) -> str:
+    """The lines that matter of what a compiler or a sanitizer says."""
+    lines = text.splitlines()
+    first = next((n for n, line in enumerate(lines) if any(mark in line for mark in _MARKS)), 0)
+    return "\n".join(lines[first : first + _LINES])

@@ -1,0 +1,1 @@
+"""Draw programs and their arguments: generators for each opcode, patterns, element values."""

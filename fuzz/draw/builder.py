@@ -1,0 +1,223 @@
+"""What generators build with: one program that grows while it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import numpy as np
+
+from fuzz.draw.choices import Choices, T
+from fuzz.draw.readable import tidied
+from fuzz.draw.shapes import ALL_TYPES, TYPES, Accepts
+from fuzz.draw.values import array
+from hlo.attributes import Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape, ElementType, Shape, TupleShape
+
+Generator = Callable[["Builder", ArrayShape], str]
+
+# Constants are text in the program: longer ones only make reports unreadable.
+MOST_CONSTANT_ELEMENTS = 8
+
+_PATTERN = 5  # one value in so many comes from several instructions at once
+
+
+_MOST_SHAPES = 4096  # that a menu remembers
+
+
+def _is_done(instruction: Instruction) -> bool:
+    """Whether anything may take it: what is started is for what ends it."""
+    return not instruction.opcode.endswith("-start")
+
+
+def _is_free(instruction: Instruction) -> bool:
+    """Whether a value may be used any number of times: what is started is done once."""
+    return not instruction.opcode.endswith(("-start", "-update"))
+
+
+class Menu:
+    """What may be drawn for a shape: instructions by opcode, and patterns of several."""
+
+    def __init__(
+        self,
+        generators: Mapping[str, tuple[Generator, Accepts]],
+        patterns: Sequence[tuple[Generator, Accepts]] = (),
+    ) -> None:
+        self.opcodes = generators.keys()
+        self._rows = (tuple(generators.values()), tuple(patterns))
+        self._fitting: dict[ArrayShape, tuple[list[Generator], list[Generator]]] = {}
+
+    def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[Generator]]:
+        """Generators of an instruction, and of a pattern."""
+        if shape not in self._fitting:
+            one, several = ([g for g, accepts in row if accepts(shape)] for row in self._rows)
+            if len(self._fitting) == _MOST_SHAPES:
+                self._fitting.clear()
+            self._fitting[shape] = one, several
+        return self._fitting[shape]
+
+
+class Builder(Choices):
+    """Adds instructions to a computation; generators call each other through it.
+
+    Every generator has the form ``generator(builder, shape) -> name``: it adds an instruction whose
+    result, or one of whose results, has ``shape``, and gives the name of a value of that shape.
+    Operands come from :meth:`value`, computations from :meth:`computation` and :meth:`binary`.
+    """
+
+    def __init__(
+        self,
+        choices: Choices,
+        menu: Menu,
+        types: Sequence[ElementType] = TYPES,
+        budget: int = 12,
+        *,
+        constants: bool = True,
+    ) -> None:
+        self._choices, self._menu, self.types = choices, menu, types
+        self._budget, self._constants = budget, constants
+        self._is_entry = True
+        self._decided: dict[str, bool] = {}
+        self._instructions: list[Instruction] = []
+        self._computations: dict[str, Computation] = {}
+
+    def integer(self, low: int, high: int) -> int:
+        return self._choices.integer(low, high)
+
+    @property
+    def opcodes(self) -> Collection[str]:
+        """What may be added."""
+        return self._menu.opcodes
+
+    def decided(self, what: str) -> bool:
+        """A decision for the whole program, drawn when it is first asked for."""
+        if what not in self._decided:
+            self._decided[what] = self.boolean()
+        return self._decided[what]
+
+    def part(self, make: Callable[[], T]) -> T:
+        return self._choices.part(make)
+
+    def value(self, shape: ArrayShape) -> str:
+        """The name of some value of this shape: there already, or made now."""
+        return self.part(lambda: self._value(shape))
+
+    def _value(self, shape: ArrayShape) -> str:
+        there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
+        spent = self._budget <= 0
+        if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
+            return self.choice(there)
+        if spent or shape.element_type not in self.types:  # of others, only what an op must have
+            return self.leaf(shape)
+        self._budget -= 1
+        one, several = self._menu.fitting(shape)
+        if several and self.chance(_PATTERN):
+            return self.choice(several)(self, shape)
+        return self.choice([Builder.leaf, *one])(self, shape)
+
+    def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
+        """One of the chosen types that fits, or of all if none of those does."""
+        fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
+        return self.choice(fitting)
+
+    def leaf(self, shape: ArrayShape) -> str:
+        """A parameter, or a constant if it is small; in a called computation only constants."""
+        small = shape.elements <= MOST_CONSTANT_ELEMENTS
+        if not self._is_entry and not small:
+            scalar = self.leaf(ArrayShape(shape.element_type))
+            return self.emit("broadcast", shape, scalar, dimensions=())
+        if not self._is_entry or (self._constants and small and self.boolean()):
+            return self.constant(shape)
+        return self._parameter(shape)
+
+    def constant(self, shape: ArrayShape) -> str:
+        literal = Literal(shape, array(self, shape))
+        return self.emit("constant", shape, literal=literal)
+
+    def number(self, shape: ArrayShape, value: int) -> str:
+        """A constant, the same number everywhere."""
+        literal = Literal(shape, np.full(shape.dims, value, shape.element_type.numpy))
+        return self.emit("constant", shape, literal=literal)
+
+    def _parameter(self, shape: Shape) -> str:
+        number = sum(i.opcode == "parameter" for i in self._instructions)
+        return self.emit("parameter", shape, parameter_number=number)
+
+    def emit(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
+        name = f"{opcode}.{len(self._instructions)}"
+        self._instructions.append(Instruction(name, shape, opcode, operands, attributes))
+        return name
+
+    def annotate(self, name: str, **annotations: str) -> None:
+        """Give an instruction annotations, as text."""
+        position = next(n for n, i in enumerate(self._instructions) if i.name == name)
+        annotated = self._instructions[position]._replace(annotations=annotations)
+        self._instructions[position] = annotated
+
+    def unused(self, names: Sequence[str], root: str) -> list[str]:
+        """Those of some values that no instruction takes and that are not the root."""
+        taken = {operand for i in self._instructions for operand in i.operands} | {root}
+        return [name for name in names if name not in taken]
+
+    def shape(self, name: str) -> Shape:
+        """The shape of a value by its name."""
+        return next(i.shape for i in self._instructions if i.name == name)
+
+    def opcode(self, name: str) -> str:
+        """What computes a value, by its name."""
+        return next(i.opcode for i in self._instructions if i.name == name)
+
+    def tuple(self, *names: str) -> str:
+        shape = TupleShape(tuple(map(self.shape, names)))
+        return self.emit("tuple", shape, *names)
+
+    def computation(
+        self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
+    ) -> str:
+        """The name of a new computation: ``result(inner, names)`` draws its root, ``names`` being
+        its parameters in the builder ``inner``. Half of what may still be added here goes there."""
+        share = max(0, self._budget // 2)
+        self._budget -= share
+        inner = Builder(self._choices, self._menu, self.types, share)
+        inner._is_entry, inner._computations = False, self._computations
+        inner._decided = self._decided
+        names = [inner._parameter(shape) for shape in parameters]
+        root = result(inner, names)
+        name = f"computation.{len(self._computations)}"
+        self._computations[name] = Computation(name, tuple(inner._instructions), root)
+        return name
+
+    def computations(
+        self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
+    ) -> Sequence[Computation]:
+        """A new computation, after all that it calls."""
+        self.computation(parameters, result)
+        return [*self._computations.values()]
+
+    def binary(self, opcode: str, element_type: ElementType) -> str:
+        """The name of a computation of two scalars: ``opcode`` of them."""
+        shape = ArrayShape(element_type)
+        both = [
+            Instruction(name, shape, "parameter", (), {"parameter_number": number})
+            for number, name in enumerate(("x", "y"))
+        ]
+        root = Instruction("result", shape, opcode, ("x", "y"))
+        name = f"{opcode}_{element_type}"
+        computation = Computation(name, (*both, root), "result")
+        return self._computations.setdefault(name, computation).name
+
+    def module(self, results: Sequence[str]) -> Module:
+        """The program: its result is a tuple unless there is exactly one. Some have dead code."""
+        root = results[0] if len(results) == 1 else self.tuple(*results)
+        module = self._module(Computation("main", tuple(self._instructions), root))
+        return module if self.boolean() else tidied(module)
+
+    def module_of(self, opcode: str) -> Module:
+        """The program whose result is that of the last instruction of an opcode."""
+        last = [i for i in self._instructions if i.opcode == opcode][-1]
+        until = self._instructions.index(last) + 1
+        return self._module(Computation("main", tuple(self._instructions[:until]), last.name))
+
+    def _module(self, entry: Computation) -> Module:
+        return Module("drawn", (*self._computations.values(), entry), "main")

@@ -1,0 +1,174 @@
+"""Programs that mean nothing, next to ones that do: one instruction with something wrong.
+
+An instruction of a valid program is made a program of its own, whose parameters are its operands;
+that is changed (numbers, types, operands, attributes, the opcode) until the verifier refuses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import hlo
+from hlo.errors import Error, VerifyError
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import OPCODES
+from hlo.passes.rewriting import reachable
+from hlo.types import ELEMENT_TYPES, leaves
+from hlo.verification.async_chains import LINKS
+
+_MOST = 4  # instructions of a program
+_TRIALS = 30  # changes of one until one is refused
+_ALONE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+_TYPES = sorted(name for name, t in ELEMENT_TYPES.items() if t.is_array)
+
+_ROOT = re.compile(r"  ROOT r = (?:\S++|\(.*?\)) (?P<opcode>[a-z0-9-]++)\((?P<operands>[^)]*+)\)")
+_TYPE = re.compile(r"\b(?:pred|[bcsuf]+\d+\w*)(?=\[)")
+_NUMBER = re.compile(r"(?<![a-wyzA-Z.\d])-?\d++(?![.\d])")
+_WRONG = re.compile(r"\d+: %\S+ = ([a-z0-9-]+), ([\w-]+): (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A text and its module, which breaks the constraint ``label`` of ``opcode``."""
+
+    text: str
+    module: Module
+    opcode: str
+    label: str
+    message: str
+
+
+def mutants(module: Module) -> Iterator[Mutant]:
+    """Of a few instructions one each; the same for the same instruction in another program."""
+    found = {hlo.format(one): one for one in _singles(module)}
+    by_digest = sorted(found, key=lambda text: hashlib.sha256(text.encode()).digest())
+    for text in by_digest[:_MOST]:
+        mutant = _mutant(text, random.Random(hashlib.sha256(text.encode()).digest()))
+        if mutant is not None:
+            yield mutant
+
+
+def _singles(module: Module) -> Iterator[Module]:
+    entry = module.entry
+    shapes = {i.name: i.shape for i in entry.instructions}
+    for instruction in entry.instructions:
+        if instruction.opcode in _ALONE or instruction.opcode in LINKS:
+            continue
+        operands = dict.fromkeys(instruction.operands)
+        given = [leaf for name in operands for leaf in leaves(shapes[name])]
+        if not all(leaf.element_type.is_array for leaf in given):
+            continue
+        names = {name: f"p{n}" for n, name in enumerate(operands)}
+        parameters = tuple(
+            Instruction(names[name], shapes[name], "parameter", (), {"parameter_number": n})
+            for n, name in enumerate(operands)
+        )
+        renamed = tuple(names[name] for name in instruction.operands)
+        root = instruction._replace(name="r", operands=renamed, annotations={})
+        alone = Computation(entry.name, (*parameters, root), "r")
+        others = (alone if c is entry else c for c in module.computations)
+        whole = replace(module, computations=tuple(others), attributes={}, text="", preamble="")
+        yield replace(whole, name="m", computations=tuple(reachable(whole, lambda _: True)))
+
+
+def _mutant(text: str, rng: random.Random) -> Mutant | None:
+    for _ in range(_TRIALS):
+        changed = rng.choice(_CHANGES)(text, rng)
+        try:
+            module = hlo.parse(changed)
+            hlo.verify(module)
+        except VerifyError as error:
+            told = _WRONG.match(str(error))
+            if told is not None and told[1] not in _ALONE:
+                return Mutant(changed, module, told[1], told[2], told[3])
+        except Error:
+            continue
+    return None
+
+
+def _at_one_place(
+    pattern: re.Pattern[str], text: str, rng: random.Random, new: Callable[[str], str]
+) -> str:
+    """With something new in a place where the pattern fits, after the computations called."""
+    places = list(pattern.finditer(text, text.index("ENTRY")))
+    if not places:
+        return text
+    place = rng.choice(places)
+    return text[: place.start()] + new(place[0]) + text[place.end() :]
+
+
+def _renumbered(text: str, rng: random.Random) -> str:
+    def other(number: str) -> str:
+        return str(int(number) + rng.choice((-1, 1, 1, 2, int(number))))
+
+    return _at_one_place(_NUMBER, text, rng, other)
+
+
+def _retyped(text: str, rng: random.Random) -> str:
+    return _at_one_place(_TYPE, text, rng, lambda _: rng.choice(_TYPES))
+
+
+def _root(text: str, part: str, new: Callable[[str], str]) -> str:
+    """With another shape, opcode or operands of the root."""
+    found = _ROOT.search(text)
+    if found is None:
+        return text
+    return text[: found.start(part)] + new(found[part]) + text[found.end(part) :]
+
+
+def _renamed(text: str, rng: random.Random) -> str:
+    return _root(text, "opcode", lambda _: rng.choice(sorted(OPCODES)))
+
+
+def _fewer_operands(text: str, rng: random.Random) -> str:
+    def fewer(operands: str) -> str:
+        names = operands.split(", ")
+        names.pop(rng.randrange(len(names)))
+        return ", ".join(names)
+
+    return _root(text, "operands", fewer)
+
+
+def _more_operands(text: str, rng: random.Random) -> str:
+    def more(operands: str) -> str:
+        names = operands.split(", ") if operands else []
+        names.insert(rng.randint(0, len(names)), rng.choice(names or ["p0"]))
+        return ", ".join(names)
+
+    return _root(text, "operands", more)
+
+
+def _shuffled_operands(text: str, rng: random.Random) -> str:
+    def shuffled(operands: str) -> str:
+        names = operands.split(", ")
+        rng.shuffle(names)
+        return ", ".join(names)
+
+    return _root(text, "operands", shuffled)
+
+
+def _without_attribute(text: str, rng: random.Random) -> str:
+    found = _ROOT.search(text)
+    if found is None:
+        return text
+    line = text[found.end() : text.index("\n", found.end())]
+    attributes = re.split(r", (?=[a-z_]+=)", line)[1:]
+    if not attributes:
+        return text
+    return text.replace(f", {rng.choice(attributes)}", "", 1)
+
+
+def _with_other_numbers(text: str, rng: random.Random) -> str:
+    """One number of an attribute for another."""
+    numbers = [m[0] for m in _NUMBER.finditer(text, text.index("ENTRY"))]
+    return _at_one_place(_NUMBER, text, rng, lambda _: rng.choice(numbers))
+
+
+_CHANGES: tuple[Callable[[str, random.Random], str], ...] = (
+    *(_renumbered, _renumbered, _renumbered, _with_other_numbers, _retyped, _retyped),
+    *(_renamed, _fewer_operands, _more_operands, _shuffled_operands, _without_attribute),
+)

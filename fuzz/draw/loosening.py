@@ -1,0 +1,318 @@
+"""Static programs made bounded: some of their dimensions get a size at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from fuzz.draw.choices import Choices
+from fuzz.draw.generators.custom_call import MARKERS
+from hlo.attributes import Attribute
+from hlo.dynamic_sizes import declares_bounds, has_bounds, meaningless
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.ops.constraints import Violation
+from hlo.types import S32, ArrayShape, Shape, TupleShape, bounded, is_bounded
+from hlo.walk import Op, call, called, column, function_name, keywords
+
+_SIZE = ArrayShape(S32)
+_SITES = 4  # dimensions of this many values, at most, become bounded
+_STARTED = ("-start", "-update")  # only what is done next may take it
+# The text alone says which dimensions of these results are bounded.
+_OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
+
+
+def loosened(choices: Choices, module: Module) -> Module:
+    """The program with some dimensions of parameters and of other values bounded, and with those
+    that follow from them, in what it calls too. Where an instruction must have static operands,
+    they are made so."""
+    return _Loosening(choices, module).done()
+
+
+@cache
+def _ops() -> Mapping[str, Op]:
+    return column("hlo.ops")
+
+
+class _Loosening:
+    """The program while it is rewritten: the entry, and copies of what is called."""
+
+    def __init__(self, choices: Choices, module: Module) -> None:
+        self.choices, self.module = choices, module
+        self.sites = choices.integer(1, _SITES)
+        self._made: list[Computation] = []
+
+    def done(self) -> Module:
+        before = self.module.entry
+        body = _Body(self, before, [p.shape for p in before.parameters])
+        entry = body.named(before.name, body.root)
+        others = [c for c in self.module.computations if c.name != entry.name]
+        return replace(self.module, computations=(*others, *self._made, entry))
+
+    def copy(
+        self,
+        name: str,
+        shapes: Sequence[Shape],
+        result: Shape | None = None,
+        *,
+        may_grow: bool = True,
+    ) -> Computation:
+        """The computation on parameters of these shapes, with a result of that, if one is given."""
+        body = _Body(self, self.module.computation(name), shapes, may_grow)
+        root = body.root if result is None else body.of_shape(body.root, result)
+        made = body.named(f"{name}.loose.{len(self._made)}", root)
+        self._made.append(made)
+        return made
+
+
+class _Body:
+    """A computation rewritten from first to last."""
+
+    def __init__(
+        self,
+        loosening: _Loosening,
+        before: Computation,
+        parameters: Sequence[Shape],
+        may_grow: bool = True,
+    ) -> None:
+        self._loosening, self._choices = loosening, loosening.choices
+        self._before = {i.name: i.shape for i in before.instructions}
+        self._instructions: list[Instruction] = []
+        self._shapes: dict[str, Shape] = {}
+        self._renamed: dict[str, str] = {}
+        self._is_entry = before.name == loosening.module.entry_name
+        self._may_grow = may_grow
+        for instruction in before.instructions:
+            if instruction.opcode == "parameter":
+                number = instruction.attributes["parameter_number"]
+                assert isinstance(number, int)
+                instruction = instruction._replace(shape=parameters[number])
+            is_result = self._is_entry and instruction.name == before.root
+            self._renamed[instruction.name] = self._loose(self._followed(instruction, is_result))
+        self.root = self._renamed[before.root]
+
+    def named(self, name: str, root: str) -> Computation:
+        return Computation(name, tuple(self._instructions), root)
+
+    def _add(self, instruction: Instruction) -> str:
+        self._instructions.append(instruction)
+        self._shapes[instruction.name] = instruction.shape
+        return instruction.name
+
+    def _fresh(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
+        name = f"loose.{len(self._instructions)}"
+        return self._add(Instruction(name, shape, opcode, operands, attributes))
+
+    # What is bounded
+
+    def _loose(self, name: str) -> str:
+        """The value, or one of which a dimension is bounded."""
+        shape, last = self._shapes[name], self._instructions[-1].opcode
+        if (
+            last.endswith(_STARTED)
+            or not (self._may_grow and self._loosening.sites)
+            or not isinstance(shape, ArrayShape)
+            or not shape.rank
+        ):
+            return name
+        if not shape.element_type.is_array or self._choices.integer(0, 2):
+            return name
+        self._loosening.sites -= 1
+        dimension = self._choices.integer(0, shape.rank - 1)
+        if last == "parameter" and self._is_entry and self._choices.boolean():
+            parameter = self._instructions.pop()
+            return self._add(parameter._replace(shape=_with(shape, dimension, True)))
+        result = _with(shape, dimension, True)
+        size = self._size(shape.dims[dimension])
+        return self._fresh("set-dimension-size", result, name, size, dimensions=(dimension,))
+
+    def _size(self, bound: int) -> str:
+        there = [
+            instruction.name
+            for instruction in self._instructions
+            if instruction.shape == _SIZE and not instruction.opcode.endswith(_STARTED)
+        ]
+        if there and self._choices.integer(0, 3) == 0:
+            return self._choices.choice(there)
+        return self._number(self._choices.integer(-1, bound + 1))
+
+    def _number(self, value: int) -> str:
+        return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
+
+    def of_shape(self, name: str, wanted: Shape) -> str:
+        """The value with these dimensions bounded: static ones as long as their bounds."""
+        shape = self._shapes[name]
+        if shape == wanted:
+            return name
+        if isinstance(shape, TupleShape):
+            assert isinstance(wanted, TupleShape)
+            parts = [
+                self.of_shape(self._fresh("get-tuple-element", part, name, index=n), other)
+                for n, (part, other) in enumerate(zip(shape.elements, wanted.elements, strict=True))
+            ]
+            return self._fresh(
+                "tuple", TupleShape(tuple(map(self._shapes.__getitem__, parts))), *parts
+            )
+        assert isinstance(wanted, ArrayShape)
+        for d in range(shape.rank):
+            dynamic = is_bounded(wanted, d)
+            if dynamic != is_bounded(shape, d):
+                size = self._size(shape.dims[d]) if dynamic else self._number(shape.dims[d])
+                shape = _with(shape, d, dynamic)
+                name = self._fresh("set-dimension-size", shape, name, size, dimensions=(d,))
+        return name
+
+    def _static(self, name: str) -> str:
+        return self.of_shape(name, _without_bounds(self._shapes[name]))
+
+    # What follows
+
+    def _followed(self, instruction: Instruction, is_result: bool) -> str:
+        """The instruction on the operands as they are now."""
+        given = instruction.operands
+        operands = tuple(self._renamed[name] for name in given)
+        attributes = {n: v for n, v in instruction.attributes.items() if _stays(instruction, n)}
+        instruction = instruction._replace(operands=operands, attributes=attributes)
+        shapes = [self._shapes[name] for name in operands]
+        calling = _CALLING.get(instruction.opcode)
+        if calling is not None and (self._loosening.sites or any(map(has_bounds, shapes))):
+            return self._add(calling(self._loosening, instruction, shapes))
+        if not any(map(has_bounds, shapes)):
+            return self._add(instruction)
+        if instruction.opcode == "custom-call":
+            return self._add(self._foreign(instruction, given))
+        shape = self._shape(instruction)
+        if shape is not None:
+            return self._add(instruction._replace(shape=shape))
+        operands = tuple(map(self._static, operands))
+        return self._add(instruction._replace(operands=operands))
+
+    def _foreign(self, instruction: Instruction, given: Sequence[str]) -> Instruction:
+        """A custom call: a marker of one value has that value's shape; others take the shapes that
+        they are declared for."""
+        is_marker = instruction.attributes["custom_call_target"] in MARKERS and len(given) == 1
+        if is_marker and "operand_layout_constraints" not in instruction.attributes:
+            return instruction._replace(shape=self._shapes[instruction.operands[0]])
+        pairs = zip(instruction.operands, given, strict=True)
+        operands = tuple(self.of_shape(name, self._before[before]) for name, before in pairs)
+        return instruction._replace(operands=operands)
+
+    def _shape(self, instruction: Instruction) -> Shape | None:
+        """The shape of the result; None if the operands must be static."""
+        declared = self._declared(instruction)
+        instruction = instruction._replace(shape=declared)
+        shapes = [self._shapes[name] for name in instruction.operands]
+        op = _ops()[function_name(instruction.opcode)]
+        if meaningless(instruction.opcode, shapes, instruction.attributes, declared):
+            return None
+        given = keywords(self._loosening.module, instruction, _entered)
+        try:
+            inferred = call(op, instruction, shapes, given, shapes[0])
+        except Violation:
+            return None
+        if declares_bounds(instruction.opcode) and self._choices.integer(0, 7) == 0:
+            return declared
+        return _bounded_as(declared, inferred)
+
+    def _declared(self, instruction: Instruction) -> Shape:
+        """The static shape, or with drawn bounds where the text alone gives them."""
+        shape = instruction.shape
+        if instruction.opcode not in _OWN_BOUNDS or not isinstance(shape, ArrayShape):
+            return shape
+        for d in range(shape.rank):
+            shape = _with(shape, d, self._choices.boolean())
+        return shape
+
+
+def _entered(computation: Computation) -> Callable[..., Shape]:
+    return lambda *arguments: computation.root_instruction.shape
+
+
+def _stays(instruction: Instruction, attribute: str) -> bool:
+    """Whether an attribute holds for other shapes, too: what is called again has another name, and
+    a bounded result does not lie where a static operand was."""
+    is_said_again = attribute == "calls" and instruction.opcode in ("async-update", "async-done")
+    return not is_said_again and attribute != "output_to_operand_aliasing"
+
+
+# Calls: of copies that take what the operands are now
+
+_Calling = Callable[[_Loosening, Instruction, Sequence[Shape]], Instruction]
+
+
+def _call(attribute: str) -> _Calling:
+    def calling(
+        loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
+    ) -> Instruction:
+        is_start = instruction.opcode == "async-start"  # of one instruction
+        callee = loosening.copy(_name(instruction, attribute), shapes, may_grow=not is_start)
+        shape = callee.root_instruction.shape
+        if is_start:
+            assert isinstance(instruction.shape, TupleShape)
+            shape = TupleShape((TupleShape(tuple(shapes)), shape, *instruction.shape.elements[2:]))
+        attributes = {**instruction.attributes, attribute: callee.name}
+        return instruction._replace(shape=shape, attributes=attributes)
+
+    return calling
+
+
+def _while(loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]) -> Instruction:
+    condition = loosening.copy(_name(instruction, "condition"), shapes)
+    body = loosening.copy(_name(instruction, "body"), shapes, shapes[0])
+    attributes = {"condition": condition.name, "body": body.name}
+    return instruction._replace(shape=shapes[0], attributes=attributes)
+
+
+def _conditional(
+    loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
+) -> Instruction:
+    """All branches give what the first one gives."""
+    result: Shape | None = None
+    branches: list[str] = []
+    for name, shape in zip(called(instruction), shapes[1:], strict=True):
+        branch = loosening.copy(name, [shape], result)
+        result = branch.root_instruction.shape
+        branches.append(branch.name)
+    assert result is not None
+    attributes: dict[str, Attribute] = {"branch_computations": tuple(branches)}
+    if "true_computation" in instruction.attributes:
+        attributes = dict(zip(("true_computation", "false_computation"), branches, strict=True))
+    return instruction._replace(shape=result, attributes=attributes)
+
+
+def _name(instruction: Instruction, attribute: str) -> str:
+    name = instruction.attributes[attribute]
+    assert isinstance(name, str)
+    return name
+
+
+_CALLING: dict[str, _Calling] = {
+    "async-start": _call("calls"),
+    "call": _call("to_apply"),
+    "conditional": _conditional,
+    "fusion": _call("calls"),
+    "while": _while,
+}
+
+
+def _without_bounds(shape: Shape) -> Shape:
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_without_bounds, shape.elements)))
+    return replace(shape, dynamic=())
+
+
+def _with(shape: ArrayShape, dimension: int, dynamic: bool) -> ArrayShape:
+    bounds = tuple(dynamic if d == dimension else is_bounded(shape, d) for d in range(shape.rank))
+    made = bounded(shape.element_type, shape.dims, bounds)
+    return replace(made, layout=shape.layout)
+
+
+def _bounded_as(shape: Shape, other: Shape) -> Shape:
+    """The shape, with its layouts, and the bounds of another."""
+    if isinstance(shape, TupleShape) and isinstance(other, TupleShape):
+        return TupleShape(tuple(map(_bounded_as, shape.elements, other.elements)))
+    assert isinstance(shape, ArrayShape) and isinstance(other, ArrayShape)
+    return replace(shape, dynamic=other.dynamic)

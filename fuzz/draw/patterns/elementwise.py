@@ -1,0 +1,113 @@
+"""Elementwise instructions that fuse, cancel, fold, or meet again."""
+
+from __future__ import annotations
+
+from fuzz.draw.builder import Builder
+from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, chained, changed, ranked
+from hlo.types import PRED, ArrayShape
+
+_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+
+
+def chain(builder: Builder, shape: ArrayShape) -> str:
+    """One value through several instructions, beside others and numbers."""
+    return chained(builder, shape, builder.value(shape), lambda: _side(builder, shape))
+
+
+def _side(builder: Builder, shape: ArrayShape) -> str:
+    """A value, or a number everywhere, as simplifications look for it: 0, 1, 2."""
+    if builder.boolean() or "broadcast" not in builder.opcodes:
+        return builder.value(shape)
+    number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)
+    return builder.emit("broadcast", shape, number, dimensions=())
+
+
+def diamond(builder: Builder, shape: ArrayShape) -> str:
+    """A value that two ways lead from, which meet again."""
+    top = builder.value(shape)
+    ways = [changed(builder, shape, top) for _ in range(2)]
+    return applied(builder, shape, *ways)
+
+
+def repeated(builder: Builder, shape: ArrayShape) -> str:
+    """The same computed twice, by one instruction after the other."""
+    one, other = builder.value(shape), builder.value(shape)
+    first = applied(builder, shape, one, other)
+    opcode = builder.opcode(first)
+    if first in (one, other):
+        return first
+    operands = builder.permutation((one, other))
+    return applied(builder, shape, first, builder.emit(opcode, shape, *operands))
+
+
+def folded(builder: Builder, shape: ArrayShape) -> str:
+    """A chain of constants alone: some are computed while it is compiled."""
+    if shape.elements > 8:
+        return builder.leaf(shape)
+    start = builder.constant(shape)
+    return chained(builder, shape, start, lambda: builder.constant(shape))
+
+
+def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
+    """Two broadcasts that an instruction joins: it might as well come first."""
+    kept = tuple(d for d in range(shape.rank) if builder.boolean())
+    small = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
+    spread = [
+        builder.emit(
+            "broadcast", shape, changed(builder, small, builder.value(small)), dimensions=kept
+        )
+        for _ in range(2)
+    ]
+    return applied(builder, shape, *spread)
+
+
+def converted(builder: Builder, shape: ArrayShape) -> str:
+    """To another type and back, perhaps with something done there."""
+    own = shape.element_type
+    other = builder.element_type(lambda t: t.is_complex == own.is_complex)
+    there = ArrayShape(other, shape.dims)
+    name = changed(builder, there, builder.emit("convert", there, builder.value(shape)))
+    return builder.emit("convert", shape, name)
+
+
+def compared(builder: Builder, shape: ArrayShape) -> str:
+    """The one or the other of two values, as they compare: a maximum, a clamp, a mask."""
+    one, other = builder.value(shape), builder.value(shape)
+    directions = _DIRECTIONS[:2] if shape.element_type.is_complex else _DIRECTIONS
+    predicate = ArrayShape(PRED, shape.dims)
+    sides = [builder.choice((one, other)) for _ in range(2)]
+    mask = builder.emit("compare", predicate, *sides, direction=builder.choice(directions))
+    if builder.boolean() and "not" in builder.opcodes:
+        mask = builder.emit("not", predicate, mask)
+    return builder.emit("select", shape, mask, *builder.permutation((one, other)))
+
+
+def masked(builder: Builder, shape: ArrayShape) -> str:
+    """Zero where a place compares with another, as triangles and paddings are cut."""
+    places = ArrayShape(builder.element_type(lambda t: t.is_integer and t.bits > 8), shape.dims)
+    rows, columns = (
+        builder.emit("iota", places, iota_dimension=builder.integer(0, shape.rank - 1))
+        for _ in range(2)
+    )
+    mask = builder.emit(
+        "compare",
+        ArrayShape(PRED, shape.dims),
+        rows,
+        columns,
+        direction=builder.choice(_DIRECTIONS),
+    )
+    zero = builder.number(ArrayShape(shape.element_type), 0)
+    zeros = builder.emit("broadcast", shape, zero, dimensions=())
+    return builder.emit("select", shape, mask, *builder.permutation((builder.value(shape), zeros)))
+
+
+PATTERNS: Patterns = {
+    "chain": Pattern(chain),
+    "diamond": Pattern(diamond),
+    "repeated": Pattern(repeated),
+    "folded": Pattern(folded),
+    "scalars spread": Pattern(scalars_spread, ("broadcast",)),
+    "converted": Pattern(converted, ("convert",)),
+    "compared": Pattern(compared, ("compare", "select")),
+    "masked": Pattern(masked, ("broadcast", "compare", "iota", "select"), ranked),
+}

@@ -1,0 +1,110 @@
+"""Elements moved there and back, or twice: what simplifications of layouts look for."""
+
+from __future__ import annotations
+
+from fuzz.draw.builder import Builder
+from fuzz.draw.generators.data_movement import other_dims, sliced
+from fuzz.draw.patterns.pattern import Pattern, Patterns, changed, ranked
+from fuzz.draw.shapes import MOST_ELEMENTS, nonzero
+from hlo.types import S32, ArrayShape
+
+
+def transposed(builder: Builder, shape: ArrayShape) -> str:
+    """A transpose, something, and the transpose back."""
+    order = builder.permutation(range(shape.rank))
+    back = tuple(order.index(d) for d in range(shape.rank))
+    there = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in order))
+    name = builder.emit("transpose", there, builder.value(shape), dimensions=tuple(order))
+    return builder.emit("transpose", shape, changed(builder, there, name), dimensions=back)
+
+
+def reshaped(builder: Builder, shape: ArrayShape) -> str:
+    """A reshape, perhaps a transpose there, and a reshape."""
+    there = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
+    name = changed(builder, there, builder.emit("reshape", there, builder.value(shape)))
+    if builder.boolean() and "transpose" in builder.opcodes:
+        order = tuple(builder.permutation(range(there.rank)))
+        there = ArrayShape(shape.element_type, tuple(there.dims[d] for d in order))
+        name = builder.emit("transpose", there, name, dimensions=order)
+    return builder.emit("reshape", shape, name)
+
+
+def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
+    """A slice of a slice."""
+    middle, last = sliced(builder, shape.dims, 2)
+    whole, first = sliced(builder, middle, 2)
+    between = ArrayShape(shape.element_type, middle)
+    name = builder.value(ArrayShape(shape.element_type, whole))
+    name = changed(builder, between, builder.emit("slice", between, name, slice=first))
+    return builder.emit("slice", shape, name, slice=last)
+
+
+def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
+    """Padding that something is done with, of which negative padding or a slice leaves a part."""
+    dims = tuple(size + 2 for size in shape.dims)
+    if nonzero(dims) > MOST_ELEMENTS:
+        return builder.value(shape)
+    low = [builder.integer(0, 2) for _ in dims]
+    start = [builder.integer(0, 2) for _ in dims]
+    wide, number = ArrayShape(shape.element_type, dims), ArrayShape(shape.element_type)
+    name = builder.emit(
+        "pad", wide, builder.value(shape), builder.value(number),
+        padding=tuple((a, 2 - a, 0) for a in low),
+    )  # fmt: skip
+    name = changed(builder, wide, name)
+    if builder.boolean() and "slice" in builder.opcodes:
+        window = tuple((a, a + size, 1) for a, size in zip(start, shape.dims, strict=True))
+        return builder.emit("slice", shape, name, slice=window)
+    padding = tuple((-a, a - 2, 0) for a in start)
+    return builder.emit("pad", shape, name, builder.value(number), padding=padding)
+
+
+def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
+    """Slices of one value joined again, each perhaps changed, perhaps in another order."""
+    dimension = builder.integer(0, shape.rank - 1)
+    size, name = shape.dims[dimension], builder.value(shape)
+    place = builder.integer(0, size)
+    parts = []
+    for start, limit in builder.permutation(((0, place), (place, size))):
+        window = tuple(
+            (start, limit, 1) if d == dimension else (0, n, 1) for d, n in enumerate(shape.dims)
+        )
+        dims = tuple(b - a for a, b, _ in window)
+        part = ArrayShape(shape.element_type, dims)
+        parts.append(changed(builder, part, builder.emit("slice", part, name, slice=window)))
+    return builder.emit("concatenate", shape, *parts, dimensions=(dimension,))
+
+
+def updated_in_place(builder: Builder, shape: ArrayShape) -> str:
+    """A part is read, changed and written where it was, or nearly."""
+    dims = tuple(builder.integer(min(1, size), size) for size in shape.dims)
+    part, index, name = ArrayShape(shape.element_type, dims), ArrayShape(S32), builder.value(shape)
+    starts = [_start(builder, index, size) for size in shape.dims]
+    others = starts if builder.boolean() else [_start(builder, index, n) for n in shape.dims]
+    read = builder.emit("dynamic-slice", part, name, *starts, dynamic_slice_sizes=dims)
+    return builder.emit("dynamic-update-slice", shape, name, changed(builder, part, read), *others)
+
+
+def _start(builder: Builder, index: ArrayShape, size: int) -> str:
+    if builder.boolean():
+        return builder.value(index)
+    return builder.number(index, builder.integer(-1, size))
+
+
+def reversed_twice(builder: Builder, shape: ArrayShape) -> str:
+    both = [tuple(d for d in range(shape.rank) if builder.boolean()) for _ in range(2)]
+    name = builder.emit("reverse", shape, builder.value(shape), dimensions=both[0])
+    return builder.emit("reverse", shape, changed(builder, shape, name), dimensions=both[1])
+
+
+PATTERNS: Patterns = {
+    "transposed": Pattern(transposed, ("transpose",)),
+    "reshaped": Pattern(reshaped, ("reshape",)),
+    "sliced twice": Pattern(sliced_twice, ("slice",), ranked),
+    "padded and cut": Pattern(padded_and_cut, ("pad",), ranked),
+    "cut and joined": Pattern(cut_and_joined, ("concatenate", "slice"), ranked),
+    "updated in place": Pattern(
+        updated_in_place, ("dynamic-slice", "dynamic-update-slice"), ranked
+    ),
+    "reversed twice": Pattern(reversed_twice, ("reverse",), ranked),
+}

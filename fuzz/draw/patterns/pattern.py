@@ -1,0 +1,55 @@
+"""What a pattern is: several instructions in the shape that an optimisation looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fuzz.draw.builder import Builder, Generator
+from fuzz.draw.generators.elementwise import ALIKE
+from fuzz.draw.shapes import Accepts
+from hlo.types import ArrayShape
+
+_MOST_LENGTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A generator of the ``opcodes`` besides elementwise ones, for the shapes that it accepts."""
+
+    generator: Generator
+    opcodes: tuple[str, ...] = ()
+    accepts: Accepts = lambda shape: True
+
+
+def ranked(shape: ArrayShape) -> bool:
+    return shape.rank > 0
+
+
+def applied(builder: Builder, shape: ArrayShape, *operands: str) -> str:
+    """Some elementwise instruction of one or two values of this shape; the first of them if there
+    is none for its type."""
+    able = [
+        opcode
+        for opcode, (types, arity) in ALIKE.items()
+        if arity == len(operands) and opcode in builder.opcodes and types(shape.element_type)
+    ]
+    return builder.emit(builder.choice(able), shape, *operands) if able else operands[0]
+
+
+def chained(builder: Builder, shape: ArrayShape, name: str, leaf: Callable[[], str]) -> str:
+    """Elementwise instructions one after the other, from ``name`` on; other operands are leaves."""
+    for _ in range(builder.integer(1, _MOST_LENGTH)):
+        operands = (name, leaf()) if builder.boolean() else (name,)
+        name = applied(builder, shape, *builder.permutation(operands))
+    return name
+
+
+def changed(builder: Builder, shape: ArrayShape, name: str) -> str:
+    """The value, or what a few elementwise instructions make of it and of others."""
+    if builder.boolean():
+        return name
+    return chained(builder, shape, name, lambda: builder.value(shape))
+
+
+Patterns = Mapping[str, Pattern]

@@ -1,0 +1,106 @@
+"""Whole programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from fuzz.draw.builder import Builder, Generator, Menu
+from fuzz.draw.choices import Choices
+from fuzz.draw.generators import (
+    asynchronous,
+    batch_norm,
+    collective,
+    contraction,
+    control,
+    custom_call,
+    data_movement,
+    dynamic,
+    elementwise,
+    grouped,
+    indexing,
+    linear_algebra,
+    random,
+    reduction,
+    scan,
+    sort,
+    window,
+)
+from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shape
+from hlo.module import Computation, Module
+from hlo.types import ArrayShape, ElementType, Shape
+
+_FAMILIES = (
+    *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
+    *(linear_algebra, random, collective, asynchronous, dynamic),
+    *(batch_norm, grouped, scan, custom_call),
+)
+
+GENERATORS: dict[str, tuple[Generator, Accepts]] = {
+    opcode: entry for family in _FAMILIES for opcode, entry in family.GENERATORS.items()
+}
+
+
+# Elements of a program's results, at most: of large ones all that is elementwise takes long.
+_SIZES = (1 << 9, 1 << 9, 1 << 9, MOST_ELEMENTS)
+
+
+@cache
+def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
+    """Instructions of these opcodes, and the patterns that are made of no others."""
+    fitting = [p for p in PATTERNS.values() if set(opcodes).issuperset(p.opcodes)]
+    patterns = [(pattern.generator, pattern.accepts) for pattern in fitting]
+    return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
+
+
+def program(
+    choices: Choices,
+    *,
+    max_instructions: int = 12,
+    element_types: Sequence[ElementType] = TYPES,
+    opcodes: Sequence[str] = tuple(GENERATORS),
+) -> Module:
+    """A valid program of at most about ``max_instructions`` besides parameters and constants."""
+    budget = choices.integer(1, max_instructions)
+    builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
+    most = choices.choice(_SIZES)
+    results = builder.several(lambda: builder.value(shape(choices, element_types, most=most)), 1, 3)
+    return builder.module(results)
+
+
+def computations(
+    choices: Choices,
+    parameters: Sequence[Shape],
+    result: ArrayShape,
+    *,
+    max_instructions: int = 6,
+    element_types: Sequence[ElementType] = TYPES,
+    opcodes: Sequence[str] = tuple(GENERATORS),
+) -> tuple[Computation, ...]:
+    """A computation of ``parameters`` that gives a ``result``, as ``to_apply``, ``body`` and their
+    like name it: the last. Before it come those that it calls."""
+    budget = 2 * choices.integer(0, max_instructions)  # of which the computation gets half
+    builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
+    return tuple(builder.computations(parameters, lambda inner, names: inner.value(result)))
+
+
+def single_op(
+    choices: Choices,
+    opcode: str,
+    *,
+    element_types: Sequence[ElementType] = ALL_TYPES,
+    constants: bool = False,
+    max_elements: int = MOST_ELEMENTS,
+) -> Module:
+    """A program of one instruction: its operands are parameters (or, if ``constants``, perhaps
+    small constants), its result, of one of ``element_types``, is the program's. All that
+    the verifier takes is drawn: types, ranks 0 to 5, dimensions without elements, values of the
+    attributes."""
+    generator, accepts = GENERATORS[opcode]
+    wanted = shape(choices, element_types, accepts, max_elements)
+    builder = Builder(choices, menu((opcode,)), ALL_TYPES, 0, constants=constants)
+    result = generator(builder, wanted)
+    if opcode.endswith(("-start", "-update")):  # what is started must be done
+        return builder.module([result])
+    return builder.module_of(opcode)

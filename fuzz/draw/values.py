@@ -1,0 +1,105 @@
+"""Array values, with the numbers that find bugs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from fuzz.draw.choices import Choices
+from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.types import C64, F32, F64, ArrayShape, ElementType, Shape, TupleShape
+
+
+def arguments(choices: Choices, module: Module) -> tuple[object, ...]:
+    """Arguments for the entry computation: NaN, ±0, ±inf, subnormals, extremes, any bits."""
+    return tuple(_argument(choices, parameter.shape) for parameter in module.entry.parameters)
+
+
+def _argument(choices: Choices, shape: Shape) -> object:
+    if isinstance(shape, TupleShape):
+        return tuple(_argument(choices, element) for element in shape.elements)
+    if not shape.element_type.is_array:
+        raise ArgumentError(f"a parameter {shape} cannot be drawn")
+    return array(choices, shape)
+
+
+def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
+    """A few numbers of the type, strewn by a drawn seed: cheap to draw and to shrink. Bounded
+    dimensions are of any size up to their bound."""
+    if shape.is_dynamic:
+        sizes = zip(shape.dims, shape.dynamic, strict=True)
+        dims = tuple(choices.integer(0, size) if dynamic else size for size, dynamic in sizes)
+        shape = ArrayShape(shape.element_type, dims)
+    palette = np.stack(choices.several(lambda: scalar(choices, shape.element_type), 1, 6))
+    seed = choices.integer(0, 255) if len(palette) > 1 and shape.elements > 1 else 0
+    if shape.elements <= len(palette):
+        return palette[: shape.elements].reshape(shape.dims)
+    chosen = np.random.default_rng(seed).integers(0, len(palette), shape.dims)
+    return np.asarray(palette[chosen])
+
+
+def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
+    """A number of a type as an array of rank 0: a simple one, a notable one, or any bits."""
+    if element_type.kind == "pred":
+        return np.array(choices.boolean(), element_type.numpy)
+    if element_type.is_complex:
+        part = F32 if element_type is C64 else F64
+        return _complex(element_type, scalar(choices, part), scalar(choices, part))
+    kind = choices.choice(("simple", "notable", "any"))
+    if kind == "simple":
+        return _number(element_type, choices.integer(0, 4))
+    if kind == "notable":
+        return choices.choice(notable(element_type))
+    return from_bits(element_type, choices.integer(0, 2**element_type.bits - 1))
+
+
+def from_bits(element_type: ElementType, bits: int) -> np.ndarray:
+    """The number of a type, no complex one, with these bits. Types of less than 8 bits lie in the
+    low bits of a byte."""
+    dtype = element_type.numpy
+    return np.array(bits, f"u{dtype.itemsize}").view(dtype)
+
+
+def _number(element_type: ElementType, value: object) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.array(value).astype(element_type.numpy)
+
+
+def _complex(element_type: ElementType, real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    result = np.zeros((), element_type.numpy)
+    result.real, result.imag = real, imag
+    return result
+
+
+@cache
+def notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
+    """Numbers of a type, neither pred nor complex, where its arithmetic has edges."""
+    numbers = _floats(element_type) if element_type.is_float else _integers(element_type)
+    return tuple(_number(element_type, number) for number in numbers)
+
+
+def _integers(element_type: ElementType) -> list[object]:
+    """The ends of the range, the width (a shift by it), and powers of two with their neighbours."""
+    bits, signed = element_type.bits, element_type.kind == "signed"
+    low, high = -(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1
+    around = [bits, bits - 1, bits + 1, 10, high // 2, high // 2 + 1, low // 2, 2 ** (bits // 2)]
+    numbers = [1, -1, 2, -2, high, low, high - 1, low + 1, *around]
+    return list(dict.fromkeys(number for number in numbers if low <= number <= high))
+
+
+def _floats(element_type: ElementType) -> list[object]:
+    """Zeros, infinities, NaN, the ends of every range, middles between neighbours of narrower types
+    and of integers, and where functions over- or underflow."""
+    limits = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]
+    one, eps = np.float64(1), np.float64(limits.eps)
+    numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.nan, np.inf, -np.inf]
+    numbers += [limits.smallest_subnormal, limits.smallest_normal, limits.max, limits.min]
+    numbers += [-limits.smallest_subnormal, one + eps, one - eps / 2, 0.5 - eps / 4]
+    numbers += [one + 2.0**-n for n in (2, 3, 4, 5, 8, 11, 24)]
+    numbers += [one + 3 * 2.0**-n for n in (8, 11, 24)]
+    numbers += [88.7, -103.9, 709.7, -745.1, 127.5, -128.5, 255.5, 448.0, 464.0, 57344.0, 61440.0]
+    numbers += [65504.0, 65520.0, 2.0**24 + 1, 2.0**31, -(2.0**31), 2.0**53 + 2, 2.0**63, 2.0**64]
+    return numbers

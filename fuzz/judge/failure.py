@@ -1,0 +1,230 @@
+"""What is wrong with a compiler on a program, as a kind that smaller programs can be held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import hlo
+import interp
+from fuzz.judge.undefined_behaviour import left_open, undefined
+from fuzz.peers.crash import sign
+from fuzz.peers.synchronous_form import synchronous
+from fuzz.peers.xla import Answer
+from fuzz.reducer.cutting import affordable, can_be_shown
+from fuzz.reducer.search import Value, flat
+from hlo.errors import Error, OutOfFuel
+from hlo.module import Instruction, Module
+from hlo.passes.inline import inline
+from hlo.types import Shape, TupleShape
+from interp.envelope import anchors
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
+from interp.envelope.judgement import Found, Judge, Named
+from interp.envelope.verdict import OUTSIDE
+
+Run = Callable[[str, Sequence[Array]], Answer]
+
+CRASH, HANG, WRONG = "crash", "hang", "wrong result"
+
+_FUEL = 1 << 22  # instructions of one evaluation
+_OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """``signs`` tell one failure of a kind from others: where a check failed, or what is wrong with
+    numbers. ``crash`` says how the process ended, ``found`` what its results are worth."""
+
+    kind: str
+    signs: frozenset[str]
+    crash: str | None = None
+    found: Found | None = None
+
+    def is_like(self, other: Failure | None) -> bool:
+        """Whether another failure is of this kind."""
+        return other is not None and self.kind == other.kind and bool(self.signs & other.signs)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A failure of a compiler, and the budget by which its results were judged. ``command``
+    is what runs it, if it is not XLA."""
+
+    failure: Failure
+    budget: Budget
+    command: str | None = None
+
+
+class Against:
+    """A compiler beside the interpreter."""
+
+    def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
+        self._run, self.budget, self._seed = run, budget, seed
+        self.refusal: str | None = None  # of the last program
+
+    def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
+        """What is wrong, if something is. A refusal is nothing wrong, and nothing is where the
+        program means nothing. Error if the interpreter has no result to compare with."""
+        why = undefined(module, arrays)
+        if why is not None:  # and it is not run: it may damage the process
+            self.refusal = f"the program means nothing: {why}"
+            return None
+        found = self._failure(module, arrays)
+        why = left_open(module, arrays) if found is not None and found.kind == WRONG else None
+        if why is not None:
+            self.refusal = f"the result is open: {why}"
+            return None
+        return found
+
+    def _failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
+        exact: Value | Error
+        try:
+            exact = interp.evaluate(module, *arrays, seed=self._seed, fuel=_FUEL)
+        except OutOfFuel:
+            raise  # the compiler's program would not end either
+        except Error as error:
+            exact = error
+        answer = self._answer(module, arrays)
+        self.refusal = answer.error
+        if answer.crash is not None:
+            return ended(answer.crash)
+        if answer.outputs is None:
+            return None
+        if isinstance(exact, Error):
+            raise exact
+        named: list[Named] = [(place(n), array) for n, array in enumerate(flat(exact))]
+        judge = Judge(module, arrays, named, peer=self.budget, seed=self._seed)
+        found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
+        signs = frozenset(_signs(found))
+        return Failure(WRONG, signs, found=found) if signs else None
+
+    def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
+        """The compiler's own result."""
+        outputs = self._outputs(module, arrays)
+        shape = module.entry.root_instruction.shape
+        return None if outputs is None else _shaped(shape, iter(outputs))
+
+    def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
+        """The opcode of the first step that is wrong on the compiler's own values, if one is and
+        the steps can be looked at."""
+        try:
+            return self._culprit(inline(module), arrays)
+        except Error:
+            return None
+
+    def _culprit(self, whole: Module, arrays: tuple[Value, ...]) -> str | None:
+        names = affordable(filter(_is_step, whole.entry.instructions))
+        outputs = self._outputs(anchors.exposed(whole, names), arrays)
+        if outputs is None:
+            return None
+        known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
+        _, wrong = anchors.followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
+        opcodes = (step.instruction.opcode for step in wrong[:1])
+        return next((opcode for opcode in opcodes if opcode not in _OPEN), None)
+
+    def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
+        """What smaller programs are held to, which begin as ``module``."""
+        opcode = self.culprit(module, arrays) if failure.kind == WRONG else None
+        return Kept(self, failure, opcode)
+
+    def _outputs(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
+        return self._answer(module, arrays).outputs
+
+    def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
+        """What is refused as it is written may be taken in other words."""
+        given = tuple(flat(tuple(arrays)))
+        answer = self._run(hlo.format(module), given)
+        if answer.error is None or (other := synchronous(module)) == module:
+            return answer
+        again = self._run(hlo.format(other), given)
+        return answer if again.error is not None else again
+
+
+@dataclass(slots=True)
+class Kept:
+    """Says whether a program fails in the same way, with an instruction of the opcode that is to
+    be blamed, if that is known. ``failure`` is that of the last program that was taken."""
+
+    against: Against
+    failure: Failure
+    opcode: str | None
+
+    def __call__(self, module: Module, arrays: tuple[Value, ...]) -> Failure | None:
+        return self.by(self.against)(module, arrays)
+
+    def by(self, against: Against) -> Callable[[Module, tuple[Value, ...]], Failure | None]:
+        """The failure of a program, by another process of the same compiler."""
+
+        def failure(module: Module, arrays: tuple[Value, ...]) -> Failure | None:
+            if self.opcode is not None and self.opcode not in opcodes(module):
+                return None
+            found = against.failure(module, arrays)
+            if found is None or not self.failure.is_like(found):
+                return None
+            return replace(found, signs=found.signs & self.failure.signs)
+
+        return failure
+
+    def take(self, failure: Failure) -> None:
+        """Hold smaller programs to what this one still shows."""
+        self.failure = failure
+
+
+def opcodes(module: Module) -> frozenset[str]:
+    """All that are in a module."""
+    return frozenset(i.opcode for c in module.computations for i in c.instructions)
+
+
+def place(number: int) -> str:
+    """The name of an array of a result."""
+    return f"output {number}"
+
+
+def _is_step(instruction: Instruction) -> bool:
+    is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
+    return is_array and instruction.opcode not in ("parameter", "constant")
+
+
+def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(_shaped(element, arrays) for element in shape.elements)
+    return next(arrays) if shape.element_type.is_array else None
+
+
+def ended(crash: str) -> Failure:
+    """How a process ended, told from others by where it did."""
+    if crash.startswith("no answer"):
+        return Failure(HANG, frozenset((HANG,)), crash)
+    return Failure(CRASH, frozenset((sign(crash),)), crash)
+
+
+def _signs(found: Found) -> Iterator[str]:
+    if found.mismatch is not None:
+        yield "other types or sizes"
+    for step in found.wrong:
+        yield from differences(step.actual, None, step.legal)
+    for output in found.outputs:
+        if output.verdict.counts[OUTSIDE]:
+            yield from differences(output.actual, output.exact, output.legal)
+
+
+def outside(actual: Array, legal: Enclosure) -> Array:
+    """Which elements nothing legal gives."""
+    with np.errstate(all="ignore"):
+        return ~np.asarray(contains(legal, actual))
+
+
+def differences(actual: Array, exact: Array | None, legal: Enclosure) -> Iterator[str]:
+    """How elements outside differ from what is right."""
+    wrong = outside(actual, legal)
+    right = legal.low if exact is None else exact
+    nans = is_nan(actual) & wrong
+    lost = is_nan(right) & ~is_nan(actual) & wrong
+    rest: Any = wrong & ~nans & ~lost
+    for name, mask in (("NaN", nans), ("no NaN", lost), ("another number", rest)):
+        if mask.any():
+            yield name

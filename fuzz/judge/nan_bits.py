@@ -1,0 +1,74 @@
+"""Programs that look at the bits of a NaN: which those are is nobody's to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.bit_equality import differences
+from hlo.errors import Error
+from hlo.module import Instruction, Module
+from hlo.walk import Op
+from interp.evaluator import Evaluation
+from interp.values import Value, mapped
+
+_LOOKS = frozenset(("bitcast", "bitcast-convert", "custom-call", "topk"))  # some custom calls
+# A NaN that these move keeps its bits.
+_MOVES = frozenset(
+    (
+        *("bitcast", "bitcast_convert", "broadcast", "concatenate", "constant", "copy"),
+        *("dynamic_slice", "dynamic_update_slice", "gather", "pad", "reshape", "reverse"),
+        *("select", "slice_", "transpose"),
+    )
+)
+_FUEL = 1 << 18
+
+
+def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
+    """Whether the result is another one where NaNs that are computed have other bits: any NaN is as
+    good as another, and a bitcast makes a number of it, a total order looks at its sign."""
+    if not any(_looks(i) for c in module.computations for i in c.instructions):
+        return False
+    try:
+        one, other = (_evaluated(module, arrays, ones) for ones in (False, True))
+    except Error:
+        return False
+    return bool(differences(one, other))
+
+
+def _looks(instruction: Instruction) -> bool:
+    return instruction.opcode in _LOOKS or instruction.attributes.get("type") == "TOTALORDER"
+
+
+def _evaluated(module: Module, arrays: Sequence[Any], ones: bool) -> Value:
+    evaluation = Evaluation(module, _FUEL)
+    evaluation.ops = {
+        name: op if name in _MOVES else Op(_marked(op.function, ones), op.given, op.home)
+        for name, op in evaluation.ops.items()
+    }
+    return evaluation.result(arrays)
+
+
+def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:
+    def of(*operands: Any, **attributes: Any) -> Any:
+        return mapped(lambda value: _with_nan(value, ones), function(*operands, **attributes))
+
+    return of
+
+
+def _with_nan(value: Any, ones: bool) -> Any:
+    """The same numbers, and NaNs of all ones, or of the usual bits."""
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        found = np.empty(array.shape, array.dtype)
+        found.real, found.imag = _with_nan(array.real, ones), _with_nan(array.imag, ones)
+        return found
+    if array.dtype.itemsize < 2 or array.dtype.kind in "biuO":
+        return value
+    nan = np.isnan(array)
+    if not nan.any():
+        return value
+    marked = np.asarray(-1, f"i{array.dtype.itemsize}") if ones else np.asarray(np.nan, array.dtype)
+    return np.where(nan, marked.view(array.dtype), array)

@@ -1,0 +1,166 @@
+"""Programs that mean nothing for their arguments: no compiler is to blame for what it does then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlo.bit_equality import differences
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.types import C64, PRED, ArrayShape, is_bounded
+from hlo.walk import Callee, Op
+from interp.bounded_arrays import any_bounds, growing
+from interp.evaluator import Evaluation
+
+Array = np.ndarray[Any, Any]
+
+_FUEL = 1 << 18
+_MOST = 64  # elements of a row, and rows, of which all pairs are compared
+
+
+def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
+    """Why a program means nothing, if an instruction gets what the language has no meaning for: a
+    sort by what is no strict weak order, a size below 0 or above the bound, a dynamic-reshape to
+    other sizes than there are elements."""
+    return _first_of(_MEANINGLESS, module, arrays)
+
+
+def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
+    """Why a program has several right results, other than those of roundings and orders: a reduce
+    from what is no identity, which may be taken several times; a pred of other bits than those of
+    0 and 1; what is in an array that grows; f64 that becomes c64 in a dot, before or after."""
+    return _first_of(_OPEN, module, arrays)
+
+
+def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | None:
+    watched = {name: check for name, check in checks.items() if _has(module, name)}
+    tell_growth = checks is _OPEN and any_bounds(module)
+    if not watched and not tell_growth:
+        return None
+    found: list[str] = []
+    evaluation = Evaluation(module, _FUEL)
+    evaluation.ops = dict(evaluation.ops)
+    for name, check in watched.items():
+        op = evaluation.ops[name]
+        evaluation.ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
+    tell = partial(found.append, "an array that grows") if tell_growth else None
+    token = growing.set(tell)
+    try:
+        with suppress(Error):
+            evaluation.result(arrays)
+    finally:
+        growing.reset(token)
+    return found[0] if found else None  # also if the program went no further
+
+
+def _has(module: Module, name: str) -> bool:
+    opcode = name.replace("_", "-")
+    return any(i.opcode == opcode for c in module.computations for i in c.instructions)
+
+
+def _watched(
+    function: Callable[..., Any], check: Callable[..., str | None], found: list[str]
+) -> Callable[..., Any]:
+    def of(*operands: Any, **attributes: Any) -> Any:
+        why = check(*operands, **attributes)
+        if why is not None:
+            found.append(why)
+        return function(*operands, **attributes)
+
+    return of
+
+
+def _sorts(
+    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
+) -> str | None:
+    (dimension,) = dimensions
+    rows = [np.moveaxis(x, dimension, -1) for x in operands]
+    if rows[0].size == 0 or rows[0].shape[-1] < 2:
+        return None
+    rows = [x.reshape(-1, x.shape[-1])[:_MOST, :_MOST] for x in rows]
+    count, length = rows[0].shape
+    sides = [np.broadcast_to(x[:, :, None], (count, length, length)) for x in rows]
+    pairs = [side for lhs in sides for side in (lhs, np.swapaxes(lhs, 1, 2))]
+    flat = to_apply(*(np.ascontiguousarray(x).reshape(-1) for x in pairs))
+    before = np.broadcast_to(flat, (count * length * length,)).reshape(sides[0].shape)
+    return None if _is_strict_weak_order(before) else "a sort by what is no strict weak order"
+
+
+def _is_strict_weak_order(before: Array) -> bool:
+    after = np.swapaxes(before, 1, 2)
+    if np.any(before & after):  # no element before itself, and no two before each other
+        return False
+    return all(_is_transitive(x) for x in (before, ~before & ~after))
+
+
+def _is_transitive(related: Array) -> bool:
+    numbers = related.astype(np.float32)
+    return not np.any((numbers @ numbers > 0) & ~related)
+
+
+def _sizes(
+    operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape, **_: Any
+) -> str | None:
+    bound = shape.dims[dimensions[0]]
+    return None if 0 <= int(size) <= bound else f"a size of {int(size)} for a bound of {bound}"
+
+
+def _reshapes(operand: Array, *sizes: Array, shape: ArrayShape, **_: Any) -> str | None:
+    dims = [int(size) for size in sizes]
+    fits = all(
+        0 <= size <= bound and (is_bounded(shape, d) or size == bound)
+        for d, (size, bound) in enumerate(zip(dims, shape.dims, strict=True))
+    )
+    is_whole = fits and math.prod(dims) == operand.size
+    return None if is_whole else "a dynamic-reshape to other sizes"
+
+
+def _reduces(
+    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
+) -> str | None:
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    flat = [x.reshape(-1) for x in inputs]
+    if not flat[0].size:
+        return None
+    begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
+    results = begun if isinstance(begun, tuple) else (begun,)
+    whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)
+    return "a reduce from what is no identity" if differences(tuple(flat), whole) else None
+
+
+def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
+    if shape.element_type is not PRED or operand.dtype == np.bool_:
+        return None
+    others = np.ascontiguousarray(operand).view(np.uint8) > 1
+    return "a pred of other bits than those of 0 and 1" if others.any() else None
+
+
+def _narrows(*operands: Array, shape: ArrayShape, **_: Any) -> str | None:
+    """Whether operands are made the result's type before they are multiplied is nowhere said."""
+    wide = any(operand.dtype.char in "dD" for operand in operands)
+    return (
+        "an operand of more range than the result" if wide and shape.element_type is C64 else None
+    )
+
+
+Checks = Mapping[str, Callable[..., str | None]]
+
+_MEANINGLESS: Checks = {
+    "sort": _sorts,
+    "set_dimension_size": _sizes,
+    "dynamic_reshape": _reshapes,
+}
+_OPEN: Checks = {
+    "bitcast": _makes_preds,
+    "bitcast_convert": _makes_preds,
+    "convolution": _narrows,
+    "dot": _narrows,
+    "reduce": _reduces,
+}

@@ -1,0 +1,139 @@
+"""C as every compiler of this machine makes it, in the configurations of :mod:`fuzz.compilers`.
+
+The programs of a call are built as one, in the configuration that their texts choose: a campaign
+goes through all of them. A program that is asked alone is asked in each, or in the only one there
+is: ``configurations: gcc -O3 AVX2``, which is how what is found there is reduced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import hlo
+import interp
+from backend_c.render.dialect import EMBEDDED
+from fuzz.compilers.combined_programs import merged
+from fuzz.compilers.configurations import Configuration, configurations
+from fuzz.compilers.trial import Trial, outcome, unequal
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.oracles.exact import runs
+from fuzz.oracles.oracle import FUEL, Difference, LeftOut, Outcome, Property, but_for_nan_bits, each
+from fuzz.reducer.search import Case
+from hlo.errors import ArgumentError
+from hlo.types import leaves
+
+_SECONDS = 20.0  # for the interpreter with one program
+_PREFIX = "configurations: "
+_MOST_PARAMETERS = 125  # C99, 5.2.4.1: a compiler takes 127, of which two are workspace and seed
+# What is the same of a defect in all programs: the sanitizer's or the compiler's name for it.
+_NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W[\w=+-]+\]")
+
+
+@contextmanager
+def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
+    """The bits are those of the interpreter, and no compiler or sanitizer has anything to say."""
+    chosen = [*filter(is_chosen, present())]
+    if not chosen:
+        raise ArgumentError("no such configuration here: see python -m selftest.compiler_matrix")
+    yield lambda cases: _asked(cases, chosen)
+
+
+@cache
+def present() -> tuple[Configuration, ...]:
+    """Those that this machine has."""
+    return tuple(c for c in configurations(os.environ) if isinstance(c, Configuration))
+
+
+def plain(configuration: Configuration) -> bool:
+    """Whether it has no sanitizer."""
+    return not configuration.is_sanitizer
+
+
+def sanitized(configuration: Configuration) -> bool:
+    """Whether it has one."""
+    return configuration.is_sanitizer
+
+
+def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outcome]:
+    outcomes = each(_usable)(cases)
+    usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
+    if len(usable) == 1:
+        outcomes[usable[0]] = _alone(cases[usable[0]], chosen)
+        return outcomes
+    configuration = chosen[_digest(cases) % len(chosen)]
+    for numbers in _built_as_one(usable, cases, configuration):
+        together = _wrong([cases[number] for number in numbers], configuration)
+        if together is None:
+            continue
+        for number in numbers:
+            outcomes[number] = _alone(cases[number], [configuration])
+        if all(outcomes[number] is None for number in numbers):
+            outcomes[numbers[0]] = replace(together, kind=f"{together.kind}, only together")
+    return outcomes
+
+
+def _built_as_one(
+    usable: Sequence[int], cases: Sequence[Case], configuration: Configuration
+) -> Iterator[Sequence[int]]:
+    """All of them, or as many as one function of the embedded target has parameters for."""
+    is_limited = configuration.target == EMBEDDED.name
+    taken, parameters = list[int](), 0
+    for number in usable:
+        own = _parameters(cases[number].module) if is_limited else 0
+        if taken and parameters + own > _MOST_PARAMETERS:
+            yield taken
+            taken, parameters = [], 0
+        taken.append(number)
+        parameters += own
+    if taken:
+        yield taken
+
+
+def _parameters(module: hlo.Module) -> int:
+    """How many arrays go in and out; two for each that is bounded, which has sizes besides."""
+    shapes = [p.shape for p in module.entry.parameters] + [module.entry.root_instruction.shape]
+    return sum(1 + any(leaf.dynamic) for shape in shapes for leaf in leaves(shape))
+
+
+def _usable(case: Case) -> Outcome:
+    try:
+        with time_limit(_SECONDS):
+            return runs(case)
+    except TooLongError:
+        return LeftOut("takes too long")
+
+
+def _digest(cases: Sequence[Case]) -> int:
+    found = hashlib.sha256()
+    for case in cases:
+        found.update(hlo.format(case.module).encode())
+    return int.from_bytes(found.digest()[:8])
+
+
+def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
+    for configuration in chosen:
+        found = _wrong([case], configuration)
+        if found is not None:
+            return but_for_nan_bits(found, case)
+    return None
+
+
+def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
+    """What is wrong with programs that are built as one."""
+    module = cases[0].module if len(cases) == 1 else merged([case.module for case in cases])
+    arrays = tuple(array for case in cases for array in case.arrays)
+    expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))
+    trial = Trial("together", module, arrays, expected)
+    found = outcome(trial, configuration)
+    detail = found.finding or unequal(trial, configuration, found)
+    if not detail:
+        return None
+    name = _NAMES.search(detail)
+    kind = name[0].strip() if name else "no result" if found.finding else "other bits"
+    return Difference(f"{configuration.name}: {kind}", detail, f"{_PREFIX}{configuration.name}")

@@ -1,0 +1,218 @@
+"""Cut a program down to the instructions that matter: the others' values become arguments.
+
+Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002)
+over the instructions of the entry computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+from fuzz.reducer.search import Case, Search, Value
+from hlo.module import Computation, Instruction, Module
+from hlo.types import TupleShape, leaves
+from hlo.verification.async_chains import LINKS
+from interp.envelope.anchors import exposed
+from interp.values import zeros
+
+Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]
+
+_MOST_BYTES = 2 << 30  # of values that are recorded: the others are always computed
+_ROOT = "outputs"
+# Each of these is nothing without what it names as its first operand.
+_LINKED = ("-done", "-update")
+# What a header says about parameters and results, which change.
+_SIGNATURE = frozenset(
+    (
+        *("entry_computation_layout", "input_output_alias", "buffer_donor"),
+        *("allow_spmd_sharding_propagation_to_output", "frontend_attributes"),
+        "allow_spmd_sharding_propagation_to_parameters",
+    )
+)
+
+
+def cut(search: Search, evaluate: Evaluate) -> bool:
+    """Whether the entry computation became smaller, with what ``evaluate`` says are the values of
+    the instructions that are left out."""
+    case = search.best
+    values = recorded(case, evaluate)
+    if values is None:
+        return False
+    names = [i.name for i in case.module.entry.instructions if _is_computed(i)]
+
+    def first(parts: Iterable[Sequence[str]]) -> int | None:
+        return search.first((only(case, values, frozenset(part)) for part in parts), "cut")
+
+    return len(minimal(names, first)) < len(names)
+
+
+def minimal(
+    items: Sequence[str], first: Callable[[Iterable[Sequence[str]]], int | None]
+) -> Sequence[str]:
+    """A part of ``items`` that is enough, and of which no item can be left out. ``first`` says
+    which of some parts is the first that is enough."""
+    parts = 2
+    while len(items) > 1:
+        chunks = list(_chunks(items, min(parts, len(items))))
+        chunk = first(chunks)
+        if chunk is not None:
+            items, parts = chunks[chunk], 2
+            continue
+        rest = first(_without(items, c) for c in chunks) if parts > 2 else None
+        if rest is not None:
+            items, parts = _without(items, chunks[rest]), max(parts - 1, 2)
+        elif parts >= len(items):
+            break
+        else:
+            parts = min(2 * parts, len(items))
+    return items
+
+
+def _chunks(items: Sequence[str], parts: int) -> Iterator[Sequence[str]]:
+    for n in range(parts):
+        yield items[len(items) * n // parts : len(items) * (n + 1) // parts]
+
+
+def _without(items: Sequence[str], chunk: Sequence[str]) -> Sequence[str]:
+    left_out = set(chunk)
+    return [item for item in items if item not in left_out]
+
+
+def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
+    """The value of each instruction of the entry that can be an argument, of as many as memory
+    should hold; None if they cannot be had."""
+    entry = case.module.entry
+    names = affordable(i for i in entry.instructions if i.opcode != "parameter")
+    found = evaluate(exposed(case.module, names), case.arrays)
+    if found is None:
+        return None
+    values = dict(zip(names, found[1:], strict=True))
+    for parameter, value in zip(entry.parameters, case.arrays, strict=True):
+        values[parameter.name] = value
+    return values
+
+
+def affordable(instructions: Iterable[Instruction]) -> tuple[str, ...]:
+    """The smallest values that take no more than the limit together, in their order."""
+    sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
+    taken, total = set[str](), 0
+    for name, size in sorted(sizes.items(), key=itemgetter(1)):
+        total += size
+        if total > _MOST_BYTES:
+            break
+        taken.add(name)
+    return tuple(name for name in sizes if name in taken)
+
+
+def _bytes(instruction: Instruction) -> int:
+    return sum(
+        leaf.elements * leaf.element_type.numpy.itemsize for leaf in leaves(instruction.shape)
+    )
+
+
+def all_zeros(module: Module, arrays: tuple[Value, ...]) -> Value:
+    """In place of an evaluation, where values do not matter."""
+    return zeros(module.entry.root_instruction.shape)
+
+
+def _is_computed(instruction: Instruction) -> bool:
+    return bool(instruction.operands) or instruction.opcode in ("rng", "after-all", "infeed")
+
+
+def can_be_shown(instruction: Instruction) -> bool:
+    """Whether the value can be a result: not what is started and not done."""
+    is_open = instruction.opcode in LINKS and not instruction.opcode.endswith("-done")
+    return not is_open and _has_data(instruction)
+
+
+def _has_data(instruction: Instruction) -> bool:
+    found = leaves(instruction.shape)
+    return bool(found) and all(leaf.element_type.is_array for leaf in found)
+
+
+def only(case: Case, values: Mapping[str, Value], kept: frozenset[str]) -> Case | None:
+    """The program of some instructions: what they need is a parameter, what others need of them is
+    the result."""
+    entry = case.module.entry
+    inside = _closed(entry, values, kept)
+    needed = {name for i in entry.instructions if i.name in inside for name in i.operands}
+    results = _results(entry, inside)
+    instructions: list[Instruction] = []
+    arrays: list[Value] = []
+    for instruction in entry.instructions:
+        name = instruction.name
+        if name in inside or (name in needed and _is_leaf(instruction)):
+            instructions.append(instruction)
+        elif name in needed:
+            number = {"parameter_number": len(arrays)}
+            instructions.append(Instruction(name, instruction.shape, "parameter", (), number))
+            arrays.append(values[name])
+    if not results:
+        return None
+    return Case(_with_results(case.module, instructions, results), tuple(arrays))
+
+
+def _is_leaf(instruction: Instruction) -> bool:
+    return not instruction.operands and instruction.opcode != "parameter"
+
+
+def _closed(
+    entry: Computation, values: Mapping[str, Value], kept: frozenset[str]
+) -> frozenset[str]:
+    """With what they need that cannot be an argument."""
+    inside, needed = set(kept), set[str]()
+    for instruction in reversed(entry.instructions):
+        name = instruction.name
+        if name in needed and name not in values and instruction.operands:
+            inside.add(name)
+        if name in inside:
+            needed.update(instruction.operands)
+            if instruction.opcode.endswith(_LINKED):
+                inside.add(instruction.operands[0])
+    return frozenset(inside)
+
+
+def _results(entry: Computation, inside: frozenset[str]) -> list[Instruction]:
+    """Of the instructions inside, those that something outside needs, or nothing at all."""
+    users: dict[str, list[bool]] = {name: [] for name in inside}
+    for instruction in entry.instructions:
+        for name in instruction.operands:
+            if name in inside:
+                users[name].append(instruction.name in inside)
+    return [
+        i
+        for i in entry.instructions
+        if i.name in inside and can_be_shown(i) and (i.name == entry.root or not all_true(users, i))
+    ]
+
+
+def all_true(users: Mapping[str, list[bool]], instruction: Instruction) -> bool:
+    found = users[instruction.name]
+    return bool(found) and all(found)
+
+
+def _with_results(
+    module: Module, instructions: list[Instruction], results: Sequence[Instruction]
+) -> Module:
+    root = results[0].name
+    if len(results) > 1:
+        shape = TupleShape(tuple(i.shape for i in results))
+        root = next(n for n in _fresh() if all(i.name != n for i in instructions))
+        instructions.append(Instruction(root, shape, "tuple", tuple(i.name for i in results)))
+    return with_entry(module, Computation(module.entry_name, tuple(instructions), root))
+
+
+def _fresh() -> Iterator[str]:
+    number = 0
+    while True:
+        yield f"{_ROOT}.{number}"
+        number += 1
+
+
+def with_entry(module: Module, entry: Computation) -> Module:
+    """The module with another entry computation, of other parameters and results."""
+    computations = tuple(entry if c.name == module.entry_name else c for c in module.computations)
+    attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
+    return replace(module, computations=computations, attributes=attributes, text="", preamble="")

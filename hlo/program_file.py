@@ -1,0 +1,32 @@
+"""Read a program from a file: every error names the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.text.parser import parse
+from hlo.verification.verify import verify
+
+
+def read(path: Path) -> Module:
+    """The verified module in a file of HLO text."""
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    with named(path):
+        module = parse(text)
+        verify(module)
+    return module
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Errors from inside begin with the file: ``FILE:LINE: …`` or ``FILE: …``."""
+    try:
+        yield
+    except Error as error:
+        text = str(error)
+        place = ":" if text.partition(":")[0].isdecimal() else ": "
+        raise Error(f"{path}{place}{text}") from error

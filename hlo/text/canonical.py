@@ -1,0 +1,167 @@
+"""The canonical dialect: a text that depends on what a module does, and little else.
+
+Instructions are called ``tmp_0``, ``tmp_1``, … in the order of use, operands have their shapes,
+arrays have their layouts, computations stand in the place of their names, and what says where
+things come from is left out. Source: ``HloPrintOptions::Canonical`` of XLA's
+``hlo_print_options.h``, ``MakeInstructionPostOrder`` of ``hlo_computation.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
+from hlo.errors import Unsupported
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.text.codecs import CODECS
+from hlo.text.literals import show_literal
+from hlo.text.scanning import fields, plain_name, quoted
+from hlo.types import ArrayShape, Layout, Shape, TupleShape
+from hlo.walk import called
+
+_DROPPED = frozenset(("metadata", "backend_config", "control-predecessors"))
+_ORDER = ("sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
+_IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
+_LONGEST = 2**28  # characters: bodies stand wherever they are called
+
+
+def canonical_computations(module: Module, large_constants: bool) -> Iterator[str]:
+    """The text of each computation; Unsupported if bodies in bodies make it too long."""
+    printer = _Printer(module, large_constants)
+    scheduled = module.attributes.get("is_scheduled") == "true"
+    for computation in _callees_first(module):
+        entry = "ENTRY " if computation.name == module.entry_name else ""
+        lines = printer.lines(computation, scheduled)
+        thread = "".join(f", {name}={text}" for name, text in computation.annotations.items())
+        yield f"{entry}{quoted(computation.name)} {{\n" + "\n".join(lines) + f"\n}}{thread}\n"
+
+
+class _Printer:
+    def __init__(self, module: Module, large_constants: bool) -> None:
+        self._large = large_constants
+        self._bodies: dict[str, str] = {}  # callees stand before callers
+        self._computations = {c.name: c for c in module.computations}
+        self._length = 0
+
+    def lines(self, computation: Computation, as_written: bool) -> list[str]:
+        instructions = computation.instructions if as_written else _post_order(computation)
+        names = {instruction.name: f"tmp_{n}" for n, instruction in enumerate(instructions)}
+        shapes = {instruction.name: _laid_out(instruction.shape) for instruction in instructions}
+        lines = []
+        for instruction in instructions:
+            root = "ROOT " if instruction.name == computation.root else ""
+            start = f"  {root}{names[instruction.name]} = {shapes[instruction.name]}"
+            operands = [f"{shapes[name]} {names[name]}" for name in instruction.operands]
+            inside = self._inside(instruction, operands)
+            lines.append(f"{start} {instruction.opcode}({inside}){self._tail(instruction)}")
+            self._length += len(lines[-1])
+            if self._length > _LONGEST:
+                raise Unsupported(f"a canonical text of more than {_LONGEST} characters")
+        return lines
+
+    def _inside(self, instruction: Instruction, operands: list[str]) -> str:
+        literal = instruction.attributes.get("literal")
+        if instruction.opcode == "constant" and isinstance(literal, Literal):
+            return show_literal(literal, self._large)
+        if instruction.opcode == "parameter":
+            return str(instruction.attributes["parameter_number"])
+        return ", ".join(operands)
+
+    def _tail(self, instruction: Instruction) -> str:
+        """Attributes, then computations, then annotations."""
+        shown = _IN_PARENTHESES.get(instruction.opcode)
+        given = {name: v for name, v in instruction.attributes.items() if name != shown}
+        if instruction.opcode in ("async-update", "async-done"):
+            given.pop("calls", None)  # that of the async-start, and XLA compares the names
+        own = [name for name in given if name not in COMPUTATION_ATTRIBUTES]
+        called = [name for name in given if name in COMPUTATION_ATTRIBUTES]
+        texts = [f"{name}={CODECS[name].show(given[name])}" for name in own]
+        texts += [f"{name}={self._called(given[name])}" for name in called]
+        return "".join(f", {text}" for text in (*texts, *_annotations(instruction.annotations)))
+
+    def _called(self, value: Attribute) -> str:
+        if isinstance(value, str):
+            return "\n  " + self._body(value)
+        assert isinstance(value, tuple)
+        return "{\n  " + ",\n  ".join(self._body(str(name)) for name in value) + "\n}"
+
+    def _body(self, name: str) -> str:
+        known = self._bodies.get(name)
+        if known is None:
+            lines = self.lines(self._computations[name], False)
+            known = "{\n  " + "\n".join(lines).replace("\n", "\n  ") + "\n  }"
+            self._bodies[name] = known
+        self._length += len(known)
+        return known
+
+
+def _callees_first(module: Module) -> list[Computation]:
+    """Computations before those that call them, in the order of the calls."""
+    known = {c.name: c for c in module.computations}
+    callees = {
+        name: [n for i in c.instructions for n in _calls(i) if n in known]
+        for name, c in known.items()
+    }
+    inner = {name for names in callees.values() for name in names}
+    starts = [name for name in known if name not in inner]
+    return [known[name] for name in _finished(starts, {n: c[::-1] for n, c in callees.items()})]
+
+
+def _calls(instruction: Instruction) -> tuple[str, ...]:
+    """The computations that an instruction calls; of a while, the body first, as in XLA."""
+    names = called(instruction)
+    if instruction.opcode == "while" and len(names) == 2:
+        condition, body = (str(instruction.attributes[key]) for key in ("condition", "body"))
+        return body, condition
+    return names
+
+
+def _finished(starts: Iterable[str], before: Mapping[str, Sequence[str]]) -> list[str]:
+    """Names, each after those that come before it; of those, the last comes first."""
+    order: dict[str, None] = {}
+    for start in starts:
+        stack = [start]
+        opened: set[str] = set()
+        while stack:
+            name = stack[-1]
+            if name in order or name in opened:
+                stack.pop()
+                order.setdefault(name)
+                continue
+            opened.add(name)
+            stack += [other for other in before[name] if other not in order]
+    return list(order)
+
+
+def _annotations(annotations: Mapping[str, str]) -> list[str]:
+    kept = [name for name in annotations if name not in _DROPPED]
+    kept.sort(key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    return [f"{name}={annotations[name]}" for name in kept]
+
+
+def _laid_out(shape: Shape) -> Shape:
+    """The shape with the row-major layout where it says none."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(_laid_out, shape.elements)))
+    if shape.layout is not None or not shape.rank:
+        return shape
+    layout = Layout(tuple(reversed(range(shape.rank))))
+    return ArrayShape(shape.element_type, shape.dims, shape.dynamic, layout)
+
+
+def _post_order(computation: Computation) -> list[Instruction]:
+    """Operands before users, from each instruction that nothing uses, in the order of the text;
+    what an instruction must wait for comes before its operands."""
+    known = {instruction.name: instruction for instruction in computation.instructions}
+    after = {name: [n for n in _before(i) if n in known] for name, i in known.items()}
+    used = {name for names in after.values() for name in names}
+    starts = [name for name in known if name not in used]
+    return [known[name] for name in _finished(starts, after)]
+
+
+def _before(instruction: Instruction) -> list[str]:
+    """What comes before an instruction, the first last."""
+    text = instruction.annotations.get("control-predecessors", "{}")
+    waited = map(plain_name, fields(text[1:-1]))
+    return [*reversed(instruction.operands), *waited]

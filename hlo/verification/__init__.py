@@ -1,0 +1,1 @@
+"""Verify what holds between instructions: callees, async chains, replica groups, entry layout."""

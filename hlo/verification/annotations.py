@@ -1,0 +1,59 @@
+"""What annotations must keep, though they do not change results.
+
+Sources: XLA's ``hlo_parser.cc`` (ParseResultAccuracy, control-predecessors) and ``HandleCall`` of
+``hlo_verifier.cc``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+
+from hlo.module import Instruction
+from hlo.text.scanning import fields, plain_name, without_comments
+from hlo.verification.async_chains import Fault
+
+_APPROXIMATED = frozenset(
+    [
+        *("acos", "acosh", "asin", "asinh", "atanh", "cbrt", "cosine", "cosh", "erf"),
+        *("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
+        *("sine", "sinh", "sqrt", "tan", "tanh"),
+    ]
+)
+_NEGATIVE = re.compile(r"(atol|rtol|ulps)\s*+=\s*+-", re.ASCII)
+_COMPOSITE = re.compile(r"""composite\.name\s*+=\s*+["'][^"']""", re.ASCII)
+_VERSION = re.compile(r"""composite\.version\s*+=\s*+["'](?!\d++["'])""", re.ASCII)
+
+
+_RULED = frozenset(("control-predecessors", "result_accuracy"))
+
+
+def is_ruled(instruction: Instruction) -> bool:
+    """Whether an instruction has annotations that must keep anything."""
+    composite = instruction.opcode == "call" and instruction.attributes.get("is_composite")
+    return bool(composite) or not _RULED.isdisjoint(instruction.annotations)
+
+
+def annotation_faults(instruction: Instruction, above: Container[str]) -> Iterator[Fault]:
+    """What is wrong with the annotations of an instruction; ``above`` are those before it."""
+    annotations = instruction.annotations
+    if "control-predecessors" in annotations:
+        text = without_comments(annotations["control-predecessors"]).strip()
+        for name in map(plain_name, fields(text[1:-1])):
+            if name not in above:
+                message = f"control-predecessors: there is no {name!r} above"
+                yield Fault(instruction, "control-predecessors", message)
+    accuracy = annotations.get("result_accuracy")
+    if accuracy is not None:
+        if instruction.opcode not in _APPROXIMATED:
+            message = f"unexpected result_accuracy: {instruction.opcode} does not approximate"
+            yield Fault(instruction, "attributes", message)
+        if negative := _NEGATIVE.search(accuracy):
+            yield Fault(instruction, "attributes", f"result_accuracy: {negative[1]} is negative")
+    if instruction.attributes.get("is_composite"):
+        given = annotations.get("frontend_attributes", "")
+        if not _COMPOSITE.search(given):
+            message = 'a composite call needs frontend_attributes={composite.name="…"}'
+            yield Fault(instruction, "composite", message)
+        if _VERSION.search(given):
+            yield Fault(instruction, "composite", "composite.version is not a number")

@@ -1,0 +1,109 @@
+"""How many ranks take part in a collective, and what that means for its shapes.
+
+The header says how many there are; a module whose header says nothing of it (one replica, one
+partition) may run on any number. Source: ``CheckReplicaGroups``, ``GetSubgroupSize`` and their uses
+in XLA's ``hlo_verifier.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hlo import ranks
+from hlo.module import Instruction
+from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.verification.async_chains import Fault
+
+# Opcodes whose channel_id says that they are between partitions, not between replicas.
+_BY_PARTITION = frozenset(
+    ("all-to-all", "collective-broadcast", "collective-permute", "collective-permute-start")
+) | {"ragged-all-to-all"}
+COLLECTIVES = _BY_PARTITION | frozenset(
+    ("all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "reduce-scatter")
+)
+_ANY = 1  # a count that the header does not say
+
+
+def participant_faults(
+    instruction: Instruction,
+    shapes: Mapping[str, Shape],
+    replicas: int,
+    partitions: int,
+) -> Iterator[Fault]:
+    """What is wrong with the groups and shapes of a collective among so many ranks."""
+    attributes = instruction.attributes
+    if "source_target_pairs" in attributes:
+        yield from _pairs(instruction, partitions if attributes.get("channel_id") else replicas)
+        return
+    groups = ranks.replica_groups(str(attributes.get("replica_groups", "")))
+    total, size = _sizes(instruction, groups, replicas, partitions)
+    found = sum(map(len, groups))
+    partial = instruction.opcode == "collective-broadcast"  # zeros on those that no group has
+    if groups and total != _ANY and found != total and not partial:
+        yield Fault(instruction, "groups", f"replica_groups name {found} of {total} ranks")
+        return
+    operands = [shapes[name] for name in instruction.operands]
+    if instruction.opcode == "all-to-all":
+        yield from _split(instruction, operands, size)
+    elif "dimensions" in attributes and size != _ANY:
+        yield from _scaled(instruction, operands, size)
+
+
+def _pairs(instruction: Instruction, total: int) -> Iterator[Fault]:
+    pairs = ranks.source_target_pairs(str(instruction.attributes["source_target_pairs"]))
+    most = max((max(pair) for pair in pairs), default=0)
+    if most >= total != _ANY:
+        yield Fault(instruction, "groups", f"source_target_pairs name {most} of {total} ranks")
+
+
+def _sizes(
+    instruction: Instruction, groups: ranks.Groups, replicas: int, partitions: int
+) -> tuple[int, int]:
+    """How many ids there are in all groups, and how many ranks in one."""
+    attributes = instruction.attributes
+    channel = bool(attributes.get("channel_id"))
+    if instruction.opcode in _BY_PARTITION:
+        total = partitions if channel else replicas
+        return total, len(groups[0]) if groups else total
+    if attributes.get("use_global_device_ids"):
+        return replicas * partitions, len(groups[0]) if groups else replicas * partitions
+    size = len(groups[0]) if groups else replicas
+    return replicas, size * partitions if channel else size
+
+
+def _split(instruction: Instruction, operands: Sequence[Shape], size: int) -> Iterator[Fault]:
+    dimensions = instruction.attributes.get("dimensions")
+    if not dimensions:
+        if len(operands) != size:
+            message = (
+                f"{len(operands)} operands for {size} ranks of a group: one for each is needed"
+            )
+            yield Fault(instruction, "groups", message)
+        return
+    assert isinstance(dimensions, tuple) and isinstance(operands[0], ArrayShape)
+    dimension = dimensions[0]
+    assert isinstance(dimension, int)
+    if operands[0].dims[dimension] % size:
+        message = f"dimension {dimension} of {operands[0]} does not divide by {size} ranks"
+        yield Fault(instruction, "groups", message)
+
+
+def _scaled(instruction: Instruction, operands: Sequence[Shape], size: int) -> Iterator[Fault]:
+    """Results of all-gather are so many times larger than operands, of reduce-scatter smaller."""
+    result = instruction.shape
+    if instruction.opcode == "all-gather-start":
+        assert isinstance(result, TupleShape)
+        result = result.elements[1]
+    dimensions = instruction.attributes["dimensions"]
+    assert isinstance(dimensions, tuple)
+    (dimension,) = dimensions
+    results = result.elements if isinstance(result, TupleShape) else (result,)
+    for operand, made in zip(operands, results, strict=True):
+        assert isinstance(operand, ArrayShape) and isinstance(made, ArrayShape)
+        assert isinstance(dimension, int)
+        small, large = operand.dims[dimension], made.dims[dimension]
+        if instruction.opcode == "reduce-scatter":
+            small, large = large, small
+        if small * size != large:
+            message = f"{operand} and {made} do not fit a group of {size} ranks"
+            yield Fault(instruction, "groups", message)

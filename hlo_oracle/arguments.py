@@ -1,0 +1,253 @@
+"""Arguments for a program: drawn from a seed by their shapes, by a recipe, or read from a file.
+
+A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]}}``. An argument:
+
+    ["normal", shape, dtype, scale]         standard normal in f32, times scale
+    ["uniform", shape, dtype, low, high]    uniform in f32
+    ["randint", shape, dtype, low, high]    integers, high excluded
+    ["full", shape, dtype, value]
+
+drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype. ``outputs`` has the
+sum and the sum of magnitudes of each result, as another compiler computed them.
+
+Rank r of several draws numbers with the seed plus r. In a file of arrays ``x@1`` is the argument
+``x`` of rank 1, and ``x`` that of every rank without its own. Arrays in order are those of rank 0,
+of rank 1 and so on; or, if there are no more than one rank takes, those of every rank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+
+from hlo import archive
+from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.types import ArrayShape, Shape, TupleShape, is_bounded, leaves
+from hlo_oracle.program_paths import program_name
+from interp.values import conforms
+
+Array = np.ndarray
+Value = Array | tuple["Value", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What a recipe says of one output."""
+
+    sum: float
+    abs_sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    where: str
+    seed: int
+    arguments: tuple[Sequence[object], ...]
+    outputs: tuple[Sums, ...] = ()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--seed, --args, --recipe: where arguments come from."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
+        "--seed", type=_seed, metavar="N", help="draw them by their shapes (default: 0)"
+    )
+    source.add_argument("--args", type=Path, metavar="FILE.npz", help="arrays by name or in order")
+    source.add_argument(
+        "--recipe",
+        metavar="FILE.json[:NAME]",
+        help="recipes for programs; NAME is the program's file name up to the first dot",
+    )
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 2**64 - 1")
+    return int(text)
+
+
+class Options(Protocol):
+    """What :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
+
+    @property
+    def seed(self) -> int | None: ...
+    @property
+    def args(self) -> Path | str | None: ...
+    @property
+    def recipe(self) -> str | None: ...
+
+
+def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
+    """The arguments that the options ask for, of a lone rank."""
+    return per_rank(module, path, options, 1)[0]
+
+
+def per_rank(
+    module: Module, path: Path, options: Options, size: int
+) -> tuple[tuple[Value, ...], ...]:
+    """The arguments of each of ``size`` ranks."""
+    if options.args is not None:
+        return from_archive(module, Path(options.args), size)
+    recipe = find_recipe(path, options.recipe)
+    if recipe is not None:
+        recipes = [replace(recipe, seed=recipe.seed + rank) for rank in range(size)]
+        return tuple(from_recipe(module, mine) for mine in recipes)
+    seed = options.seed or 0
+    return tuple(from_seed(module, seed, rank) for rank in range(size))
+
+
+def find_recipe(path: Path, named: str | None) -> Recipe | None:
+    """The recipe for the program in a file; ``named`` is ``FILE.json`` or ``FILE.json:NAME``."""
+    if named is None:
+        return None
+    file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")
+    name = name or program_name(path)
+    try:
+        recipes = json.loads(Path(file).read_text())
+    except json.JSONDecodeError as error:
+        raise ArgumentError(f"{file}:{error.lineno}:{error.colno}: {error.msg}") from error
+    if not isinstance(recipes, dict) or name not in recipes:
+        raise ArgumentError(f"{file}: no recipe for '{name}'")
+    return _recipe(f"{file}: {name}", recipes[name])
+
+
+def _recipe(where: str, entry: object) -> Recipe:
+    try:
+        fields = cast("dict[str, object]", entry)
+        outputs = cast("list[dict[str, float]]", fields.get("outputs", []))
+        sums = tuple(Sums(float(o["sum"]), float(o["abs_sum"])) for o in outputs)
+        arguments = tuple(cast("list[Sequence[object]]", fields["arguments"]))
+        return Recipe(where, int(cast(int, fields["seed"])), arguments, sums)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArgumentError(f"{where}: not a recipe: {error!r}") from error
+
+
+def _normal(rng: np.random.Generator, dims: tuple[int, ...], scale: float) -> Array:
+    return np.asarray(rng.standard_normal(dims, dtype=np.float32) * scale)
+
+
+def _uniform(rng: np.random.Generator, dims: tuple[int, ...], low: float, high: float) -> Array:
+    return np.asarray(rng.random(dims, dtype=np.float32) * (high - low) + low)
+
+
+def _randint(rng: np.random.Generator, dims: tuple[int, ...], low: int, high: int) -> Array:
+    return np.asarray(rng.integers(low, high, dims))
+
+
+def _full(rng: np.random.Generator, dims: tuple[int, ...], value: float) -> Array:
+    return np.full(dims, value)
+
+
+_DRAWN: dict[str, Callable[..., Array]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "randint": _randint,
+    "full": _full,
+}
+
+
+def from_recipe(module: Module, recipe: Recipe) -> tuple[Array, ...]:
+    """Draw all arguments; a program with fewer parameters takes those that match, in order."""
+    rng = np.random.default_rng(recipe.seed)
+    try:
+        drawn = [
+            _DRAWN[str(kind)](rng, tuple(cast("list[int]", dims)), *numbers).astype(str(dtype))
+            for kind, dims, dtype, *numbers in recipe.arguments
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArgumentError(f"{recipe.where}: not a recipe: {error!r}") from error
+    wanted = [p.shape for p in module.entry.parameters]
+    return _matched(drawn, wanted, recipe.where) if len(drawn) > len(wanted) else tuple(drawn)
+
+
+def _matched(drawn: list[Array], wanted: list[Shape], where: str) -> tuple[Array, ...]:
+    """A frontend drops parameters that nothing uses: take the next one that fits, for each."""
+    found: list[Array] = []
+    rest = iter(drawn)
+    for shape in wanted:
+        array = next((a for a in rest if conforms(a, shape)), None)
+        if array is None:
+            raise ArgumentError(f"{where}: no argument is left for a parameter {shape}")
+        found.append(array)
+    return tuple(found)
+
+
+def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
+    """Normal floats, with the deviation of a layer's initial weights, so that deep models stay
+    finite (NaN everywhere would compare as equal everywhere); integers 0 and 1, which are labels
+    and indices of almost anything.
+
+    Bounded dimensions are at least 1 long, and all those of one bound equally long, on all ranks,
+    as those of one batch are: sizes need not agree, but where they do nothing is cut off.
+    """
+    shapes = [_sized(p.shape, seed) for p in module.entry.parameters]
+    needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise ArgumentError(
+            f"the arguments of {module.name} take {needed} bytes; this machine has {there}"
+        )
+    rng = np.random.default_rng(seed + rank)
+    return tuple(_drawn(rng, shape) for shape in shapes)
+
+
+def _sized(shape: Shape, seed: int) -> Shape:
+    """The shape with sizes in place of its bounds, which depend on the seed and the bound only."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(_sized(element, seed) for element in shape.elements))
+    dims = tuple(
+        _size(dim, seed) if is_bounded(shape, d) else dim for d, dim in enumerate(shape.dims)
+    )
+    return ArrayShape(shape.element_type, dims)
+
+
+def _size(bound: int, seed: int) -> int:
+    return int(np.random.default_rng((seed, bound)).integers(min(1, bound), bound, endpoint=True))
+
+
+def _bytes(shape: ArrayShape) -> int:
+    return shape.elements * (shape.element_type.numpy.itemsize if shape.element_type.dtype else 0)
+
+
+def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
+    if isinstance(shape, TupleShape):
+        return tuple(_drawn(rng, element) for element in shape.elements)
+    element_type = shape.element_type
+    if not element_type.is_array:
+        raise ArgumentError(f"a parameter of type {element_type} cannot be drawn")
+    scale = max(1, *shape.dims) ** -0.5 if shape.rank > 1 else 1.0
+    if element_type.is_float:
+        return _normal(rng, shape.dims, scale).astype(element_type.numpy)
+    if element_type.is_complex:
+        parts = _normal(rng, shape.dims, scale) + 1j * _normal(rng, shape.dims, scale)
+        return np.asarray(parts).astype(element_type.numpy)
+    most = 0 if element_type.name == "s1" else 1
+    return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
+
+
+def from_archive(module: Module, path: Path, size: int = 1) -> tuple[tuple[Array, ...], ...]:
+    """Arrays of an ``.npz`` for each rank: by the parameters' names if it has them all, else in its
+    order. They are of the actual sizes of bounded dimensions."""
+    arrays = archive.read(path)
+    return tuple(_of_rank(module, arrays, rank, size) for rank in range(size))
+
+
+def _of_rank(module: Module, arrays: dict[str, Array], rank: int, size: int) -> tuple[Array, ...]:
+    parameters = module.entry.parameters
+    named = [arrays.get(f"{p.name}@{rank}", arrays.get(p.name)) for p in parameters]
+    chosen = [array for array in named if array is not None]
+    if len(chosen) < len(parameters):
+        chosen = list(arrays.values())
+        if len(chosen) == size * len(parameters):
+            chosen = chosen[rank * len(parameters) : (rank + 1) * len(parameters)]
+    shapes = [p.shape for p in parameters]
+    typed = [archive.typed(a, s) for a, s in zip(chosen, shapes)]
+    return (*typed, *chosen[len(typed) :])

@@ -1,0 +1,1 @@
+"""The command ``hlo``: one file per subcommand."""

@@ -1,0 +1,136 @@
+"""hlo bisect: the pass of a compilation that changed what the program means.
+
+DUMP is a directory that XLA wrote with --xla_dump_to=DIR --xla_dump_hlo_as_text
+--xla_dump_hlo_pass_re=.* (and --xla_dump_large_constants); or files of it; or any files, which are
+then the stages of one program in the order given. Each stage is evaluated exactly, on the same
+arguments, and must mean what the one before meant, but for roundings. Then the two stages are run
+side by side, and the first instruction is named whose value is another one. Exit status: 0 nothing
+changed, 1 a culprit, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+import bisect_dump
+from bisect_dump import Change, Culprit, Dumped, History
+from hlo.errors import Error
+from hlo_oracle import arguments
+from hlo_oracle.dump_check import drawn, progress
+from hlo_oracle.terminal import one_line, printable
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", type=Path, nargs="+", metavar="DUMP")
+    arguments.add_options(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object for each module")
+
+
+def main(options: argparse.Namespace) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    found = [_bisected(dumped, options, console) for dumped in _dumped(options.paths)]
+    return 1 if 1 in found else max(found)
+
+
+def _dumped(paths: list[Path]) -> list[Dumped]:
+    """The modules to look at; Error if there is nothing to compare."""
+    files = [path for path in paths if not path.is_dir()]
+    directories = [path for path in paths if path.is_dir()]
+    if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages
+        directories = [path for path in directories if bisect_dump.is_dump(path)]
+    found = [module for path in directories for module in bisect_dump.modules(path)]
+    stages = bisect_dump.grouped(files) or ([bisect_dump.in_order(files)] if files else [])
+    found += stages
+    if all(len(module.stages) < 2 for module in found):
+        raise Error(
+            f"{found[0].stages[0].path}: a single stage; dump them all with"
+            " --xla_dump_hlo_pass_re=.*"
+        )
+    return found
+
+
+def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> int:
+    history = History(dumped, drawn(options), options.seed or 0)
+    with progress(console, dumped, options.json) as watch:
+        change = history.first_change(watch)
+        shown = change or history.suspect
+        culprit = bisect_dump.culprit(shown) if shown else None
+    status = 1 if change else 2 if history.faults else 0
+    if options.json:
+        found = _as_json(dumped, history, shown, culprit)
+        print(json.dumps(found | {"changed": change is not None, "status": status}))
+        return status
+    name = f"{one_line(dumped.name)}: {len(dumped.stages)} stages"
+    says = "CHANGED" if change else "nothing is proven, suspect" if shown else "nothing changed"
+    open_ = f" ({history.undetermined} undetermined)" if history.undetermined else ""
+    console.print(escape(f"{name}, {says}{open_}"))
+    if shown is not None:
+        _print_change(shown, console)
+        _print_culprit(shown, culprit, console)
+    if change is not None and history.suspect is not None:
+        earlier = one_line(history.suspect.after.stage.label)
+        console.print(escape(f"  before that, suspect but not proven: {earlier}"))
+    for stage, lines in history.breaks.items():
+        console.print(
+            f"  not compared: {escape(one_line(stage.label))} takes or gives other arrays"
+        )
+        console.print(escape("\n".join(f"    {one_line(line)}" for line in lines)))
+    for stage, reason in history.faults.items():
+        short = one_line(stage.path.name)
+        console.print(escape(printable(f"  not checked: {short}\n    {reason}")), style="yellow")
+    return status
+
+
+def _print_change(change: Change, console: Console) -> None:
+    stage = change.after.stage
+    console.print(f"  [red]by {escape(one_line(stage.maker))}[/]")
+    for title, read in (("before", change.before), ("after", change.after)):
+        console.print(escape(f"  {title:7} {one_line(str(read.stage.path))}"))
+    for line in change.judgement.lines:
+        console.print(escape(f"    {one_line(line)}"))
+
+
+def _print_culprit(change: Change, culprit: Culprit | None, console: Console) -> None:
+    if culprit is None:
+        console.print("  no single instruction is known to be the first that differs")
+        return
+    inside = f" in {one_line(culprit.inside)}" if culprit.inside else ""
+    console.print(f"  first different value: [red]%{escape(one_line(culprit.name))}[/]{inside}")
+    console.print(escape(f"    {one_line(culprit.evidence)}"))
+    for title, places in (("before", culprit.before), ("after", culprit.after)):
+        for place in places:
+            console.print(escape(f"  {title:7} {place.line}: {one_line(place.text)}"))
+    source = bisect_dump.source(change, culprit)
+    if source:
+        console.print(escape(f"  from    {one_line(source)}"))
+
+
+def _as_json(
+    dumped: Dumped, history: History, change: Change | None, culprit: Culprit | None
+) -> dict[str, object]:
+    found: dict[str, object] = {
+        "module": dumped.name,
+        "stages": len(dumped.stages),
+        "undetermined": history.undetermined,
+        "not_checked": {str(stage.path): why for stage, why in history.faults.items()},
+        "not_compared": {str(stage.path): list(why) for stage, why in history.breaks.items()},
+    }
+    if change is not None:
+        stage = change.after.stage
+        found |= {
+            "pass": stage.after,
+            "pipeline": stage.pipeline,
+            "stage": stage.label,
+            "before": str(change.before.stage.path),
+            "after": str(stage.path),
+            "results": list(change.judgement.lines),
+            "instruction": asdict(culprit) if culprit else None,
+            "source": bisect_dump.source(change, culprit) if culprit else "",
+        }
+    return found

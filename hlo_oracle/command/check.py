@@ -1,0 +1,211 @@
+"""hlo check: the interpreter and the C backend on programs, compared bit by bit.
+
+Each argument is a file of HLO text or a directory of them (*.hlo, *.txt). A directory's
+arguments.json, if it has one, is the recipe for the programs in it: their arguments, and the sums
+that their outputs have elsewhere. Otherwise arguments are drawn from the seed. C is one rank: of
+programs for which several make a difference, the interpreter alone is run.
+
+A directory that XLA wrote (--xla_dump_to) holds the stages of compilations instead: each is
+evaluated, and must mean what the one before meant (hlo bisect finds the instruction).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import bisect_dump
+from hlo.errors import Error
+from hlo_oracle import arguments, dump_check, peer_verdicts, rank_runs
+from hlo_oracle.measurement import Job, Row, measured
+from hlo_oracle.program_paths import program_name, programs
+from hlo_oracle.same_program import compared
+from hlo_oracle.terminal import one_line, printable
+from interp.envelope.verdict import KINDS, UNDETERMINED
+
+_HEADS = ("parse", "interp", "compile", "C", "memory")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR")
+    arguments.add_options(parser)
+    rank_runs.add_options(parser)
+    parser.add_argument("--no-c", action="store_true", help="the interpreter only")
+    parser.add_argument("--threads", type=_threads, help="of the C program (default: all)")
+    parser.add_argument(
+        "--same",
+        action="store_true",
+        help="also compare files of one program (one name up to the first dot) with each other",
+    )
+    parser.add_argument(
+        "--against",
+        metavar=peer_verdicts.METAVAR,
+        help="judge another compiler's results, too: equal, within what its roundings may do,"
+        f" outside (proven wrong) or undetermined; {peer_verdicts.HELP}",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1024")
+    return int(text)
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.against:
+        peer_verdicts.require(options.against)
+    dumps = [path for path in options.paths if path.is_dir() and bisect_dump.is_dump(path)]
+    status = _dumps(dumps, options) if dumps else 0
+    others = [path for path in options.paths if path not in dumps]
+    return _worst(status, _files(programs(others), options) if others else 0)
+
+
+def _worst(*statuses: int) -> int:
+    return 1 if 1 in statuses else max(statuses)
+
+
+def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
+    for option in ("same", "against"):
+        if getattr(options, option):
+            raise Error(f"--{option} is for programs; {directories[0]} is a dump of stages")
+    return dump_check.report(
+        [m for path in directories for m in bisect_dump.modules(path)], options
+    )
+
+
+def _files(files: list[Path], options: argparse.Namespace) -> int:
+    with tempfile.TemporaryDirectory() as directory:
+        jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
+        return _report(jobs, options)
+
+
+def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
+    recipe = options.recipe
+    beside = file.parent / "arguments.json"
+    drawn = options.seed is not None or options.args is not None
+    if recipe is None and not drawn and beside.is_file():
+        recipe = str(beside) if _has_recipe(beside, file) else None
+    args = str(options.args) if options.args else None
+    where = str(save) if options.same else None
+    return Job(
+        *(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where),
+        *(options.replicas, options.partitions, options.against),
+    )
+
+
+def _has_recipe(recipes: Path, file: Path) -> bool:
+    try:
+        return program_name(file) in json.loads(recipes.read_text())
+    except ValueError:
+        return True  # reading it again, for this file, reports what is wrong
+
+
+def _report(jobs: list[Job], options: argparse.Namespace) -> int:
+    rows: list[Row] = []
+    console = Console(highlight=False, soft_wrap=True)
+    width = max(len(_short(job.file)) for job in jobs)
+    if not options.json:
+        heads = "".join(f"{head:>9}" for head in _heads(options))
+        console.print(f"{'':{width}} instructions{heads}  verdict")
+    for row in _rows(jobs, console, options.json):
+        rows.append(row)
+        _print_row(row, width, console, options)
+    statuses = [row.status for row in rows]
+    if options.same:
+        for comparison in compared(jobs, rows):
+            statuses.append(comparison.status)
+            text = json.dumps(asdict(comparison)) if options.json else str(comparison)
+            console.print(escape(printable(text)), style=None if comparison.status == 0 else "red")
+    return _worst(*statuses)
+
+
+def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
+    """Check one file after the other, with progress on a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    hidden = quiet or not console.is_terminal
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden
+    ) as progress:
+        task = progress.add_task("", total=len(jobs))
+        for job in jobs:
+            progress.update(task, description=_short(job.file))
+            yield measured(job)
+            progress.advance(task)
+
+
+def _heads(options: argparse.Namespace) -> list[str]:
+    return [*_HEADS, peer_verdicts.label(options.against)] if options.against else [*_HEADS]
+
+
+def _print_row(row: Row, width: int, console: Console, options: argparse.Namespace) -> None:
+    if options.json:
+        sys.stdout.write(json.dumps({**asdict(row), "status": row.status}) + "\n")
+        sys.stdout.flush()
+        return
+    verdict, style, details = _verdict(row)
+    numbers = f"{_number(row.instructions):>13}"
+    numbers += "".join(f"{_time(t):>9}" for t in (row.parse, row.interp, row.compile, row.run))
+    numbers += f"{_memory(row.memory):>9}"
+    numbers += f"{_time(row.peer):>9}" if options.against else ""
+    console.print(f"{escape(_short(row.file)):{width}}{numbers}  [{style}]{escape(verdict)}[/]")
+    for line in details:
+        console.print(escape(printable(f"    {line}")))
+
+
+def _verdict(row: Row) -> tuple[str, str, list[str]]:
+    """The last column, its style, and the lines below it."""
+    if row.crash is not None:
+        return "crashed", "red", [row.crash]
+    if row.error is not None:
+        return "not checked", "yellow", row.error.splitlines()
+    count = "1 output" if len(row.outputs) == 1 else f"{len(row.outputs)} outputs"
+    if row.different:
+        return "DIFFERENT", "red", [*row.different, *row.sums]
+    if row.sums:
+        return f"{count} not as recorded", "red", list(row.sums)
+    verdict, style = (
+        (f"{count}, C not run", "yellow") if row.run is None else (f"{count} equal", "green")
+    )
+    if row.peer_crash is not None:
+        return f"{verdict}; the other compiler CRASHED", "red", [row.peer_crash]
+    if row.refused is not None:
+        return f"{verdict}; no results to judge", "yellow", [row.refused]
+    if row.verdicts is None:
+        return verdict, style, []
+    judged = peer_verdicts.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
+    return f"{verdict}; elements {judged}", _style(row), [*row.outside, *row.undetermined]
+
+
+def _style(row: Row) -> str:
+    verdicts = row.verdicts or {}
+    if row.outside:
+        return "red"
+    return "yellow" if verdicts.get(UNDETERMINED) else "green"
+
+
+def _short(file: str) -> str:
+    return one_line(Path(file).name)
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _memory(size: int | None) -> str:
+    return "" if size is None else f"{size / 2**20:.0f} MiB"

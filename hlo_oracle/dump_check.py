@@ -1,0 +1,150 @@
+"""``hlo check DUMPDIR``: each stage of a compilation beside the one before."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from bisect_dump.dump import Dumped, Stage
+from bisect_dump.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
+from bisect_dump.stage_results import Arguments
+from hlo.bit_equality import Value
+from hlo.module import Module
+from hlo_oracle import arguments
+from hlo_oracle.peer_verdicts import described
+from hlo_oracle.terminal import one_line, printable
+from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, WITHIN
+
+_STYLES = {
+    FIRST: "",
+    EQUAL: "green",
+    WITHIN: "green",
+    UNDETERMINED: "yellow",
+    CHANGED: "red",
+    OTHER: "yellow",
+    FAULT: "yellow",
+}
+_SAYS = {FIRST: "the first", EQUAL: "equal", OTHER: "takes or gives other arrays: not compared"}
+
+
+def drawn(options: argparse.Namespace) -> Arguments:
+    """Arguments as the options ask for them."""
+
+    def of(module: Module, path: Path, ranks: int) -> tuple[tuple[Value, ...], ...]:
+        return arguments.per_rank(module, path, options, ranks)
+
+    return of
+
+
+@contextmanager
+def progress(console: Console, dumped: Dumped, quiet: bool) -> Iterator[Watch]:
+    """On a terminal: which stage is being looked at."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    hidden = quiet or not console.is_terminal
+    numbers = {stage: number for number, stage in enumerate(dumped.stages)}
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden
+    ) as bar:
+        task = bar.add_task("", total=len(numbers))
+
+        def watch(stage: Stage) -> None:
+            label = escape(one_line(stage.label))
+            bar.update(task, description=label, completed=numbers[stage])
+
+        yield watch
+
+
+def report(modules: list[Dumped], options: argparse.Namespace) -> int:
+    """Print the stages of each module; 1 if one changed the meaning, 2 if one was not checked."""
+    console = Console(highlight=False, soft_wrap=True)
+    return max((_status(_module(dumped, options, console)) for dumped in modules), key=_weight)
+
+
+def _weight(status: int) -> int:
+    return (0, 2, 1).index(status)  # a proven change is what matters most
+
+
+def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> list[Row]:
+    width = max(len(one_line(stage.label)) for stage in dumped.stages)
+    if not options.json:
+        console.print(escape(f"{one_line(dumped.name)}: {_count(len(dumped.stages), 'stage')}"))
+    rows = []
+    history = History(dumped, drawn(options), options.seed or 0)
+    with progress(console, dumped, options.json) as watch:
+        for row in history.rows(watch):
+            rows.append(row)
+            if options.json:
+                sys.stdout.write(json.dumps(as_json(dumped, row)) + "\n")
+                sys.stdout.flush()
+            elif row.kind != SAME:
+                _print(row, width, console)
+    if not options.json:
+        _print_summary(rows, console)
+    return rows
+
+
+def as_json(dumped: Dumped, row: Row) -> dict[str, object]:
+    """One stage."""
+    return {
+        "module": dumped.name,
+        "stage": row.stage.label,
+        "file": str(row.stage.path),
+        "pass": row.stage.after,
+        "verdict": "changed" if row.kind == CHANGED else row.kind,
+        "instructions": row.instructions,
+        "seconds": row.seconds,
+        "elements": row.counts,
+        "lines": list(row.lines),
+        "status": _status([row]),
+    }
+
+
+def _status(rows: list[Row]) -> int:
+    kinds = {row.kind for row in rows}
+    return 1 if CHANGED in kinds else 2 if FAULT in kinds else 0
+
+
+def _print(row: Row, width: int, console: Console) -> None:
+    count = "" if row.instructions is None else str(row.instructions)
+    time = "" if row.seconds is None else f"{row.seconds * 1000:.0f} ms"
+    label, verdict = one_line(row.stage.label), escape(_verdict(row))
+    style = _STYLES[row.kind]
+    shown = f"[{style}]{verdict}[/]" if style else verdict
+    console.print(f"  {escape(label):{width}}{count:>8}{time:>10}  {shown}")
+    for line in row.lines:
+        console.print(escape("\n".join(f"      {x}" for x in printable(line).splitlines())))
+
+
+def _verdict(row: Row) -> str:
+    if row.kind == CHANGED:
+        return f"CHANGED by {one_line(row.stage.maker)}"
+    if row.kind in _SAYS or row.counts is None:
+        return _SAYS.get(row.kind, row.kind)
+    return "elements " + described([(kind, row.counts.get(kind, 0)) for kind in KINDS])
+
+
+def _print_summary(rows: list[Row], console: Console) -> None:
+    compared = [row for row in rows if row.kind in (EQUAL, WITHIN, UNDETERMINED, CHANGED)]
+    changed = sum(row.kind == CHANGED for row in rows)
+    faults = sum(row.kind == FAULT for row in rows)
+    undetermined = sum(row.kind == UNDETERMINED for row in rows)
+    same = sum(row.kind == SAME for row in rows)
+    parts = [f"{same} the same program as the one before"] if same else []
+    parts += [f"{len(compared)} compared"]
+    parts += [f"{undetermined} undetermined"] if undetermined else []
+    parts += [f"{faults} not checked"] if faults else []
+    parts += [f"{changed} CHANGED" if changed else "none changed" if compared else ""]
+    style = "red" if changed else "yellow" if faults or undetermined else "green"
+    console.print(f"  [{style}]{', '.join(part for part in parts if part)}[/]")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

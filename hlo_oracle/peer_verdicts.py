@@ -1,0 +1,181 @@
+"""Another compiler's results, judged element by element: ``hlo check --against``.
+
+The envelope (:mod:`interp.envelope`) holds every result that a compiler may give whose instructions
+each err within its budget. What is outside of it is proven wrong.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import hlo
+from hlo.bit_equality import Value, arrays_of, outputs
+from hlo.errors import ArgumentError, Error, Unsupported
+from hlo.module import Module
+from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.evaluation import Enclosed
+from interp.envelope.judgement import Found, Judge
+from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
+
+if TYPE_CHECKING:
+    from fuzz.peers.command import Command
+    from fuzz.peers.xla import XLA
+
+_MOST_LINES = 8
+_TIMEOUT = 600.0  # seconds for one program
+_TRIALS = 24  # of programs with values in between, until they give the results that are judged
+
+
+class Peer(NamedTuple):
+    """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
+
+    start: Callable[[float], XLA | Command]  # with the seconds that one program may take
+    budget: Budget
+    needs: tuple[str, ...]
+    extra: str
+
+
+def _xla(timeout: float) -> XLA:
+    from fuzz.peers.xla import XLA  # starts processes, which nothing else here needs
+
+    return XLA(timeout=timeout)
+
+
+PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "xla")}
+METAVAR = "|".join((*PEERS, "COMMAND"))
+HELP = f"{', '.join(PEERS)}, or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz"
+
+
+def peer(name: str) -> Peer:
+    """A compiler by its name, or a command with its words; ArgumentError if it is neither."""
+    if name in PEERS:
+        return PEERS[name]
+    try:
+        words = shlex.split(name)
+    except ValueError as error:
+        raise ArgumentError(f"--against {name}: {error}") from error
+    if not words or shutil.which(words[0]) is None:
+        raise ArgumentError(f"--against {name}: neither {', '.join(PEERS)} nor a command")
+    return Peer(partial(_command, words), UNKNOWN, (), "")
+
+
+def label(name: str) -> str:
+    """Of a column for what it takes."""
+    return name.upper() if name in PEERS else Path(shlex.split(name)[0]).name[:8]
+
+
+def _command(words: Sequence[str], timeout: float) -> Command:
+    from fuzz.peers.command import Command
+
+    return Command(words, timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """``counts`` has the number of elements of each verdict. ``refused``: the peer does not take
+    the program; ``crash``: it ends or hangs. ``outside`` and ``undetermined`` have a line each for
+    what they are named after."""
+
+    compile: float = 0.0
+    run: float = 0.0
+    counts: dict[str, int] | None = None
+    outside: tuple[str, ...] = ()
+    undetermined: tuple[str, ...] = ()
+    refused: str | None = None
+    crash: str | None = None
+
+
+def require(name: str) -> None:
+    """Error if a peer is not installed."""
+    wanted = peer(name)
+    for package in wanted.needs:
+        require_package(f"--against {name}", package, wanted.extra)
+
+
+def require_package(what: str, package: str, extra: str) -> None:
+    """Error if it is not installed, with the extra that brings it."""
+    if importlib.util.find_spec(package) is None:
+        raise Error(f"{what}: {package} is not installed: pip install 'hlo-oracle[{extra}]'")
+
+
+def judge(
+    name: str, module: Module, text: str, values: tuple[Value, ...], exact: Value, seed: int
+) -> Judgement:
+    """What a peer makes of a program's text and arguments, beside the exact result. Where the
+    envelope alone cannot tell, the peer is asked for values in between, too."""
+    require(name)
+    other = peer(name)
+    arrays = [array for _, array in outputs(values)]
+    with other.start(_TIMEOUT) as run:
+        answer = run(text, arrays)
+        if answer.crash is not None:
+            return Judgement(crash=_first_line(answer.crash))
+        if answer.outputs is None:
+            return Judgement(refused=_first_line(answer.error or ""))
+        right = list(arrays_of(exact))
+        judging = Judge(module, values, right, peer=other.budget, seed=seed, trials=_TRIALS)
+        found = judging.judged(
+            answer.outputs, lambda module: run(hlo.format(module), arrays).outputs
+        )
+    opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
+    lines = tuple(_lines(found))[:_MOST_LINES]
+    return Judgement(answer.compile, answer.run, found.counts, lines, opened)
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "no reason given")[:200]
+
+
+def _lines(found: Found) -> Iterator[str]:
+    """The evidence of each output, and of each step, that is outside."""
+    if found.mismatch is not None:
+        yield found.mismatch
+    for step in found.wrong:
+        place = f"%{step.instruction.name} = {step.instruction.opcode}"
+        yield _evidence(place, step.verdict, step.actual, None, step.legal)
+    for output in found.outputs:
+        if output.verdict.first_outside is not None:
+            place = output.place or "result"
+            yield _evidence(place, output.verdict, output.actual, output.exact, output.legal)
+
+
+def _evidence(
+    place: str, verdict: Verdict, actual: Array, exact: Array | None, legal: Enclosure
+) -> str:
+    index = verdict.first_outside
+    assert index is not None
+    nan = " or NaN" if legal.nan[index] else ""
+    right = "" if exact is None else f"{exact[index]!s} is exact and "
+    return (
+        f"{place}: {verdict.counts[OUTSIDE]} of {actual.size} outside, first at"
+        f" [{','.join(map(str, index))}]: {actual[index]!s}, where {right}"
+        f"{legal.low[index]!s} to {legal.high[index]!s}{nan} legal"
+    )
+
+
+def _openings(legal: Enclosed) -> Iterator[str]:
+    """Where the envelope lost sight of the values."""
+    for opening in legal.openings[:_MOST_LINES]:
+        yield (
+            f"%{opening.instruction} = {opening.opcode} in {opening.computation} may be anything"
+            f" in {opening.elements} elements"
+        )
+
+
+def require_one_rank(ranks: int) -> None:
+    """Unsupported if there are several ranks: peers are run on one."""
+    if ranks > 1:
+        raise Unsupported(f"--against runs one rank, not {ranks}")
+
+
+def described(counts: Sequence[tuple[str, int]]) -> str:
+    """Counts as words: ``64 equal, 3 within``."""
+    return ", ".join(f"{count} {kind}" for kind, count in counts if count)

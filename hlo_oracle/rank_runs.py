@@ -1,0 +1,115 @@
+"""Programs on ranks: how many there are, how they are run, and what their outputs are called."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+import interp
+from backend_c.native.executable import Executable
+from hlo.bit_equality import Difference, Value, differences, outputs
+from hlo.errors import Unsupported
+from hlo.module import Module
+from hlo.ranks import declared, knows_ranks
+
+_MOST = 1024  # as interp.evaluate has it
+
+
+class Ranks(NamedTuple):
+    """Rank ``replica * partitions + partition`` is one replica of one partition."""
+
+    replicas: int
+    partitions: int
+
+    @property
+    def size(self) -> int:
+        return self.replicas * self.partitions
+
+
+class Options(Protocol):
+    """What :func:`add_options` adds."""
+
+    @property
+    def replicas(self) -> int | None: ...
+    @property
+    def partitions(self) -> int | None: ...
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--replicas, --partitions."""
+    told = "to simulate (default: the header's if ranks make a difference, else 1)"
+    parser.add_argument("--replicas", type=_number, metavar="R", help=told)
+    parser.add_argument("--partitions", type=_number, metavar="P", help="of each replica; likewise")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST}")
+    return int(text)
+
+
+def ranks_of(module: Module, options: Options) -> Ranks:
+    """Those that the options ask for, else those that the module is made for."""
+    replicas, partitions = declared(module) if knows_ranks(module) else (1, 1)
+    return Ranks(options.replicas or replicas, options.partitions or partitions)
+
+
+def interpreted(
+    module: Module,
+    ranks: Ranks,
+    values: tuple[tuple[Value, ...], ...],
+    seed: int,
+    fuel: int | None = None,
+) -> tuple[Value, ...]:
+    """The interpreter's result on each rank, of the arguments of each."""
+    if ranks.size == 1:
+        return (interp.evaluate(module, *values[0], seed=seed, fuel=fuel),)
+    found: tuple[Value, ...] = interp.evaluate(
+        module,
+        *values,
+        seed=seed,
+        fuel=fuel,
+        replicas=ranks.replicas,
+        partitions=ranks.partitions,
+    )
+    return found
+
+
+def is_for_c(module: Module, ranks: Ranks) -> bool:
+    """Whether a library, which is one rank, gives the results of these."""
+    return ranks.size == 1 or not knows_ranks(module)
+
+
+def require_for_c(module: Module, ranks: Ranks) -> None:
+    """Unsupported if C cannot be run on these ranks."""
+    if not is_for_c(module, ranks):
+        raise Unsupported(f"generated C is one rank, not {ranks.size}: use --on interp")
+
+
+def compiled(
+    executable: Executable, values: tuple[tuple[Value, ...], ...], seed: int
+) -> tuple[Value, ...]:
+    """The library's result on each rank."""
+    return tuple(executable(*mine, seed=seed) for mine in values)
+
+
+def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of all ranks: those of rank 3 of several are called ``result@3`` or ``{1}@3``."""
+    for rank, result in enumerate(results):
+        for name, array in outputs(result):
+            yield _name(name, rank, len(results)), array
+
+
+def differences_of(expected: tuple[Value, ...], actual: tuple[Value, ...]) -> Iterator[Difference]:
+    """What differs on any rank."""
+    for rank, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        for difference in differences(one, other):
+            yield replace(difference, output=_name(difference.output, rank, len(expected)))
+
+
+def _name(output: str, rank: int, size: int) -> str:
+    return output if size == 1 else f"{output or 'result'}@{rank}"

@@ -1,0 +1,1 @@
+"""Array algorithms that several ops need: sorting, folds, scattered updates, Fourier transforms."""

@@ -1,0 +1,123 @@
+"""Arrays of actual sizes: operands cut to agree, results filled up where they are static.
+
+Bounded dimensions have their actual sizes in every array, so ops see nothing else; what is left
+to do stands here (:mod:`hlo.dynamic_sizes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.dynamic_sizes import Agreement, agreements, has_bounds, meaningless
+from hlo.errors import Unsupported
+from hlo.module import Instruction, Module
+from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
+from hlo.walk import called
+from interp.values import Value
+
+Array = np.ndarray[Any, Any]
+
+# Told of arrays that grow: what is in them then, the language does not say.
+growing: ContextVar[Callable[[], None] | None] = ContextVar("growing", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the actual sizes of an instruction's operands must keep."""
+
+    shapes: tuple[Shape, ...]
+    agreements: tuple[Agreement, ...]
+    why_not: str
+
+
+def sizes_of(
+    instruction: Instruction, operands: Sequence[Shape], results: Sequence[Shape] = ()
+) -> Sizes | None:
+    """None if there is nothing to keep: the operands are static, and say nothing of sizes, and so
+    are the ``results`` of the computations that it calls."""
+    opcode, attributes = instruction.opcode, instruction.attributes
+    if not any(map(has_bounds, (*operands, *results))) and not _gives_sizes(instruction):
+        return None
+    why_not = meaningless(opcode, operands, attributes, instruction.shape)
+    return Sizes(tuple(operands), agreements(opcode, operands, attributes), why_not)
+
+
+def any_bounds(module: Module) -> bool:
+    """Whether any value of a module is bounded."""
+    return any(has_bounds(i.shape) for c in module.computations for i in c.instructions)
+
+
+def results_of(module: Module, instruction: Instruction) -> list[Shape]:
+    """What the computations that an instruction calls give."""
+    return [module.computation(name).root_instruction.shape for name in called(instruction)]
+
+
+def _gives_sizes(instruction: Instruction) -> bool:
+    """Whether operands are the sizes of the result, which may be static nonetheless."""
+    target = instruction.attributes.get("custom_call_target")
+    return instruction.opcode in _SIZED or target == "SliceToDynamic"
+
+
+_SIZED = frozenset(("dynamic-reshape", "set-dimension-size"))
+
+
+def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
+    """Operands whose sizes agree: the smallest of those that must."""
+    if sizes.why_not:
+        raise Unsupported(sizes.why_not)
+    result = list(operands)
+    for places, stretches in sizes.agreements:
+        found = [
+            result[number].shape[dimension]
+            for number, dimension in places
+            if _is_bounded(sizes, number, dimension)
+        ]
+        several = [size for size in found if size != 1] if stretches else found
+        size = min(several, default=1)
+        for number, dimension in places:
+            may_stretch = stretches and _is_bounded(sizes, number, dimension)
+            result[number] = _of_size(result[number], dimension, size, may_stretch)
+    return result
+
+
+def _is_bounded(sizes: Sizes, number: int, dimension: int) -> bool:
+    shape = sizes.shapes[number]
+    return isinstance(shape, ArrayShape) and is_bounded(shape, dimension)
+
+
+def _of_size(operand: Array, dimension: int, size: int, may_stretch: bool) -> Array:
+    actual = operand.shape[dimension]
+    if may_stretch and actual == 1 < size:
+        return np.repeat(operand, size, dimension)
+    return operand if actual <= size else np.delete(operand, np.s_[size:], dimension)
+
+
+def filled(value: Value, shape: Shape) -> Value:
+    """The value with zeros where a static shape has more than is there."""
+    if isinstance(shape, TupleShape):
+        return tuple(map(filled, value, shape.elements))
+    if not isinstance(value, np.ndarray) or value.ndim != shape.rank:
+        return value
+    dims = tuple(
+        size if is_bounded(shape, d) else max(size, shape.dims[d])
+        for d, size in enumerate(value.shape)
+    )
+    return resized(value, dims)
+
+
+def resized(array: Array, dims: Sequence[int]) -> Array:
+    """The array cut, and with zeros where it grows: NaN in f8e8m0fnu, which has none."""
+    if array.shape == tuple(dims):
+        return array
+    tell = growing.get()
+    if tell is not None and any(n < m for n, m in zip(array.shape, dims, strict=True)):
+        tell()
+    result = np.zeros(dims, np.int8).astype(array.dtype)
+    common = tuple(slice(min(pair)) for pair in zip(array.shape, dims, strict=True))
+    result[common] = array[common]
+    return result

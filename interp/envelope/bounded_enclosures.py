@@ -1,0 +1,68 @@
+"""Enclosures of bounded dimensions: each end has the actual sizes, as values do in the interpreter.
+
+A size that is not certain has no enclosure: it would be one of arrays of several sizes.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Unsupported
+from hlo.module import Instruction
+from hlo.types import Shape
+from interp import bounded_arrays
+from interp.bounded_arrays import Sizes
+from interp.envelope import budget
+from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, where
+
+Value = Any  # an Enclosure, None (a token) or a tuple of values
+
+PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
+# opcode -> where the sizes begin among its operands.
+_SIZES = {"set-dimension-size": 1, "dynamic-reshape": 1}
+
+
+def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> None:
+    """Unsupported where an operand that is a size could be several numbers."""
+    first = _SIZES.get(instruction.opcode, len(operands))
+    if instruction.attributes.get("custom_call_target") == "SliceToDynamic":
+        first = 1
+    if not all(map(all_certain, operands[first:])):
+        raise Unsupported(
+            f"%{instruction.name} = {instruction.opcode}: the size of the result depends on"
+            " values that another compiler may round differently"
+        )
+
+
+def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
+    """Operands cut to sizes that agree."""
+    if any(operand is None or isinstance(operand, tuple) for operand in operands):
+        return operands
+    ends = [bounded_arrays.agreed(sizes, [*map(part, operands)]) for part in PARTS]
+    return [
+        _enclosure(operand.is_point, *parts)
+        for operand, *parts in zip(operands, *ends, strict=True)
+    ]
+
+
+def filled(value: Value, shape: Shape) -> Value:
+    """The value with zeros where a static shape has more than is there; a peer may have left there
+    what it likes."""
+    if isinstance(value, tuple):
+        pairs = zip(value, getattr(shape, "elements", ()), strict=True)
+        return tuple(filled(part, one) for part, one in pairs)
+    if not isinstance(value, Enclosure):  # a token
+        return value
+    low, high, nan = (bounded_arrays.filled(part(value), shape) for part in PARTS)
+    result = _enclosure(value.is_point, low, high, nan)
+    if result.shape == value.shape or budget.current() is budget.EXACT:
+        return result
+    there = bounded_arrays.filled(np.ones(value.shape, np.bool_), shape)
+    return where(there, result, anything(result.shape, result.element_type))
+
+
+def _enclosure(is_point: bool, low: Array, high: Array, nan: Array) -> Enclosure:
+    return Enclosure(low, low if is_point else high, nan)

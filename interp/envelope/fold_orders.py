@@ -1,0 +1,170 @@
+"""Folds whose order the language leaves open: does another order give another result?
+
+A fold by a computation that is associative and commutative, of the values at hand, has one result.
+Where the orders tried here disagree, or the computation rounds, a compiler may give any of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Computation
+from hlo.types import leaves
+from hlo.walk import Callee
+from interp.envelope import budget
+from interp.envelope.enclosure import Array, Enclosure, anything, finfo, is_nan, point, where
+from interp.exact.conversion import type_of
+
+Value = Any
+Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
+
+
+def on_points(callee: Callee[Value]) -> Callee[Value]:
+    """The computation on arrays, exactly."""
+
+    def applied(*arrays: Array) -> Value:
+        with budget.using(budget.EXACT):
+            result = callee(*(point(np.asarray(array)) for array in arrays))
+        return tuple(x.low for x in result) if isinstance(result, tuple) else result.low
+
+    return replace(callee, call=applied)
+
+
+def swapped(callee: Callee[Value]) -> Callee[Value]:
+    """The computation with the state and the elements in each other's place."""
+
+    def applied(*arguments: Value) -> Value:
+        half = len(arguments) // 2
+        return callee(*arguments[half:], *arguments[:half])
+
+    return replace(callee, call=applied)
+
+
+_SUBCOMPUTATIONS = frozenset(("call", "conditional", "fusion", "map", "while"))
+
+
+# The same in any order; and what only chooses among values, as a fold for the greatest one's index.
+ASSOCIATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
+_CHOOSES = frozenset(
+    (
+        *("and", "compare", "constant", "convert", "copy", "get-tuple-element", "is-finite"),
+        *("maximum", "minimum", "not", "or", "parameter", "select", "tuple", "xor"),
+    )
+)
+
+
+def rounds(computation: Computation) -> bool:
+    """Whether it has arithmetic whose results depend on the order: a few orders that agree on the
+    numbers at hand say nothing of the others."""
+    inexact = any(
+        i.opcode in _SUBCOMPUTATIONS
+        or (
+            i.opcode in budget.ROUNDED
+            and any(x.element_type.is_float or x.element_type.is_complex for x in leaves(i.shape))
+        )
+        for i in computation.instructions
+    )
+    chooses = all(i.opcode in _CHOOSES for i in computation.instructions)
+    return inexact or not (chooses or _is_associative(computation))
+
+
+def _is_associative(computation: Computation) -> bool:
+    root = computation.root_instruction
+    if root.opcode == "tuple":
+        opcodes = separate(computation)
+        return opcodes is not None and ASSOCIATIVE.issuperset(opcodes)
+    names = sorted(parameter.name for parameter in computation.parameters)
+    return root.opcode in ASSOCIATIVE and sorted(root.operands) == names
+
+
+def separate(computation: Computation) -> tuple[str, ...] | None:
+    """The opcodes by which a computation combines each value of its state with an element, if that
+    is all it does."""
+    by_name = {i.name: i for i in computation.instructions}
+    parameters = [parameter.name for parameter in computation.parameters]
+    arity = len(parameters) // 2
+    root = by_name[computation.root]
+    if root.opcode != "tuple" or len(root.operands) != arity:
+        return None
+    found = []
+    for number, name in enumerate(root.operands):
+        one, pair = by_name[name], [parameters[number], parameters[number + arity]]
+        if sorted(one.operands) != sorted(pair):
+            return None
+        found.append(one.opcode)
+    return tuple(found)
+
+
+def ends_of(*values: Enclosure) -> tuple[str, ...]:
+    """The names of the ends that differ."""
+    return ("low",) if all(x.is_point for x in values) else ("low", "high")
+
+
+def _is_tiny(array: Array) -> Array:
+    """Where floats are zeros, or subnormals that may be flushed in comparisons."""
+    if not type_of(array).is_float:
+        return np.broadcast_to(np.False_, np.shape(array))
+    return np.asarray(np.abs(array) < finfo(array.dtype).smallest_normal)
+
+
+def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)) -> Array:
+    """Where ``fold(callee, backwards, end)`` of the numbers at some end gives other results in
+    another order."""
+    exact = on_points(callee)
+    found: Array = np.asarray(np.False_)
+    for end in ends:
+        subnormal = False
+
+        def watched(*arrays: Array) -> Value:
+            nonlocal subnormal
+            subnormal |= any((_is_tiny(x) & (x != 0)).any() for x in arrays)
+            return exact(*arrays)
+
+        first = fold(replace(exact, call=watched), False, end)
+        if subnormal and budget.current().flushes:
+            found = found | np.logical_or.reduce([_is_tiny(one) for one in first])
+        for other in (fold(exact, True, end), fold(swapped(exact), False, end)):
+            found = found | _differ(first, other)
+    return found
+
+
+def _differ(some: Sequence[Array], others: Sequence[Array]) -> Array:
+    found: Array = np.asarray(np.False_)
+    for one, other in zip(some, others, strict=True):
+        found = found | ~((one == other) | (is_nan(one) & is_nan(other)))
+    return found
+
+
+def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
+    """Where the computation is not commutative and associative for neighbours along the first
+    axis, in the order that they have and in another one."""
+    exact = on_points(callee)
+
+    def combined(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
+        result = exact(*lhs, *rhs)
+        return result if isinstance(result, tuple) else (result,)
+
+    count = len(rows[0])
+    found = np.zeros(rows[0].shape[1:], np.bool_)
+    for order in (np.arange(count), np.random.default_rng(count).permutation(count)):
+        one, other = ([row[part] for row in rows] for part in (order[:-1], order[1:]))
+        found |= _differ(combined(one, other), combined(other, one)).any(axis=0)
+        a, b, c = ([row[part] for row in rows] for part in (order[:-2], order[1:-1], order[2:]))
+        if count > 2:
+            left, right = combined(combined(a, b), c), combined(a, combined(b, c))
+            found |= _differ(left, right).any(axis=0)
+    return found
+
+
+def open_where(mask: Array, result: Value) -> Value:
+    """The result, and anything where the mask says so."""
+    if not mask.any():
+        return result
+    if isinstance(result, tuple):
+        return tuple(open_where(mask, part) for part in result)
+    assert isinstance(result, Enclosure)
+    return where(mask, anything(result.shape, result.element_type), result)

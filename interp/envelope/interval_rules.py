@@ -1,0 +1,224 @@
+"""How an enclosure follows from the interpreter's function on the ends of its operands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ElementType
+from interp.envelope import budget
+from interp.envelope.enclosure import (
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    finfo,
+    is_certain,
+    is_nan,
+    largest,
+    least,
+    outward,
+    where,
+)
+from interp.exact.conversion import type_of
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Array]
+Rule = Callable[..., Enclosure]
+
+
+_WITHOUT_ZERO = "f8e8m0fnu"
+
+
+def flushed(operand: Enclosure) -> Enclosure:
+    """An operand of float arithmetic, zero besides where it is subnormal and may be flushed."""
+    if not budget.current().flushes or not operand.element_type.is_float:
+        return operand
+    if operand.element_type.name == _WITHOUT_ZERO:
+        return Enclosure(operand.low, operand.high, operand.nan | _is_least(operand.low))
+    low, high = _with_flushed(operand.low, operand.high)
+    same = low is operand.low and high is operand.high
+    return operand if same else Enclosure(low, high, operand.nan)
+
+
+def _is_least(low: Array) -> Array:
+    """The least number of f8e8m0fnu is subnormal in f32, and zero is no number of it."""
+    return np.asarray(low <= finfo(low.dtype).smallest_normal)
+
+
+def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
+    tiny = finfo(low.dtype).smallest_normal
+    above, below = (low > 0) & (low < tiny), (high < 0) & (high > -tiny)
+    if above.any():
+        low = np.where(above, np.zeros((), low.dtype), low)
+    if below.any():
+        high = np.where(below, -np.zeros((), high.dtype), high)
+    return low, high
+
+
+def finished(
+    opcode: str, low: Array, high: Array, nan: Array, kept: Array | None = None
+) -> Enclosure:
+    """The enclosure of a float operation's results from the exact results at its extremes.
+
+    The peer's error moves the ends apart, but not those infinities and zeros that are ``kept``
+    (:func:`settled`). A zero may have either sign.
+    """
+    peer = budget.current()
+    element_type = type_of(low)
+    if peer is budget.EXACT or not element_type.is_float:
+        return between(low, high, nan)
+    error = peer.of(opcode, element_type)
+    if error:
+        # Rounding the ends lost half a unit: of the exact result, or of one that is not rounded.
+        apart = outward(low, high, math.ceil(error + 0.5))
+        if kept is not None:
+            apart = (
+                np.where(kept & (np.isinf(low) | (low == 0)), low, apart[0]),
+                np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
+            )
+        low, high = apart
+    if element_type.name == _WITHOUT_ZERO:
+        nan = nan | _is_least(low)
+        whole = Enclosure(low, high, nan)
+        return where(is_nan(low) | is_nan(high), anything(low.shape, element_type), whole)
+    if peer.flushes:
+        low, high = _with_flushed(low, high)
+    found = between(*of_either_sign(low, high), nan)
+    if not peer.keeps_wide or not found.nan.any() or _has_infinity(element_type):
+        return found
+    # What is more than the largest number may be kept, and become less by what follows.
+    return where(found.nan, anything(low.shape, element_type), found)
+
+
+@cache
+def _has_infinity(element_type: ElementType) -> bool:
+    with np.errstate(all="ignore"):
+        return bool(np.isinf(np.array(np.inf).astype(element_type.numpy).astype(np.float64)))
+
+
+def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends of floats with zeros of both signs where they have one."""
+    minus, plus = (low == 0) & ~np.signbit(low), (high == 0) & np.signbit(high)
+    if minus.any() or plus.any():
+        zero = np.zeros((), low.dtype)
+        low, high = np.where(minus, -zero, low), np.where(plus, zero, high)
+    return low, high
+
+
+def compared(result: Enclosure) -> Enclosure:
+    """The greatest or least of some floats: subnormals may be zeros, and zeros of either sign are
+    the same to a peer."""
+    if budget.current() is budget.EXACT or not result.element_type.is_float:
+        return result
+    taken = flushed(result)
+    low, high = of_either_sign(taken.low, taken.high)
+    return taken if low is taken.low and high is taken.high else between(low, high, result.nan)
+
+
+def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
+    """A result for the operands' low ends: of the elements whose operands are certain; the others
+    may be anything."""
+    if all(map(all_certain, operands)):
+        return result
+    certain: Array = np.broadcast_to(np.True_, result.shape)
+    for operand in operands:
+        certain = certain & is_certain(operand)
+    return where(certain, result, anything(result.shape, result.element_type))
+
+
+def lifted(function: Function, opcode: str = "") -> Rule:
+    """Nothing is known of the function but its values."""
+
+    def rule(*operands: Enclosure, **attributes: object) -> Enclosure:
+        value = function(*(x.low for x in operands), **attributes)
+        element_type = type_of(value)
+        if opcode and element_type.is_float:
+            result = finished(opcode, value, value, is_nan(value), settled(*operands))
+        else:
+            result = Enclosure(value, value, is_nan(value))
+        return only_certain(result, operands)
+
+    return rule
+
+
+def settled(*operands: Enclosure) -> Array:
+    """Where a result that is infinite or zero is so of itself, not by overflow or underflow: of an
+    operand that is infinite, or zero. What is only infinite at one end may be a number that a peer
+    keeps in a wider type."""
+    found: Any = np.False_
+    for operand in operands:
+        if operand.element_type.is_float:
+            one = (operand.low == operand.high) & np.isinf(operand.low)
+            found = found | one | ((operand.low == 0) & (operand.high == 0))
+    return np.asarray(found)
+
+
+def monotone(
+    function: Function,
+    opcode: str,
+    signs: tuple[int, ...] = (1,),
+    *,
+    invalid: Callable[..., Array] | None = None,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> Rule:
+    """A function that grows (sign 1) or falls (-1) with each operand. ``invalid(operands…)`` is
+    where it may be NaN though no end shows it; no legal result is outside of ``within``."""
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        ends = tuple(map(flushed, operands))
+        low = function(*(x.low if s > 0 else x.high for x, s in zip(ends, signs)))
+        points = all(x.is_point for x in ends)
+        high = (
+            low if points else function(*(x.high if s > 0 else x.low for x, s in zip(ends, signs)))
+        )
+        nan = is_nan(low) | is_nan(high)
+        for operand in operands:
+            nan = nan | operand.nan
+        if not points:
+            if invalid is not None:
+                nan = nan | invalid(*ends)
+            low, high = one_sided(low, high)
+        result = finished(opcode, low, high, nan, settled(*ends))
+        return clipped(result, *within) if np.isfinite(within).any() else result
+
+    return rule
+
+
+def one_sided(low: Array, high: Array) -> tuple[Array, Array]:
+    """Where only one end is NaN (inf - inf), anything on its side is legal."""
+    lost_low, lost_high = is_nan(low) & ~is_nan(high), is_nan(high) & ~is_nan(low)
+    if lost_low.any() or lost_high.any():
+        element_type = type_of(low)
+        low = np.where(lost_low, least(element_type), low)
+        high = np.where(lost_high, largest(element_type), high)
+    return low, high
+
+
+def clipped(value: Enclosure, low: float, high: float) -> Enclosure:
+    """Without the numbers outside of low..high; NaN ends stay."""
+    ends = [
+        np.where(x < low, low, np.where(x > high, high, x)).astype(x.dtype) for x in value.ends()
+    ]
+    return Enclosure(ends[0], ends[-1], value.nan)
+
+
+def has_infinity(value: Enclosure) -> Array:
+    return np.asarray(np.isinf(value.low) | np.isinf(value.high))
+
+
+def has_zero(value: Enclosure) -> Array:
+    return np.asarray((value.low <= 0) & (value.high >= 0))
+
+
+def extreme(value: Enclosure, sign: int) -> Array:
+    """Where infinity of a sign is legal."""
+    return np.asarray(value.high == np.inf if sign > 0 else value.low == -np.inf)
+
+
+def is_real(element_type: ElementType) -> bool:
+    return element_type.is_float

@@ -1,0 +1,224 @@
+"""What another compiler's results are worth beside what is legal.
+
+Where the envelope of the whole program cannot tell, the compiler is asked for values in between,
+too, and judged step by step on its own values: :mod:`interp.envelope.anchors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+from hlo.module import Module
+from hlo.passes.inline import inline
+from hlo.types import leaves
+from interp.envelope import anchors
+from interp.envelope.anchors import Step
+from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.observable_values import undisturbed
+from interp.envelope.verdict import (
+    KINDS,
+    OUTSIDE,
+    UNDETERMINED,
+    Verdict,
+    kinds,
+    resolved,
+    same_where_open,
+    summary,
+)
+
+Named = tuple[str, Array]  # an array of a result, and its place in the result
+Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives no results
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One array of a result: what was found, what is right, what is legal."""
+
+    place: str
+    verdict: Verdict
+    actual: Array
+    exact: Array
+    legal: Enclosure
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``mismatch``: the results are not even of the right types and shapes. ``wrong``: the steps
+    between values in between that nothing legal takes."""
+
+    outputs: tuple[Output, ...]
+    wrong: tuple[Step, ...] = ()
+    mismatch: str | None = None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of elements of each verdict."""
+        if self.mismatch is not None:
+            return {OUTSIDE: 1}
+        return {kind: sum(x.verdict.counts[kind] for x in self.outputs) for kind in KINDS}
+
+
+class Judge:
+    """Of one program and its arguments: what is legal is found out once for all compilers."""
+
+    def __init__(
+        self,
+        module: Module,
+        values: Sequence[Any],
+        exact: Sequence[Named],
+        *,
+        peer: Budget,
+        seed: int = 0,
+        trials: int = 0,
+    ) -> None:
+        """``trials``: how many more programs a compiler is asked for at most, where the values in
+        between disturb its results."""
+        self._module, self._values, self._exact = module, tuple(values), exact
+        self._trials = trials
+        self._given: dict[str, Any] = {"peer": peer, "seed": seed}
+
+    @cached_property
+    def enclosed(self) -> Enclosed:
+        return enclose(self._module, *self._values, **self._given)
+
+    @cached_property
+    def _inlined(self) -> Module:
+        return inline(self._module)
+
+    @cached_property
+    def _anchors(self) -> tuple[str, ...]:
+        return anchors.planned(self._inlined, *self._values, **self._given)
+
+    def judged(self, actual: Sequence[Array], run: Run) -> Found:
+        """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
+        programs with the same arguments."""
+        legal = tuple(enclosures_of(self.enclosed.result))
+        actual = self._within_sizes(actual)
+        mismatch = self._mismatch(actual, len(legal))
+        if mismatch is not None:
+            return Found((), mismatch=mismatch)
+        found = self._kinds(actual, legal)
+        wrong: tuple[Step, ...] = ()
+        if _is_open(found) and self._anchors:
+            found, wrong = self._by_steps(actual, found, run)
+        parts = zip(found, self._exact, actual, legal, strict=True)
+        return Found(
+            tuple(
+                Output(place, summary(one), other, exact, bounds)
+                for one, (place, exact), other, bounds in parts
+            ),
+            wrong,
+        )
+
+    def _by_steps(
+        self, actual: Sequence[Array], found: list[Array], run: Run
+    ) -> tuple[list[Array], tuple[Step, ...]]:
+        """The kinds, as far as values in between tell, and the steps to those that are wrong."""
+        steps = run(anchors.exposed(self._inlined, self._anchors))
+        if steps is None:
+            return found, ()
+        found, wrong = self._step_by_step(actual, found, self._anchors, steps)
+        own = self._own(steps, actual)
+        if wrong or not self._trials or same_where_open(found, actual, own):
+            return found, wrong
+        return self._step_by_step(actual, found, *self._undisturbed(actual, found, run))
+
+    def _step_by_step(
+        self,
+        actual: Sequence[Array],
+        found: Sequence[Array],
+        names: Sequence[str],
+        steps: Sequence[Array],
+    ) -> tuple[list[Array], tuple[Step, ...]]:
+        """The kinds, as far as the peer's own values in between tell, and the steps that are
+        wrong."""
+        own = self._own(steps, actual)
+        known = dict(zip(names, steps[len(actual) :], strict=True))
+        narrower, wrong = self._followed(known, own)
+        kinds_of = [*map(resolved, found, map(anchors.beside_middle, actual, narrower))]
+        if not wrong and _is_open(kinds_of):
+            wrong = self._followed(known, own, is_proof=False)[1]
+        return kinds_of, wrong
+
+    def _undisturbed(
+        self, actual: Sequence[Array], found: Sequence[Array], run: Run
+    ) -> tuple[Sequence[str], Sequence[Array]]:
+        """Anchors with which the undetermined elements are what they are without, and what a
+        compiler gives with them."""
+        best: tuple[Sequence[str], Sequence[Array]] = ((), actual)
+        trials = self._trials
+
+        def agrees(names: tuple[str, ...]) -> bool:
+            nonlocal best, trials
+            trials -= 1
+            steps = run(anchors.exposed(self._inlined, names)) if trials >= 0 else None
+            if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
+                return False
+            best = names, steps
+            return True
+
+        undisturbed(anchors.by_opcode(self._inlined, self._anchors), agrees)
+        return best
+
+    def _followed(
+        self, known: Mapping[str, Array], own: Sequence[Array], is_proof: bool = True
+    ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
+        """What is legal for values in between, and the steps to them, and from them to the results
+        that came with them, that are wrong."""
+        enclosed, wrong = anchors.followed(
+            self._inlined, known, *self._values, **self._given, is_proof=is_proof
+        )
+        legal = tuple(enclosures_of(enclosed.result))
+        root = self._inlined.entry.root_instruction
+        verdicts = map(summary, map(anchors.beside_middle, own, legal))
+        steps = map(Step, repeat(root), verdicts, own, legal)
+        return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
+
+    def _own(self, steps: Sequence[Array], actual: Sequence[Array]) -> Sequence[Array]:
+        """The results that came with values in between."""
+        return self._within_sizes(steps[: len(actual)])
+
+    def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
+        """A compiler may return the room of bounded arrays, and the elements at its beginning, as
+        XLA does: one after the other, not in the strides of the bounds."""
+        shape = self._module.entry.root_instruction.shape
+        declared = [x for x in leaves(shape) if x.element_type.is_array]
+        if not len(actual) == len(self._exact) == len(declared):
+            return actual
+        found = []
+        for array, (_, exact), one in zip(actual, self._exact, declared, strict=True):
+            room = one.is_dynamic and array.shape == one.dims
+            found.append(array.ravel()[: exact.size].reshape(exact.shape) if room else array)
+        return found
+
+    def _kinds(self, actual: Sequence[Array], legal: Sequence[Enclosure]) -> list[Array]:
+        triples = zip(actual, self._exact, legal, strict=True)
+        return [kinds(other, one, bounds) for other, (_, one), bounds in triples]
+
+    def _mismatch(self, actual: Sequence[Array], count: int) -> str | None:
+        if not len(actual) == len(self._exact) == count:
+            return f"{len(actual)} arrays, not {len(self._exact)}"
+        for (place, one), other in zip(self._exact, actual, strict=True):
+            if (one.dtype, one.shape) != (other.dtype, other.shape):
+                found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
+                return f"{place or 'result'}: {found[0]}, not {found[1]}"
+        return None
+
+
+def _is_open(found: Sequence[Array]) -> bool:
+    return any(summary(one).counts[UNDETERMINED] for one in found)
+
+
+def enclosures_of(value: object) -> Iterator[Enclosure]:
+    """Those of a result in order, tuples opened, tokens left out."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from enclosures_of(part)
+    elif isinstance(value, Enclosure):
+        yield value

@@ -1,0 +1,1 @@
+"""Enclose every legal result of each opcode: one rule per opcode."""

@@ -1,0 +1,319 @@
+"""Arithmetic of two operands, and everything on integers and pred."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from hlo.types import ElementType
+from interp.envelope import budget
+from interp.envelope.complex_numbers import function_of_complex, joined, parts
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    greatest_of,
+    is_certain,
+    is_nan,
+    largest,
+    least,
+    least_of,
+    where,
+)
+from interp.envelope.interval_rules import (
+    Function,
+    Rule,
+    extreme,
+    finished,
+    flushed,
+    has_infinity,
+    has_zero,
+    lifted,
+    monotone,
+    settled,
+)
+from interp.exact.conversion import widened
+from interp.ops import elementwise as exact
+
+__all__ = [
+    "add",
+    "and_",
+    "atan2",
+    "count_leading_zeros",
+    "divide",
+    "maximum",
+    "minimum",
+    "mulhi",
+    "multiply",
+    "negate",
+    "not_",
+    "or_",
+    "popcnt",
+    "power",
+    "remainder",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "subtract",
+    "xor",
+]
+
+
+def _by_components(rule: Rule) -> Rule:
+    """Of complex numbers whose components do not meet."""
+
+    def both(*operands: Enclosure) -> Enclosure:
+        return joined(*(rule(*components) for components in zip(*map(parts, operands))))
+
+    return both
+
+
+def _by_kind(
+    function: Function,
+    opcode: str,
+    *,
+    float_: Rule | None = None,
+    integer: Rule | None = None,
+    complex_: Rule | None = None,
+) -> Rule:
+    """The rule for the operands' kind; without one, only certain operands give certain results."""
+    otherwise = lifted(function, opcode)
+    rules = {
+        "float": float_ or otherwise,
+        "signed": integer or otherwise,
+        "unsigned": integer or otherwise,
+        "pred": _pred(function),
+        "complex": complex_ or function_of_complex(function, opcode),
+    }
+    return lambda *operands: rules[operands[0].element_type.kind](*operands)
+
+
+def _corners(function: Function, operands: tuple[Enclosure, ...]) -> list[Array]:
+    return [function(*ends) for ends in product(*(x.ends() for x in operands))]
+
+
+def _pred(function: Function) -> Rule:
+    """Of a few truth values, all combinations."""
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        corners = _corners(function, operands)
+        nan = np.broadcast_to(np.False_, corners[0].shape)
+        if len(corners) == 1:
+            return Enclosure(corners[0], corners[0], nan)
+        return Enclosure(np.logical_and.reduce(corners), np.logical_or.reduce(corners), nan)
+
+    return rule
+
+
+def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[int, ...]) -> Rule:
+    """Integers, where the result does not wrap; anything where it may."""
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        if all(map(all_certain, operands)):
+            return lifted(function)(*operands)
+        corners = _corners(function, operands)
+        reals = [
+            on_reals(*(widened(end).astype(np.float64) for end in ends))
+            for ends in product(*(x.ends() for x in operands))
+        ]
+        result = between(least_of(*corners), greatest_of(*corners), np.asarray(False))
+        wraps = _is_outside(reals, result.element_type)
+        certain = (result.low == result.high) & ~wraps
+        return where(wraps & ~certain, anything(result.shape, result.element_type), result)
+
+    del signs
+    return rule
+
+
+def _is_outside(reals: list[Array], element_type: ElementType) -> Array:
+    """Where float64 results may be out of a type's range; they have an error of 2**-52."""
+    low, high = (
+        float(widened(x).astype(np.float64)) for x in (least(element_type), largest(element_type))
+    )
+    margin = 2.0**-50 * (high - low) if element_type.bits > 50 else 0.0
+    bottom, top = np.minimum.reduce(reals), np.maximum.reduce(reals)
+    return np.asarray((bottom < low + margin) | (top > high - margin))
+
+
+def _sum_invalid(lhs: Enclosure, rhs: Enclosure) -> Array:
+    """inf + -inf."""
+    return (extreme(lhs, 1) & extreme(rhs, -1)) | (extreme(lhs, -1) & extreme(rhs, 1))
+
+
+def _difference_invalid(lhs: Enclosure, rhs: Enclosure) -> Array:
+    """inf - inf."""
+    return (extreme(lhs, 1) & extreme(rhs, 1)) | (extreme(lhs, -1) & extreme(rhs, -1))
+
+
+_add = monotone(exact.add, "add", (1, 1), invalid=_sum_invalid)
+_subtract = monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid)
+_negate = monotone(exact.negate, "negate", (-1,))
+add = _by_kind(
+    exact.add,
+    "add",
+    float_=_add,
+    complex_=_by_components(_add),
+    integer=_wrapping(exact.add, np.add, (1, 1)),
+)
+subtract = _by_kind(
+    exact.subtract,
+    "subtract",
+    float_=_subtract,
+    complex_=_by_components(
+        monotone(exact.subtract, "subtract", (1, -1), invalid=_difference_invalid)
+    ),
+    integer=_wrapping(exact.subtract, np.subtract, (1, -1)),
+)
+maximum = _by_kind(
+    exact.maximum,
+    "maximum",
+    float_=monotone(exact.maximum, "maximum", (1, 1)),
+    integer=monotone(exact.maximum, "maximum", (1, 1)),
+)
+minimum = _by_kind(
+    exact.minimum,
+    "minimum",
+    float_=monotone(exact.minimum, "minimum", (1, 1)),
+    integer=monotone(exact.minimum, "minimum", (1, 1)),
+)
+negate = _by_kind(
+    exact.negate,
+    "negate",
+    float_=_negate,
+    complex_=_by_components(_negate),
+    integer=_wrapping(exact.negate, np.negative, (-1,)),
+)
+
+
+def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
+    """Of a product or a quotient. Where all corners are NaN (infinities of both signs times zero),
+    what is between gives zero."""
+    low, high = least_of(*corners), greatest_of(*corners)
+    inner = is_nan(low) & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
+    if not inner.any():
+        return low, high
+    zero = np.zeros((), low.dtype)
+    return np.where(inner, zero, low), np.where(inner, zero, high)
+
+
+def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    lhs, rhs = flushed(lhs), flushed(rhs)
+    corners = _corners(exact.multiply, (lhs, rhs))
+    kept = settled(lhs, rhs)
+    if len(corners) == 1:
+        return finished(
+            "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
+        )
+    nan = lhs.nan | rhs.nan
+    nan = nan | (has_zero(lhs) & has_infinity(rhs)) | (has_infinity(lhs) & has_zero(rhs))
+    return finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
+
+
+multiply = _by_kind(
+    exact.multiply,
+    "multiply",
+    float_=_multiply,
+    integer=_wrapping(exact.multiply, np.multiply, (0, 0)),
+)
+
+
+def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    lhs, rhs = flushed(lhs), flushed(rhs)
+    corners = _corners(exact.divide, (lhs, rhs))
+    kept = settled(lhs, rhs) | has_zero(rhs)
+    if len(corners) == 1:
+        return finished(
+            "divide", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
+        )
+    nan = lhs.nan | rhs.nan
+    nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
+    result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
+    one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
+    either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
+    if not either_side.any():
+        return result
+    open_ = anything(result.shape, result.element_type)
+    return where(either_side, Enclosure(open_.low, open_.high, result.nan), result)
+
+
+divide = _by_kind(exact.divide, "divide", float_=_divide)
+
+
+def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Of positive bases the extremes are at the corners."""
+    if lhs.is_point and rhs.is_point:
+        return lifted(exact.power, "power")(flushed(lhs), flushed(rhs))
+    lhs, rhs = flushed(lhs), flushed(rhs)
+    corners = _corners(exact.power, (lhs, rhs))
+    nan = lhs.nan | rhs.nan | np.logical_or.reduce([is_nan(x) for x in corners])
+    kept = settled(lhs, rhs)
+    result = finished("power", least_of(*corners), greatest_of(*corners), nan, kept)
+    certain = (lhs.low == lhs.high) & (rhs.low == rhs.high)
+    # 1 to NaN is 1, and so is NaN to 0; beside them it is NaN.
+    numbers = ~(lhs.nan | rhs.nan) | (is_certain(lhs) & is_certain(rhs))
+    plain = (certain | (lhs.low > 0)) & numbers
+    return where(plain, result, anything(result.shape, result.element_type))
+
+
+def _integer_power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Zero to a negative power is a division by zero."""
+    result = lifted(exact.power, "power")(lhs, rhs)
+    if budget.current() is budget.EXACT:
+        return result
+    divides = (lhs.low <= 0) & (lhs.high >= 0) & (rhs.low < 0)
+    return where(divides, anything(result.shape, result.element_type), result)
+
+
+power = _by_kind(exact.power, "power", float_=_power, integer=_integer_power)
+
+
+def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Uncertain operands give anything up to the magnitude of either, of the dividend's sign."""
+    lhs, rhs = flushed(lhs), flushed(rhs)
+    certain = lifted(exact.remainder, "remainder")(lhs, rhs)
+    if all_certain(lhs) and all_certain(rhs):
+        return certain
+    top = np.maximum(np.abs(rhs.low), np.abs(rhs.high))
+    zero = np.zeros((), top.dtype)
+    high = np.where(lhs.high > 0, np.minimum(top, np.maximum(lhs.high, zero)), zero)
+    low = np.where(lhs.low < 0, -np.minimum(top, -np.minimum(lhs.low, zero)), -zero)
+    nan = lhs.nan | rhs.nan | has_zero(rhs) | has_infinity(lhs)
+    both = (lhs.low == lhs.high) & (rhs.low == rhs.high)
+    return where(both, certain, finished("remainder", low, high, nan))
+
+
+remainder = _by_kind(exact.remainder, "remainder", float_=_remainder)
+
+
+def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Monotone in each operand away from the negative half of the x axis."""
+    if lhs.is_point and rhs.is_point:
+        return lifted(exact.atan2, "atan2")(flushed(lhs), flushed(rhs))
+    lhs, rhs = flushed(lhs), flushed(rhs)
+    corners = _corners(exact.atan2, (lhs, rhs))
+    low, high = least_of(*corners), greatest_of(*corners)
+    cut = (
+        has_zero(lhs)
+        & (rhs.low <= 0)
+        & ~((lhs.low == lhs.high) & (rhs.low == rhs.high) & (lhs.low != 0))
+    )
+    pi = np.asarray(np.pi).astype(low.dtype)
+    low, high = np.where(cut, -pi, low), np.where(cut, pi, high)
+    return finished("atan2", low, high, lhs.nan | rhs.nan)
+
+
+atan2 = _by_kind(exact.atan2, "atan2", float_=_atan2)
+and_ = _by_kind(exact.and_, "and")
+or_ = _by_kind(exact.or_, "or")
+xor = _by_kind(exact.xor, "xor")
+not_ = _by_kind(exact.not_, "not")
+shift_left = _by_kind(exact.shift_left, "shift-left")
+shift_right_arithmetic = _by_kind(exact.shift_right_arithmetic, "shift-right-arithmetic")
+shift_right_logical = _by_kind(exact.shift_right_logical, "shift-right-logical")
+mulhi = _by_kind(exact.mulhi, "mulhi")
+popcnt = _by_kind(exact.popcnt, "popcnt")
+count_leading_zeros = _by_kind(exact.count_leading_zeros, "count-leading-zeros")

@@ -1,0 +1,86 @@
+"""Batch normalisation: the instructions that it stands for, each with its error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from interp.envelope import budget
+from interp.envelope.enclosure import Enclosure, anything, moved, point
+from interp.envelope.ops import arithmetic, functions
+from interp.envelope.ops.reduction import sum_along
+from interp.exact import sums
+from interp.exact.rounding import rounded
+from interp.ops.batch_norm import BatchNorm, Instructions
+
+__all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
+
+_SMALLEST_NORMAL = 2.0**-126  # of f32
+
+
+def _constant(value: float, operand: Enclosure) -> Enclosure:
+    """Epsilon is an f32 also where the operand is wider, and may be flushed as such."""
+    known = point(rounded(np.asarray(value, np.float64), operand.element_type))
+    if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
+        return known
+    zero = np.zeros_like(known.low)
+    return Enclosure(np.minimum(known.low, zero), np.maximum(known.low, zero), known.nan)
+
+
+def _total(operand: Enclosure, dimensions: tuple[int, ...]) -> Enclosure:
+    zero = _constant(0.0, operand)
+    if zero.low != 0:  # a type without a zero
+        kept = (n for d, n in enumerate(operand.shape) if d not in dimensions)
+        return anything(tuple(kept), operand.element_type)
+    if budget.current() is budget.EXACT and operand.is_point:
+        return point(sums.sum_along(operand.low, dimensions, zero.low, operand.element_type))
+    return sum_along(operand, dimensions, zero)
+
+
+_ENCLOSED = Instructions(
+    arithmetic.add,
+    arithmetic.subtract,
+    arithmetic.multiply,
+    arithmetic.divide,
+    functions.rsqrt,
+    _constant,
+    _total,
+    lambda operand, dims: moved(lambda array: array.reshape(dims), operand),
+)
+
+
+def batch_norm_training(
+    operand: Enclosure, scale: Enclosure, offset: Enclosure, *, epsilon: float, feature_index: int
+) -> tuple[Enclosure, ...]:
+    """(normalised, mean, variance)."""
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.training(operand, scale, offset)
+
+
+def batch_norm_inference(
+    operand: Enclosure,
+    scale: Enclosure,
+    offset: Enclosure,
+    mean: Enclosure,
+    variance: Enclosure,
+    *,
+    epsilon: float,
+    feature_index: int,
+) -> Enclosure:
+    """The normalised operand."""
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.inference(operand, scale, offset, mean, variance)
+
+
+def batch_norm_grad(
+    operand: Enclosure,
+    scale: Enclosure,
+    mean: Enclosure,
+    variance: Enclosure,
+    grad_output: Enclosure,
+    *,
+    epsilon: float,
+    feature_index: int,
+) -> tuple[Enclosure, ...]:
+    """Gradients of operand, scale and offset."""
+    op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
+    return op.grad(operand, scale, mean, variance, grad_output)

@@ -1,0 +1,263 @@
+"""Sums of products in any order, with or without FMA, accumulated in the type that a peer uses.
+
+For any order of n additions of rounded products the error is at most (n + 2) u / (1 - (n + 2) u)
+times the sum of the magnitudes (Higham, "Accuracy and Stability of Numerical Algorithms", 3.1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.types import F64, ArrayShape, ElementType
+from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    finfo,
+    is_nan,
+    point,
+    rounded_down,
+    rounded_up,
+    where,
+)
+from interp.envelope.interval_rules import flushed, of_either_sign
+from interp.exact.matrix_products import products_by
+from interp.exact.sums import component_type
+from interp.ops import contraction as exact
+from interp.ops import ragged_dot as ragged
+
+__all__ = ["convolution", "dot", "ragged_dot"]
+
+Ball = tuple[Array, Array, Array]  # middle, radius and largest magnitude, float64
+Product = Callable[[Array, Array], Array]
+Pair = tuple[int, Ball, Ball]  # a sign, and two factors
+
+_OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multiplies
+    "dot_bf16_bf16_bf16": 8,
+    "dot_bf16_bf16_f32": 8,
+    "dot_f16_f16_f16": 11,
+    "dot_f16_f16_f32": 11,
+    "dot_tf32_tf32_f32": 11,
+}
+
+
+def rounding_error(
+    terms: int | Array, element_type: ElementType, *, accumulates: bool = True
+) -> float | Array:
+    """The error of a sum of so many rounded terms, as a part of the sum of their magnitudes;
+    ``accumulates``: in the type that a peer has for it."""
+    own = int(finfo(element_type.numpy).nmant) + 1
+    bits = budget.current().significant_bits(element_type) if accumulates else own
+    part = (np.asarray(terms) + 2) * 2.0**-bits
+    return np.where(part < 0.5, part / (1 - part), np.inf)
+
+
+def dot(
+    lhs: Enclosure,
+    rhs: Enclosure,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> Enclosure:
+    """Of operands as the algorithm rounds them."""
+    del operand_precision
+    exactly = partial(
+        exact.dot,
+        lhs_contracting_dims=lhs_contracting_dims,
+        rhs_contracting_dims=rhs_contracting_dims,
+        lhs_batch_dims=lhs_batch_dims,
+        rhs_batch_dims=rhs_batch_dims,
+    )
+    terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
+    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
+
+
+def convolution(
+    lhs: Enclosure,
+    rhs: Enclosure,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
+) -> Enclosure:
+    """As many terms as one output feature's kernel has elements."""
+    del operand_precision, convolution_kind
+    exactly = partial(
+        exact.convolution,
+        dim_labels=dim_labels,
+        window=window,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        sparsity_config=sparsity_config,
+    )
+    features = rhs.shape[dim_labels.kernel_output_feature]
+    terms = math.prod(rhs.shape) // features if features else 0
+    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
+
+
+def ragged_dot(
+    lhs: Enclosure,
+    rhs: Enclosure,
+    group_sizes: Enclosure,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    lhs_ragged_dims: tuple[int, ...] = (),
+    rhs_group_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+) -> Enclosure:
+    """Of certain groups."""
+    del operand_precision
+    if not all_certain(group_sizes):
+        return anything(shape.dims, shape.element_type)
+
+    def exactly(left: Array, right: Array, *, shape: ArrayShape) -> Array:
+        return ragged.ragged_dot(
+            left,
+            right,
+            group_sizes.low,
+            shape=shape,
+            lhs_contracting_dims=lhs_contracting_dims,
+            rhs_contracting_dims=rhs_contracting_dims,
+            lhs_batch_dims=lhs_batch_dims,
+            rhs_batch_dims=rhs_batch_dims,
+            lhs_ragged_dims=lhs_ragged_dims,
+            rhs_group_dims=rhs_group_dims,
+        )
+
+    terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
+    return _contraction(exactly, (lhs, rhs), shape, terms, 64)
+
+
+def _contraction(
+    exactly: Callable[..., Array],
+    operands: tuple[Enclosure, Enclosure],
+    shape: ArrayShape,
+    terms: int,
+    bits: int,
+) -> Enclosure:
+    """The exact product of the middles, and what the radii and the roundings may add to it."""
+    element_type = shape.element_type
+    is_rounded = element_type.is_float or element_type.is_complex
+    if not is_rounded or budget.current() is budget.EXACT:
+        value = exactly(operands[0].low, operands[1].low, shape=shape)
+        if not all(map(all_certain, operands)):
+            return anything(value.shape, element_type)
+        return point(value)
+    wide = replace(shape, element_type=F64)
+
+    def product(left: Array, right: Array) -> Array:
+        with products_by(lambda lhs, rhs, _: np.matmul(lhs, rhs)):
+            return exactly(left, right, shape=wide)
+
+    if element_type.is_float:
+        left, right = (_ball(flushed(x), bits) for x in operands)
+        bounds = enclosed_product([(1, left, right)], product, terms, element_type)
+        return with_specials(bounds, operands, partial(exactly, shape=shape), product)
+    component = component_type(element_type)
+    bounds = _complex_product(operands, product, terms, bits, component)
+    return with_specials(bounds, operands, None, product)
+
+
+def _complex_product(
+    operands: Sequence[Enclosure],
+    product: Product,
+    terms: int,
+    bits: int,
+    component: ElementType,
+) -> Enclosure:
+    """By components, each a sum of twice as many products."""
+    (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
+    real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
+    imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
+    return joined(real, imag)
+
+
+def _ball(operand: Enclosure, bits: int) -> Ball:
+    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    usable = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+    middle = low if operand.is_point else low + (high - low) / 2
+    radius = np.maximum(high - middle, middle - low) * (1 + 2.0**-50)
+    most = np.maximum(np.abs(low), np.abs(high))
+    if bits < 53:
+        radius = radius + most * 2.0**-bits
+    return middle, radius, most
+
+
+def enclosed_product(
+    pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
+) -> Enclosure:
+    """A sum of bilinear products of balls, with any order of additions."""
+    error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
+    middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
+    for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
+        middle = middle + sign * product(a, b)
+        most = most + product(a_radius / error + a_most, b_most)  # of magnitudes, and more
+        if b_radius.any():
+            radius = radius + product(a_most, b_radius)
+    radius = (radius + error * most) * (1 + (terms + 2) * 2.0**-50)
+    is_zero = most == 0
+    largest = float(finfo(element_type.numpy).max)
+    overflows = ~(most + radius <= largest)
+    if overflows.any():
+        magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
+        overflows = ~(magnitudes + radius <= largest)
+    info = finfo(element_type.numpy)
+    radius = radius + (terms + 1) * float(info.smallest_subnormal)
+    if budget.current().flushes:
+        radius = radius + (terms + 1) * float(info.smallest_normal)
+    if element_type is not F64:  # whose products could be lost in float64
+        radius = np.where(is_zero, 0.0, radius)
+    low = rounded_down(middle - radius, element_type)
+    high = rounded_up(middle + radius, element_type)
+    result = between(*of_either_sign(low, high), np.asarray(False))
+    if not overflows.any():
+        return result
+    return where(overflows, anything(result.shape, element_type), result)
+
+
+def with_specials(
+    result: Enclosure,
+    operands: Sequence[Enclosure],
+    exactly: Product | None,
+    product: Product,
+) -> Enclosure:
+    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain,
+    also to a peer that takes subnormals for zeros, and the language says what it is, and if no
+    part of the others overflows."""
+    special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
+    if not any(x.any() for x in special):
+        return result
+    one, other = (x.astype(np.float64) for x in special)
+    met = (product(one, np.ones_like(other)) + product(np.ones_like(one), other)) > 0
+    opened = where(met, anything(result.shape, result.element_type), result)
+    if exactly is None or not all(all_certain(flushed(x)) for x in operands):
+        return opened
+    value = exactly(operands[0].low, operands[1].low)
+    overflows = np.isinf(result.low) & np.isinf(result.high)
+    return where(met & ~overflows, Enclosure(value, value, is_nan(value)), opened)

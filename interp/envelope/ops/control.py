@@ -1,0 +1,59 @@
+"""Loops and branches: followed where the decision is certain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Unsupported
+from hlo.walk import Callee
+from interp.envelope.enclosed_values import hull_of, unknown
+from interp.envelope.enclosure import Enclosure
+
+__all__ = ["conditional", "while_"]
+
+_MOST_TURNS = 1 << 22  # hours
+
+Value = Any  # an Enclosure, a token, or a tuple of values
+
+
+def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
+    """A loop that may end or go on may give anything."""
+    value = init
+    for _ in range(_MOST_TURNS):
+        again = condition(value)
+        if not again.high:
+            return value
+        if not again.low:
+            return unknown(value)
+        value = body(value)
+    raise Unsupported(f"a loop of more than {_MOST_TURNS} turns is not enclosed")
+
+
+def conditional(
+    selector: Enclosure,
+    *operands: Value,
+    true_computation: Callee[Value] | None = None,
+    false_computation: Callee[Value] | None = None,
+    branch_computations: tuple[Callee[Value], ...] = (),
+) -> Value:
+    """What is in any branch that the selector may choose."""
+    branches = branch_computations
+    if true_computation and false_computation:
+        branches = (true_computation, false_computation)
+    results = [branches[n](operands[n]) for n in _choices(selector, len(branches))]
+    result = results[0]
+    for other in results[1:]:
+        result = hull_of(result, other)
+    return result
+
+
+def _choices(selector: Enclosure, count: int) -> list[int]:
+    """The branches that may be taken; an index out of range is the last."""
+    if selector.low.dtype == np.bool_:
+        taken = {bool(selector.low), bool(selector.high)}
+        return sorted(0 if chosen else count - 1 for chosen in taken)
+    low, high = int(selector.low), int(selector.high)
+    inside = set(range(max(low, 0), min(high, count - 1) + 1))
+    return sorted(inside | ({count - 1} if low < 0 or high >= count else set()))

@@ -1,0 +1,112 @@
+"""Custom calls: a table of the targets that are known better than by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.literal import Literal
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.walk import Callee
+from interp.envelope import budget, enclosed_values
+from interp.envelope.enclosed_values import unknown
+from interp.envelope.enclosure import Array, moved, point
+from interp.envelope.ops import lapack
+from interp.envelope.ops.sorting import topk
+from interp.ops import custom_call as exact
+
+__all__ = ["custom_call"]
+
+Value = Any
+_NO_WINDOW = Window()
+# (operands, result shape, backend_config as text) -> value
+Target = Callable[[tuple[Value, ...], Shape, str], Value]
+
+
+def custom_call(
+    *operands: Value,
+    custom_call_target: str,
+    shape: Shape,
+    backend_config: str = "",
+    window: Window = _NO_WINDOW,
+    dim_labels: ConvolutionDimensions | None = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_layout_constraints: str = "",
+    custom_call_has_side_effect: bool = False,
+    to_apply: Callee[Value] | None = None,
+    called_computations: tuple[Callee[Value], ...] = (),
+    output_to_operand_aliasing: str = "",
+    padding_type: str = "",
+    literal: Literal | None = None,
+    operand_precision: tuple[str, ...] = (),
+    schedule: str = "",
+    api_version: str = "",
+) -> Value:
+    """By ``TARGETS``, else by its values, of which floats are open: of another library's
+    function."""
+    del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
+    del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
+    del padding_type, literal, operand_precision, schedule, api_version
+    function = exact.target_of(custom_call_target)
+    target = TARGETS.get(custom_call_target)
+    if target is not None and function is exact.TARGETS[custom_call_target]:
+        return target(operands, shape, backend_config)
+    value = enclosed_values.points(
+        function(tuple(map(enclosed_values.lows, operands)), shape, backend_config)
+    )
+    has_floats = any(x.element_type.is_float or x.element_type.is_complex for x in leaves(shape))
+    is_open = has_floats and budget.current() is not budget.EXACT
+    return value if enclosed_values.certain(operands) and not is_open else unknown(value)
+
+
+def _marked(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    return exact.TARGETS["Sharding"](operands, shape, config)
+
+
+def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    del config
+    assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
+    return topk(operands[0], k=shape.elements[0].dims[-1])
+
+
+def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """Of certain sizes, which the walk sees to."""
+    sizes = tuple(size.low for size in operands[1:])
+    cut = exact.TARGETS["SliceToDynamic"]
+    return moved(lambda x: cut((x, *sizes), shape, config), operands[0])
+
+
+def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    pad = exact.TARGETS["PadToStatic"]
+
+    def padded(array: Array) -> Array:
+        found: Array = pad((array,), shape, config)[0]
+        return found
+
+    sizes = pad((operands[0].low,), shape, config)[1:]
+    return moved(padded, operands[0]), *map(point, sizes)
+
+
+def _of_lapack(name: str, rule: lapack.Target) -> Target:
+    """Exactly as in the interpreter where a budget is exact."""
+
+    def target(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+        if budget.current() is not budget.EXACT:
+            return rule(operands, config)
+        value = enclosed_values.points(
+            exact.TARGETS[name](tuple(map(enclosed_values.lows, operands)), shape, config)
+        )
+        return value if enclosed_values.certain(operands) else unknown(value)
+
+    return target
+
+
+TARGETS: Mapping[str, Target] = {
+    **dict.fromkeys(exact.MARKERS, _marked),
+    "TopK": _topk,
+    "SliceToDynamic": _slice_to_dynamic,
+    "PadToStatic": _pad_to_static,
+    **{name: _of_lapack(name, rule) for name, rule in lapack.TARGETS.items()},
+}

@@ -1,0 +1,214 @@
+"""Elementary functions of one real operand: monotone pieces and the places between them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from interp.envelope.complex_numbers import function_of_complex
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    anything,
+    between,
+    greatest_of,
+    is_nan,
+    least_of,
+    where,
+)
+from interp.envelope.interval_rules import (
+    Function,
+    Rule,
+    clipped,
+    finished,
+    flushed,
+    has_zero,
+    monotone,
+)
+from interp.ops import elementwise as exact
+
+__all__ = [
+    "abs_",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "cosine",
+    "cosh",
+    "erf",
+    "exponential",
+    "exponential_minus_one",
+    "floor",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "round_nearest_afz",
+    "round_nearest_even",
+    "rsqrt",
+    "sign",
+    "sine",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+_INF = np.inf
+
+
+def _real(rule: Rule, function: Function, opcode: str) -> Rule:
+    """The rule for floats; complex operands have their own."""
+    complex_rule = function_of_complex(function, opcode)
+
+    def op(operand: Enclosure) -> Enclosure:
+        return complex_rule(operand) if operand.element_type.is_complex else rule(operand)
+
+    return op
+
+
+def _monotone(
+    opcode: str,
+    sign: int = 1,
+    domain: tuple[float, float] = (-_INF, _INF),
+    within: tuple[float, float] = (-_INF, _INF),
+) -> Rule:
+    """A monotone function that is NaN outside of its domain."""
+    name = opcode.replace("-", "_")
+    function = getattr(exact, name)
+    inner = monotone(function, opcode, (sign,), within=within)
+
+    def rule(operand: Enclosure) -> Enclosure:
+        if not np.isfinite(domain).any() or operand.is_point:
+            return inner(operand)
+        ends = flushed(operand)
+        outside = (ends.low < domain[0]) | (ends.high > domain[1])
+        none = (ends.high < domain[0]) | (ends.low > domain[1])
+        inside = clipped(ends, *domain)
+        result = inner(Enclosure(inside.low, inside.high, ends.nan | outside))
+        empty = np.where(none, np.asarray(np.nan, result.low.dtype), result.low)
+        return Enclosure(empty, np.where(none, empty, result.high), result.nan)
+
+    return _real(rule, function, opcode)
+
+
+acos = _monotone("acos", -1, (-1, 1), (0, 4))
+acosh = _monotone("acosh", 1, (1, _INF), (0, _INF))
+asin = _monotone("asin", 1, (-1, 1))
+asinh = _monotone("asinh")
+atanh = _monotone("atanh", 1, (-1, 1))
+cbrt = _monotone("cbrt")
+ceil = _monotone("ceil")
+erf = _monotone("erf")
+exponential = _monotone("exponential", within=(0, _INF))
+exponential_minus_one = _monotone("exponential-minus-one", within=(-1, _INF))
+floor = _monotone("floor")
+log = _monotone("log", 1, (0, _INF))
+log_plus_one = _monotone("log-plus-one", 1, (-1, _INF))
+logistic = _monotone("logistic", within=(0, _INF))
+round_nearest_afz = _monotone("round-nearest-afz")
+round_nearest_even = _monotone("round-nearest-even")
+sinh = _monotone("sinh")
+sqrt = _monotone("sqrt", 1, (0, _INF), (-0.0, _INF))  # of -0 it is -0
+tanh = _monotone("tanh")
+
+
+def _magnitude(operand: Enclosure) -> Enclosure:
+    """The operand's absolute values, without any error."""
+    ends = [exact.abs_(x) for x in operand.ends()]
+    if operand.is_point:
+        return Enclosure(ends[0], ends[0], operand.nan)
+    low, high = least_of(*ends), greatest_of(*ends)
+    return between(np.where(has_zero(operand), np.zeros((), low.dtype), low), high, operand.nan)
+
+
+def abs_(operand: Enclosure) -> Enclosure:
+    """Integers too: the least one stays negative."""
+    if operand.element_type.is_complex:
+        return function_of_complex(exact.abs_, "abs")(operand)
+    if operand.element_type.is_float or operand.is_point:
+        return _magnitude(operand)
+    result = _magnitude(operand)
+    wraps = exact.abs_(operand.low) < 0
+    return where(wraps, anything(result.shape, result.element_type), result)
+
+
+def sign(operand: Enclosure) -> Enclosure:
+    """Monotone, of integers too."""
+    if operand.element_type.is_complex:
+        return function_of_complex(exact.sign, "sign")(operand)
+    ends = [exact.sign(x) for x in flushed(operand).ends()]
+    return Enclosure(ends[0], ends[-1], operand.nan)
+
+
+def _even(opcode: str) -> Rule:
+    """An even function that grows with the magnitude."""
+    grows = monotone(getattr(exact, opcode), opcode)
+    return _real(lambda operand: grows(_magnitude(operand)), getattr(exact, opcode), opcode)
+
+
+cosh = _even("cosh")
+
+
+def _rsqrt(operand: Enclosure) -> Enclosure:
+    ends = flushed(operand)
+    falls = monotone(exact.rsqrt, "rsqrt", (-1,))
+    zero = np.zeros((), ends.low.dtype)
+    positive = Enclosure(
+        np.where(ends.low <= 0, zero, ends.low), np.where(ends.high <= 0, zero, ends.high), ends.nan
+    )
+    result = falls(ends if ends.is_point else positive)
+    at_zero = has_zero(ends) & ~((ends.low == 0) & ~np.signbit(ends.low))
+    nan = result.nan | (ends.low < 0)
+    low = np.where(at_zero, -np.asarray(_INF, result.low.dtype), result.low)
+    empty = ends.high < 0
+    ends_ = [np.where(empty, np.asarray(np.nan, low.dtype), x) for x in (low, result.high)]
+    return between(ends_[0], ends_[1], nan)
+
+
+rsqrt = _real(_rsqrt, exact.rsqrt, "rsqrt")
+
+
+def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
+    """At least where an enclosure contains offset + n * period for an integer n."""
+    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    slack = 1e-12 * (1 + np.maximum(np.abs(low), np.abs(high)))
+    first = np.ceil((low - offset - slack) / period)
+    return np.asarray((first * period + offset <= high + slack) | ~np.isfinite(high - low))
+
+
+def _wave(opcode: str, maximum: float) -> Rule:
+    """sine and cosine: ±1 where a maximum or a minimum is inside, else the ends."""
+    function = getattr(exact, opcode)
+
+    def rule(operand: Enclosure) -> Enclosure:
+        ends = flushed(operand)
+        values = [function(x) for x in ends.ends()]
+        nan = ends.nan | is_nan(values[0]) | is_nan(values[-1])
+        if ends.is_point:
+            return finished(opcode, values[0], values[0], nan)
+        low, high = least_of(*values), greatest_of(*values)
+        apart = ~(ends.low == ends.high) & ~is_nan(ends.low)
+        one = np.ones((), low.dtype)
+        high = np.where(apart & _reaches(ends, maximum, 2 * np.pi), one, high)
+        low = np.where(apart & _reaches(ends, maximum + np.pi, 2 * np.pi), -one, low)
+        return finished(opcode, low, high, nan)
+
+    return _real(rule, function, opcode)
+
+
+cosine = _wave("cosine", 0.0)
+sine = _wave("sine", np.pi / 2)
+
+
+def _tan(operand: Enclosure) -> Enclosure:
+    grows = monotone(exact.tan, "tan")(operand)
+    ends = flushed(operand)
+    if ends.is_point:
+        return grows
+    jumps = ~(ends.low == ends.high) & ~is_nan(ends.low) & _reaches(ends, np.pi / 2, np.pi)
+    return where(jumps, anything(grows.shape, grows.element_type), grows)
+
+
+tan = _real(_tan, exact.tan, "tan")

@@ -1,0 +1,252 @@
+"""Scattering: additions may come in any order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import Window
+from hlo.walk import Callee
+from interp.algorithms.scatter_updates import ScatterDimensions, targets
+from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    is_nan,
+    largest,
+    least,
+    moved,
+    point,
+    where,
+)
+from interp.envelope.fold_orders import on_points, open_where
+from interp.envelope.interval_rules import compared, flushed
+from interp.envelope.ops.reduction import sum_of
+from interp.envelope.ops.updating import updated
+from interp.ops import indexing as exact
+from interp.ops import reduction
+
+__all__ = ["scatter", "select_and_scatter"]
+
+Value = Any
+
+_MONOTONE = ("maximum", "minimum", "and", "or")
+
+
+def scatter(
+    *operands: Enclosure,
+    update_window_dims: tuple[int, ...],
+    inserted_window_dims: tuple[int, ...],
+    scatter_dims_to_operand_dims: tuple[int, ...],
+    index_vector_dim: int,
+    to_apply: Callee[Any],
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    input_batching_dims: tuple[int, ...] = (),
+    scatter_indices_batching_dims: tuple[int, ...] = (),
+) -> Any:
+    """Float sums in any order; folds that grow with every element by their ends."""
+    del indices_are_sorted, unique_indices
+    count = len(operands) // 2
+    values, indices, updates = operands[:count], operands[count], operands[count + 1 :]
+    fold = on_points(to_apply)
+    attributes: dict[str, Any] = {
+        "update_window_dims": update_window_dims,
+        "inserted_window_dims": inserted_window_dims,
+        "scatter_dims_to_operand_dims": scatter_dims_to_operand_dims,
+        "index_vector_dim": index_vector_dim,
+        "input_batching_dims": input_batching_dims,
+        "scatter_indices_batching_dims": scatter_indices_batching_dims,
+    }
+
+    def scattered(target: Array, update: Array) -> Array:
+        result = exact.scatter(target, indices.low, update, to_apply=fold, **attributes)
+        assert isinstance(result, np.ndarray)
+        return result
+
+    element_type = values[0].element_type
+    known = count == 1 and all_certain(indices)
+    is_exact = not (element_type.is_float or element_type.is_complex)
+    if (
+        known
+        and is_exact
+        and to_apply.monoid
+        and all_certain(values[0])
+        and all_certain(updates[0])
+    ):
+        return point(scattered(values[0].low, updates[0].low))
+    if known and to_apply.monoid == "add" and element_type.is_float:
+        return _summed(values[0], updates[0], scattered)
+    if known and to_apply.monoid == "add" and element_type.is_complex:
+        pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
+        return joined(*(_summed(value, update, scattered) for value, update in pairs))
+    if known and to_apply.monoid in _MONOTONE:
+        return compared(_by_ends(values[0], updates[0], scattered))
+    if known and _keeps_last(to_apply):
+        several = _several(values[0], indices, updates[0], to_apply, attributes)
+        return open_where(several, _by_ends(values[0], updates[0], scattered))
+    if not all_certain(indices):
+        found = tuple(anything(x.shape, x.element_type) for x in values)
+        return found if count > 1 else found[0]
+    offset, inside = targets(
+        values[0].shape, indices.low, updates[0].shape, ScatterDimensions(**attributes)
+    )
+    flat = updated(
+        [moved(lambda x: x.reshape(-1), x) for x in values],
+        offset[inside],
+        [moved(lambda x: x[inside], x) for x in updates],
+        to_apply,
+    )
+    found = tuple(moved(lambda x: x.reshape(values[0].shape), x) for x in flat)
+    return found if count > 1 else found[0]
+
+
+def select_and_scatter(
+    operand: Enclosure,
+    source: Enclosure,
+    init: Enclosure,
+    *,
+    select: Callee[Any],
+    scatter: Callee[Any],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Enclosure:
+    """Where the operand is certain, also to a peer that takes subnormals for zeros, so is what
+    each window selects: the rest is a scatter. With padding XLA looks for it in another order."""
+    result = _selected_and_scattered(operand, source, init, select, scatter, window)
+    if budget.current() is budget.EXACT or not _has_padding(window):
+        return result
+    values = operand.low.ravel()
+    # No better than what the padding of a window may hold.
+    extreme = (values == least(operand.element_type)) | (values == largest(operand.element_type))
+    _, alike, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if not extreme.any() and counts.max(initial=1) == 1:
+        return result
+    target = reduction.selected(operand.low, source.shape, on_points(select), window)
+    met = target[target >= 0]
+    chosen = np.zeros(counts.size, np.bool_)  # by value
+    chosen[alike[met]] = True
+    open_ = (chosen & (counts > 1))[alike]
+    open_[met] |= extreme[met]
+    return where(open_.reshape(operand.shape), anything(operand.shape, source.element_type), result)
+
+
+def _has_padding(window: Window) -> bool:
+    return any(d.padding_low > 0 or d.padding_high > 0 for d in window.dimensions)
+
+
+def _selected_and_scattered(
+    operand: Enclosure,
+    source: Enclosure,
+    init: Enclosure,
+    select: Callee[Any],
+    scatter: Callee[Any],
+    window: Window,
+) -> Enclosure:
+    chosen = on_points(select)
+    fold = on_points(scatter)
+
+    def scattered(start: Array, values: Array) -> Array:
+        return reduction.select_and_scatter(
+            operand.low, values, start, select=chosen, scatter=fold, window=window
+        )
+
+    element_type = source.element_type
+    if not all_certain(operand) or flushed(operand) is not operand:
+        return anything(operand.shape, element_type)
+    if scatter.monoid == "add" and element_type.is_float:
+        return _summed(init, source, scattered)
+    if scatter.monoid == "add" and element_type.is_complex:
+        pairs = zip(parts(init), parts(source), strict=True)
+        return joined(*(_summed(start, values, scattered) for start, values in pairs))
+    if scatter.monoid in _MONOTONE:
+        return compared(_by_ends(init, source, scattered))
+    target = reduction.selected(operand.low, source.shape, chosen, window)
+    common = tuple(map(slice, target.shape))
+    start = moved(lambda x: np.broadcast_to(x, (operand.low.size,)), init)
+    met = target >= 0
+    values = moved(lambda x: x[common][met], source)
+    (result,) = updated([start], target[met], [values], scatter)
+    return moved(lambda x: x.reshape(operand.shape), result)
+
+
+def _keeps_last(to_apply: Callee[Any]) -> bool:
+    """Whether an update replaces what is there."""
+    parameters = to_apply.computation.parameters
+    return len(parameters) == 2 and to_apply.computation.root == parameters[1].name
+
+
+def _several(
+    value: Enclosure,
+    indices: Enclosure,
+    update: Enclosure,
+    to_apply: Callee[Any],
+    attributes: dict[str, Any],
+) -> Array:
+    """Where different updates meet, of which any may come last."""
+    if budget.current() is budget.EXACT:
+        return np.asarray(np.False_)
+
+    def meet(*arguments: Array) -> tuple[Array, ...]:
+        """What is there, whether that is an update, and whether different ones came."""
+        low, high, nan, met, several, *new = arguments
+        same = nan == new[2]
+        for one, other in ((low, new[0]), (high, new[1])):
+            same &= (one == other) | (is_nan(one) & is_nan(other))
+        return (*new[:3], np.broadcast_to(np.True_, met.shape), several | (met & ~same))
+
+    none, all_ = np.zeros(value.shape, np.bool_), np.ones(update.shape, np.bool_)
+    before = (value.low, value.high, np.broadcast_to(value.nan, value.shape), none, none)
+    after = (update.low, update.high, np.broadcast_to(update.nan, update.shape), all_, all_)
+    fold = replace(to_apply, call=meet)
+    found = exact.scatter(*before, indices.low, *after, to_apply=fold, **attributes)
+    return np.asarray(found[4])
+
+
+def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
+    low = scattered(value.low, update.low)
+    points = value.is_point and update.is_point
+    high = low if points else scattered(value.high, update.high)
+    if not (value.nan.any() or update.nan.any()):
+        return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+    flags = [x.nan.astype(low.dtype) for x in (value, update)]
+    free = [(~x.nan).astype(low.dtype) for x in (value, update)]
+    one = np.ones((), low.dtype)
+    reached = (scattered(*flags) != 0) | (scattered(*free) != one)  # the least, or the greatest
+    return Enclosure(low, high, reached)
+
+
+def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
+    value, update = flushed(value), flushed(update)
+    if budget.current() is budget.EXACT:
+        return _by_ends(value, update, scattered)
+    special = [~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan for x in (value, update)]
+    if not any(x.any() for x in special):
+        return _of_finite(value, update, scattered)
+    none = np.zeros((), value.low.dtype)
+    zeroed = [
+        Enclosure(np.where(mask, none, x.low), np.where(mask, none, x.high), x.nan & ~mask)
+        for x, mask in zip((value, update), special)
+    ]
+    result = _of_finite(zeroed[0], zeroed[1], scattered)
+    met = scattered(*(x.astype(value.low.dtype) for x in special)) != 0
+    return where(met, anything(result.shape, result.element_type), result)
+
+
+def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
+    element_type = value.element_type
+    ends = [scattered(*pair) for pair in ((value.low, update.low), (value.high, update.high))]
+    low, high = (end.astype(np.float64) for end in ends)
+    most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (value, update)]
+    magnitudes = scattered(*most).astype(np.float64)
+    terms = int(
+        scattered(np.ones_like(value.low), np.ones_like(update.low))
+        .astype(np.float64)
+        .max(initial=0)
+    )
+    magnitudes = magnitudes * (1 + 2.0**-20)
+    return sum_of(low, high, magnitudes, terms + 1, element_type, accumulates=False)

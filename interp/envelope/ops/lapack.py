@@ -1,0 +1,69 @@
+"""Routines of LAPACK and BLAS that are ops of the language, too: what another library may give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from interp.envelope.enclosure import Enclosure, all_certain, anything, between, where
+from interp.envelope.ops.linear_algebra import factored, indefinite, triangular_solve
+from interp.lapack.routines import TRANSPOSES, letter
+
+__all__: list[str] = []
+
+Value = Any
+Target = Callable[[tuple[Enclosure, ...], str], Value]
+
+
+def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """(factor, info): the factor is open where a matrix may not be positive, and info is the
+    number of the pivot that was not, which is open, too."""
+    (operand,) = operands
+    size = operand.shape[-1]
+    lower = letter(config, "uplo") == "L"
+    triangle = np.tri(size, dtype=np.bool_)
+    is_complex = operand.element_type.is_complex
+    factor = factored(operand, 4 * size + 8 if is_complex else size + 8, lower=lower)
+    finite = np.isfinite(factor.low) & np.isfinite(factor.high) & ~factor.nan
+    known = np.asarray(finite.all(axis=(-2, -1)))
+    first = np.where(~known & indefinite(operand, lower=lower), np.int32(1), np.int32(0))
+    last = np.where(known, np.int32(0), np.int32(size))
+    info = between(first, last, np.asarray(False))
+    return where(triangle if lower else triangle.T, factor, operand), info
+
+
+def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
+    return triangular_solve(
+        *operands,
+        left_side=letter(config, "side") == "L",
+        lower=letter(config, "uplo") == "L",
+        unit_diagonal=letter(config, "diag") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x")],
+    )
+
+
+def _blas_trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """(left_side, lower, transposed, unit_diagonal, m, n, batch, alpha, a, b)."""
+    del config
+    alpha, a, b = operands[7:]
+    known = all(map(all_certain, (*operands[:4], alpha)))
+    if not known or (alpha.low != 1).any():
+        return anything(b.shape, b.element_type)
+    left, lower, transposed, unit = (int(x.low) for x in operands[:4])
+    return triangular_solve(
+        a,
+        b,
+        left_side=bool(left),
+        lower=bool(lower),
+        unit_diagonal=bool(unit),
+        transpose_a=TRANSPOSES["NTC"[transposed]],
+    )
+
+
+TARGETS: Mapping[str, Target] = {
+    **{f"lapack_{kind}potrf_ffi": _potrf for kind in "sdcz"},
+    **{f"lapack_{kind}trsm_ffi": _trsm for kind in "sdcz"},
+    **{f"blas_{kind}trsm": _blas_trsm for kind in "sdcz"},
+}

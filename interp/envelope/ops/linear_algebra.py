@@ -1,0 +1,237 @@
+"""Fourier transforms, Cholesky factors and triangular systems: bounds from the error analysis of
+every usual algorithm, not of one (Higham, "Accuracy and Stability of Numerical Algorithms")."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ElementType
+from interp.envelope import budget
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    finfo,
+    point,
+    rounded_down,
+    rounded_up,
+    where,
+)
+from interp.exact.conversion import type_of
+from interp.ops import linear_algebra as exact
+
+__all__ = ["cholesky", "fft", "triangular_solve"]
+
+# A transform of N points errs by at most so many units per level of log2 N, of its norm (24.1), and
+# this leaves room for the detours of lengths that are not smooth.
+_FFT_UNITS = 8.0
+_CONTRACTING = 0.5  # what is added up without end is at most twice the first term
+_LEAST_UNIT = 2.0**-48  # the rules themselves compute in float64
+_SMALL = 0.1  # a first-order bound holds for perturbations below this
+
+
+def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> Enclosure:
+    """Each element errs by a part of the norm of all that are transformed with it."""
+    given: dict[str, Any] = {"fft_type": fft_type, "fft_length": fft_length}
+    value = exact.fft(operand.low, **given)
+    if budget.current() is budget.EXACT and all_certain(operand):
+        return point(value)
+    points = math.prod(fft_length)
+    axes = tuple(range(-len(fft_length), 0))
+    middle, radius = _middle(operand)
+    norm = _norm(middle, axes)
+    spread = 2 * radius.sum(axis=axes, keepdims=True)
+    units = _FFT_UNITS * (math.log2(max(points, 1)) + 2) * _unit(value)
+    error = 2 * units * math.sqrt(points) * (norm + spread) + spread
+    if fft_type in ("IFFT", "IRFFT"):
+        error = error / max(points, 1)
+    total = 2 * (np.abs(middle) + radius).sum(axis=axes, keepdims=True)
+    error = np.where(total < _most(value) / 2, error, np.inf)  # in between it may overflow
+    wide = exact.fft(middle.astype(np.float64 if fft_type == "RFFT" else np.complex128), **given)
+    return _around(wide, np.broadcast_to(error, value.shape), value.dtype)
+
+
+def _norm(values: Array, axes: tuple[int, ...]) -> Array:
+    """The root of the sum of squares, which may be less than the least number."""
+    magnitudes = np.abs(values)
+    largest = magnitudes.max(axis=axes, keepdims=True, initial=0.0)
+    scaled = magnitudes / np.where(largest > 0, largest, 1.0)
+    return np.asarray(largest * np.sqrt((scaled**2).sum(axis=axes, keepdims=True)))
+
+
+def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
+    """Of any usual algorithm, those that invert blocks among them."""
+    value = exact.cholesky(operand.low, lower=lower)
+    if budget.current() is budget.EXACT and all_certain(operand):
+        return point(value)
+    return factored(operand, 4 * operand.shape[-1] + 8, lower=lower)
+
+
+def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
+    """What a perturbation of the matrix by so many roundings of ``|L| |L*|`` (10.3) does to its
+    factor L (J.-g. Sun, "Componentwise perturbation bounds for some matrix decompositions", 1992);
+    anything where a matrix is nearly singular, or not positive."""
+    middle, radius = _middle(operand)
+    factor = exact.cholesky(middle, lower=lower)
+    if not lower:
+        factor = _transposed(factor).conj()
+    magnitudes, inverse = np.abs(factor), np.abs(_inverse(factor))
+    backward = units * _unit(operand.low) * (magnitudes @ _transposed(magnitudes))
+    change = inverse @ (backward + _symmetric(radius, lower)) @ _transposed(inverse)
+    known = np.asarray((change.sum(axis=-1) < _CONTRACTING).all(axis=-1))[..., None, None]
+    change = np.where(known, change, 0.0)
+    all_orders = np.linalg.solve(np.eye(operand.shape[-1]) - change, change)
+    error = np.where(known, 1.01 * magnitudes @ np.tril(all_orders), np.inf)
+    if not lower:
+        factor, error = _transposed(factor).conj(), _transposed(error)
+    dtype = operand.low.dtype
+    triangle = np.tril(error) if lower else np.triu(error)
+    return _around(factor, np.where(known, triangle, np.inf), dtype)
+
+
+def indefinite(operand: Enclosure, *, lower: bool) -> Array:
+    """Matrices that no factor is found of: one would be that of a positive matrix (10.3) nearer
+    than all positive ones are, which is by as much as the least eigenvalue is negative."""
+    middle, radius = _middle(operand)
+    matrix = _symmetric(middle, lower)
+    known = np.asarray(np.isfinite(matrix).all(axis=(-2, -1)))[..., None, None]
+    matrix, around = np.where(known, matrix, 0), np.where(known, _symmetric(radius, lower), 0)
+    least = np.linalg.eigvalsh(matrix).min(axis=-1, initial=0.0)
+    largest = np.abs(matrix).max(axis=(-2, -1), initial=0.0) + around.max(axis=(-2, -1), initial=0)
+    size = operand.shape[-1]
+    units = (4 * size + 8) * _unit(operand.low)
+    nearest = size * (units / (1 - units) * largest + around.max(axis=(-2, -1), initial=0.0))
+    return np.asarray((units < _SMALL) & (least < -2 * nearest))
+
+
+def _symmetric(matrix: Array, lower: bool) -> Array:
+    """With the triangle that is read in place of the other, too."""
+    if lower:
+        return np.asarray(np.tril(matrix) + _transposed(np.tril(matrix, -1)).conj())
+    return np.asarray(np.triu(matrix) + _transposed(np.triu(matrix, 1)).conj())
+
+
+def triangular_solve(
+    a: Enclosure,
+    b: Enclosure,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose_a: str = "",
+) -> Enclosure:
+    """Of substitution and of inversion by blocks (8.2, 14.2), which are worse than the first."""
+    given: dict[str, Any] = {"left_side": left_side, "lower": lower}
+    given |= {"unit_diagonal": unit_diagonal, "transpose_a": transpose_a}
+    value = exact.triangular_solve(a.low, b.low, **given)
+    if budget.current() is budget.EXACT and all_certain(a) and all_certain(b):
+        return point(value)
+    (matrix, matrix_radius), (right, right_radius) = (
+        (_operated(x, lower, unit_diagonal, transpose_a) for x in _middle(a)),
+        _middle(b),
+    )
+    if unit_diagonal:
+        matrix_radius = np.tril(matrix_radius, -1) + np.triu(matrix_radius, 1)
+    if not left_side:
+        matrix, matrix_radius = _transposed(matrix), _transposed(matrix_radius)
+        right, right_radius = _transposed(right), _transposed(right_radius)
+    inverse = np.abs(_inverse(matrix))
+    most = inverse @ np.abs(right)
+    units = 4 * (a.shape[-1] + 2) * _unit(value)
+    magnitudes = np.abs(matrix) @ most
+    error = inverse @ (units * magnitudes + matrix_radius @ most + right_radius)
+    # In between it may overflow, and what comes of that goes into the rows that are solved later.
+    fits = (magnitudes < _most(value) / 2).all(axis=-2, keepdims=True)
+    error = np.where(fits, error, np.inf)
+    change = (inverse @ (units * np.abs(matrix) + matrix_radius)).sum(axis=-1)
+    change = change.max(axis=-1, initial=0.0)[..., None, None]  # of the inverse, to first order
+    error = np.where(change < _CONTRACTING, error / (1 - np.minimum(change, _CONTRACTING)), np.inf)
+    wide = exact.triangular_solve(*(_middle(x)[0] for x in (a, b)), **given)
+    return _around(wide, error if left_side else _transposed(error), value.dtype)
+
+
+def _operated(matrix: Array, lower: bool, unit_diagonal: bool, transpose_a: str) -> Array:
+    """The triangle that is read, transposed as it says."""
+    triangle = np.tril(matrix) if lower else np.triu(matrix)
+    if unit_diagonal:
+        diagonal = np.arange(matrix.shape[-1])
+        triangle[..., diagonal, diagonal] = 1
+    if transpose_a == "ADJOINT":
+        return _transposed(triangle).conj()
+    return _transposed(triangle) if transpose_a == "TRANSPOSE" else triangle
+
+
+def _transposed(matrices: Array) -> Array:
+    return matrices.swapaxes(-1, -2)
+
+
+def _inverse(matrices: Array) -> Array:
+    """Of triangles; NaN where a matrix has none. Upper ones need no elimination, which could find a
+    pivot of zero where there is none."""
+    size = matrices.shape[-1]
+    diagonal = np.arange(size)
+    usable = np.isfinite(matrices).all(axis=(-1, -2)) & (
+        matrices[..., diagonal, diagonal] != 0
+    ).all(axis=-1)
+    safe = np.where(usable[..., None, None], matrices, np.eye(size))
+    if np.tril(safe, -1).any():
+        inverse = np.linalg.inv(safe[..., ::-1, ::-1])[..., ::-1, ::-1]
+    else:
+        inverse = np.linalg.inv(safe)
+    return np.where(usable[..., None, None], inverse, np.nan)
+
+
+def _unit(value: Array) -> float:
+    """Half a unit in the last place of 1, of the type itself: whatever a peer computes in, what it
+    keeps between its steps is in memory."""
+    return float(max(2.0 ** -(finfo(type_of(value.real).numpy).nmant + 1), _LEAST_UNIT))
+
+
+def _most(value: Array) -> float:
+    return float(finfo(type_of(value.real).numpy).max)
+
+
+def _middle(operand: Enclosure) -> tuple[Array, Array]:
+    """In float64 or complex128, with the radius, NaN where an end is not finite. A subnormal may be
+    taken for zero."""
+    wide = np.complex128 if operand.element_type.is_complex else np.float64
+    low, high = operand.low.astype(wide), operand.high.astype(wide)
+    middle = low if operand.is_point else low + (high - low) / 2
+    finite = np.isfinite(low) & np.isfinite(high) & ~operand.nan
+    radius = np.where(finite, np.abs(high - middle), np.nan)
+    if budget.current().flushes:
+        part = type_of(operand.low.real)
+        tiny = float(finfo(part.numpy).smallest_normal)
+        radius = radius + np.where(np.abs(middle) < 2 * tiny, np.abs(middle), 0.0)
+        if operand.element_type.is_complex:
+            radius = radius + 2 * tiny * (middle != 0)
+    return np.where(finite, middle, np.nan), radius
+
+
+def _around(value: Array, error: Array, dtype: np.dtype[Any]) -> Enclosure:
+    """Values with what may be added to them; anything where either is not finite."""
+    element_type = type_of(np.empty(0, dtype))
+    part = type_of(np.empty(0, dtype).real)
+    info = finfo(part.numpy)
+    known = np.isfinite(value) & (np.abs(value) + error < float(info.max) / 2)
+    error = np.where(known, error + _least(part), 0.0)
+    value = np.where(known, value, 0)
+    low, high = np.empty(value.shape, dtype), np.empty(value.shape, dtype)
+    if not element_type.is_complex:
+        low, high = rounded_down(value - error, part), rounded_up(value + error, part)
+    else:
+        for name in ("real", "imag"):
+            setattr(low, name, rounded_down(getattr(value, name) - error, part))
+            setattr(high, name, rounded_up(getattr(value, name) + error, part))
+    result = between(low, high, np.asarray(False))
+    return result if known.all() else where(known, result, anything(result.shape, element_type))
+
+
+def _least(part: ElementType) -> float:
+    info = finfo(part.numpy)
+    return float(info.smallest_normal if budget.current().flushes else info.smallest_subnormal)

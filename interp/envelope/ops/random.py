@@ -1,0 +1,43 @@
+"""Random numbers, of which no compiler's are defined: uniform ones lie between two others. Nor is
+the state from which they begin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo.types import ArrayShape
+from interp.envelope import budget
+from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, point
+from interp.ops import random as exact
+
+__all__ = ["rng", "rng_get_and_update_state"]
+
+
+def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure:
+    """From a to b, or to b - 1 of integers, where a is below b; else anything."""
+    if budget.current() is budget.EXACT and all(map(all_certain, operands)):
+        return point(exact.rng(*(x.low for x in operands), distribution=distribution, shape=shape))
+    element_type = shape.element_type
+    open_ = anything(shape.dims, element_type)
+    is_number = element_type.is_float or element_type.kind in ("signed", "unsigned")
+    if distribution != "rng_uniform" or not is_number:
+        return open_
+    a, b = operands
+    if a.nan.any() or b.nan.any() or not (a.high < b.low).all():
+        return open_
+    low, high = _of(a.low, shape), _of(b.high, shape)
+    if element_type.is_float:
+        finite = bool(np.isfinite(low).all() and np.isfinite(high).all())
+        return Enclosure(low, high, np.broadcast_to(np.False_, shape.dims)) if finite else open_
+    top = np.asarray(high - np.ones((), high.dtype)).astype(high.dtype)
+    return Enclosure(low, top, np.broadcast_to(np.False_, shape.dims))
+
+
+def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> Enclosure:
+    if budget.current() is budget.EXACT:
+        return point(exact.rng_get_and_update_state(delta=delta, shape=shape))
+    return anything(shape.dims, shape.element_type)
+
+
+def _of(end: Array, shape: ArrayShape) -> Array:
+    return np.broadcast_to(end.astype(shape.element_type.numpy), shape.dims)

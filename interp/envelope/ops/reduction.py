@@ -1,0 +1,292 @@
+"""Folds of many elements into one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ElementType, leaves
+from hlo.walk import Callee
+from interp.envelope import budget, fold_orders
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosed_values import hull_of, spread
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    between,
+    finfo,
+    is_nan,
+    moved,
+    outward,
+    rounded_down,
+    rounded_up,
+    where,
+)
+from interp.envelope.fold_orders import disagree, ends_of, open_where
+from interp.envelope.interval_rules import compared, flushed, of_either_sign
+from interp.envelope.ops.contraction import rounding_error
+from interp.ops import reduction as exact
+
+__all__ = ["reduce"]
+
+Value = Any
+
+MONOTONE = ("maximum", "minimum", "and", "or")
+_MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
+
+
+def reduce(*operands: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
+    """Any order of the elements; of one element that element itself, too, as if the init were an
+    identity, which it should be."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    result = _folded(inputs, inits, dimensions, to_apply)
+    if math.prod(inputs[0].shape[axis] for axis in dimensions) != 1:
+        return result
+    kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
+    return or_elements(result, [moved(lambda array: array.reshape(kept), x) for x in inputs])
+
+
+def separately(
+    to_apply: Callee[Value],
+    totals: Sequence[Callable[[], Enclosure]],
+    in_order: Callable[[], Value],
+    dims: tuple[int, ...],
+) -> Value:
+    """Of a fold that rounds: the sums that are in it, and what does not round; else anything."""
+    types = [x.element_type for x in leaves(to_apply.computation.root_instruction.shape)]
+    opcodes = fold_orders.separate(to_apply.computation)
+    found = [anything(dims, element_type) for element_type in types]
+    if opcodes is None:
+        return found[0] if len(found) == 1 else tuple(found)
+    result: Value = None
+    for number, (opcode, element_type) in enumerate(zip(opcodes, types, strict=True)):
+        if opcode == "add" and element_type.is_float:
+            found[number] = totals[number]()
+        elif opcode in fold_orders.ASSOCIATIVE and (
+            opcode not in budget.ROUNDED or element_type.is_integer
+        ):
+            result = result or in_order()
+            found[number] = compared(result[number])
+    return tuple(found)
+
+
+def or_elements(result: Value, elements: Sequence[Enclosure]) -> Value:
+    if budget.current() is budget.EXACT:
+        return result
+    return hull_of(result, tuple(elements) if isinstance(result, tuple) else elements[0])
+
+
+def _folded(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    arity = len(inputs)
+    monoid = to_apply.monoid if arity == 1 else None
+    element_type = inputs[0].element_type
+    rounds = budget.current() is not budget.EXACT
+    if monoid == "add" and element_type.is_float and rounds:
+        return sum_along(inputs[0], dimensions, inits[0])
+    if monoid == "add" and element_type.is_complex and rounds:
+        sums = [sum_along(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
+        return joined(*sums)
+    if monoid in MONOTONE and not element_type.is_complex:
+        return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
+    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
+    is_product = monoid == "multiply" and element_type.is_float
+    if rounds and steps > 1 and not is_product and fold_orders.rounds(to_apply.computation):
+        totals = [partial(sum_along, x, dimensions, init) for x, init in zip(inputs, inits)]
+        in_order = partial(_in_order, inputs, inits, dimensions, to_apply)
+        kept = tuple(n for axis, n in enumerate(inputs[0].shape) if axis not in dimensions)
+        return separately(to_apply, totals, in_order, kept)
+    if rounds and not is_product and (not monoid or element_type.is_complex):
+        return _in_some_order(inputs, inits, dimensions, to_apply)
+    result = _in_order(inputs, inits, dimensions, to_apply)
+    if is_product and rounds:
+        return in_any_order(
+            result, inputs[0], inits[0], lambda array: np.asarray(array.sum(axis=dimensions))
+        )
+    return result
+
+
+def _in_some_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    """A fold, and anything where its order may show."""
+    steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
+    if steps == 0 or steps > _MOST_STEPS:  # the init, or all of it is open
+        return _in_order(inputs, inits, dimensions, to_apply)
+
+    def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
+        arrays = [getattr(x, end) for x in inputs]
+        turned = [np.flip(x, dimensions) if backwards else x for x in arrays]
+        starts = [getattr(x, end) for x in inits]
+        given = exact.reduce(*turned, *starts, dimensions=dimensions, to_apply=callee)
+        return given if isinstance(given, tuple) else (given,)
+
+    ends = ends_of(*inputs, *inits)
+    open_: Array = np.asarray(np.False_)
+    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
+        open_ = open_ | np.asarray(value.nan.any(axis=dimensions) | init.nan)
+    for end in ends:
+        rows = [_rows(getattr(x, end), dimensions, getattr(i, end)) for x, i in zip(inputs, inits)]
+        open_ = open_ | fold_orders.lawless(to_apply, rows)
+    if open_.all():  # without following it
+        found = [anything(open_.shape, x.element_type) for x in inputs]
+        return found[0] if len(found) == 1 else tuple(found)
+    open_ = open_ | disagree(fold, to_apply, ends)
+    return open_where(open_, _in_order(inputs, inits, dimensions, to_apply))
+
+
+def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
+    """What is folded, one after the other, the init first."""
+    kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
+    dims = [operand.shape[axis] for axis in kept]
+    steps = math.prod(operand.shape[axis] for axis in dimensions)
+    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
+    return np.concatenate([np.broadcast_to(init, (1, *dims)), rows])
+
+
+def sum_of(
+    low: Array,
+    high: Array,
+    magnitudes: Array,
+    terms: int | Array,
+    element_type: ElementType,
+    *,
+    accumulates: bool = True,
+) -> Enclosure:
+    """A sum of ``terms`` from float64 sums of the low ends, the high ends and the magnitudes;
+    ``accumulates``: in the type that a peer has for it, or in memory, rounded at each step."""
+    part = rounding_error(terms, element_type, accumulates=accumulates)
+    error = magnitudes * (part + terms * 2.0**-51)
+    info = finfo(element_type.numpy)
+    if budget.current().flushes:
+        error = error + (terms + 1) * float(info.smallest_normal)
+    error = np.where(magnitudes == 0, 0.0, error)
+    ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
+    result = between(*of_either_sign(*ends), np.asarray(False))
+    overflows = ~(magnitudes + error <= float(info.max))
+    if not overflows.any():
+        return result
+    return where(overflows, anything(result.shape, element_type), result)
+
+
+def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
+    """Of floats, in any order, along some dimensions."""
+    values, start = flushed(operand), flushed(init)
+    terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
+    finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
+    ends = [
+        [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
+        for x, mask in zip((values, start), finite, strict=True)
+    ]
+    low, high = (a.sum(axis=dimensions) + b for a, b in zip(*ends, strict=True))
+    most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
+    magnitudes = most[0].sum(axis=dimensions) + most[1]
+    result = sum_of(low, high, magnitudes, terms, operand.element_type)
+    if all(mask.all() for mask in finite):
+        return result
+    special = ~finite[0].all(axis=dimensions) | ~finite[1]
+    result = where(special, anything(result.shape, result.element_type), result)
+
+    def total(values: Array) -> Array:
+        return np.asarray(values.sum(axis=dimensions))
+
+    return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)
+
+
+def is_small(magnitudes: Array, operand: Enclosure) -> Array:
+    """Where no order of the finite addends overflows."""
+    return np.asarray(magnitudes < float(finfo(operand.low.dtype).max) / 2)
+
+
+def with_specials(
+    result: Enclosure,
+    known: Array,
+    operand: Enclosure,
+    init: Enclosure,
+    total: Callable[[Array], Array],
+) -> Enclosure:
+    """Of infinities and NaNs any order gives the same, where they are certain."""
+    if not (all_certain(operand) and all_certain(init)):
+        return result
+    with np.errstate(all="ignore"):
+        only = [np.where(np.isfinite(x), 0, x).astype(np.float64) for x in (operand.low, init.low)]
+        value = (total(only[0]) + only[1]).astype(operand.low.dtype)
+    return where(known, Enclosure(value, value, is_nan(value)), result)
+
+
+def _folded_ends(
+    operand: Enclosure, init: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]
+) -> Enclosure:
+    """A fold that grows with every element; any NaN makes it NaN."""
+    fold = Callee(to_apply.computation, lambda *ends: ends)  # only its monoid is asked for
+    low = exact.reduce(operand.low, init.low, dimensions=dimensions, to_apply=fold)
+    points = operand.is_point and init.is_point
+    high = low
+    if not points:
+        high = exact.reduce(operand.high, init.high, dimensions=dimensions, to_apply=fold)
+    nan = operand.nan.any(axis=dimensions) | init.nan
+    return compared(Enclosure(low, high, np.broadcast_to(nan, low.shape)))
+
+
+def _in_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    reduced = sorted(dimensions)
+    kept = [axis for axis in range(len(inputs[0].shape)) if axis not in dimensions]
+    dims = tuple(inputs[0].shape[axis] for axis in kept)
+    steps = math.prod(inputs[0].shape[axis] for axis in reduced)
+    if steps > _MOST_STEPS or 0 in dims:
+        found = [anything(dims, x.element_type) for x in inputs]
+        return found[0] if len(found) == 1 else tuple(found)
+    rows = [
+        [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in (v.low, v.high, v.nan)]
+        for v in inputs
+    ]
+    state = [spread(x, dims) for x in inits]
+    for step in range(steps):
+        others = [Enclosure(*(part[step, ...] for part in row)) for row in rows]
+        result = to_apply(*state, *others)
+        state = list(result) if isinstance(result, tuple) else [result]
+    return state[0] if len(state) == 1 else tuple(state)
+
+
+def in_any_order(
+    product: Enclosure, operand: Enclosure, init: Enclosure, total: Callable[[Array], Array]
+) -> Enclosure:
+    """A product whose factors may come in another order: with as many roundings more, and anything
+    where a part of them could overflow, or underflow. ``total`` adds up something of each."""
+    element_type, info = product.element_type, finfo(product.low.dtype)
+    terms = int(total(np.ones(operand.shape)).max(initial=0)) + 1
+    (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
+    most = total(np.maximum(high, 0.0)) + np.maximum(init_high, 0.0)
+    fewest = total(np.minimum(low, 0.0)) + np.minimum(init_low, 0.0)
+    leaves = ~(most < float(info.maxexp) - 1) | ~(fewest > float(info.minexp) + 1)
+    wider = Enclosure(*outward(product.low, product.high, terms), product.nan)
+    unsure = leaves & ~(is_nan(product.low) & product.nan)
+    return where(unsure, anything(product.shape, element_type), wider)
+
+
+def _logarithms(value: Enclosure) -> tuple[Array, Array]:
+    """Base 2, of the greatest and of the least magnitudes; zeros stay zeros in any order."""
+    low, high = (np.abs(end.astype(np.float64)) for end in (value.low, value.high))
+    least = np.where((value.low <= 0) & (value.high >= 0), 0.0, np.minimum(low, high))
+    logs = np.log2(np.maximum(low, high)), np.log2(least)
+    always_zero = (low == 0) & (high == 0)
+    return np.where(always_zero, 0.0, logs[0]), np.where(always_zero, 0.0, logs[1])

@@ -1,0 +1,145 @@
+"""Scans: step by step, or, where the computation is said to be associative, in any grouping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.types import TupleShape, leaves
+from hlo.walk import Callee
+from interp.envelope import budget
+from interp.envelope.enclosed_values import unknown
+from interp.envelope.enclosure import Array, Enclosure, anything, moved
+from interp.envelope.fold_orders import ASSOCIATIVE
+from interp.envelope.interval_rules import flushed
+from interp.envelope.ops.reduction import sum_of
+
+__all__ = ["scan"]
+
+Value = Any  # an Enclosure, a token, or a tuple of values
+
+
+def scan(
+    *operands: Enclosure,
+    to_apply: Callee[Value],
+    dimensions: tuple[int, ...],
+    num_carries: int,
+    is_reverse: bool = False,
+    is_associative: bool = False,
+) -> tuple[Value, ...]:
+    """Only what takes slices and carries alike can be grouped. Then sums of floats may come in any
+    grouping, and what does not round is the same in all; anything else is open."""
+    (dimension,) = dimensions
+    count = len(operands) - num_carries
+    inputs, carries = operands[:count], operands[count:]
+    length = inputs[0].shape[dimension]
+    if not length:
+        return _open_scan(to_apply, num_carries, dimension, 0, carries)
+    results = _in_order(inputs, carries, to_apply, dimension, is_reverse)
+    is_open = is_associative and length > 1 and budget.current() is not budget.EXACT
+    if not is_open or not _may_be_grouped(inputs, carries, dimension):
+        return results
+    opcodes = _opcodes(to_apply, num_carries)
+    if opcodes is None:
+        return _open_scan(to_apply, num_carries, dimension, length, carries)
+    found: list[Value] = []
+    for number, (place, opcode) in enumerate(opcodes):
+        value = results[number]
+        if opcode == "add" and value.element_type.is_float:
+            sums = _running_sums(inputs[place], carries[place], dimension, is_reverse)
+            last = 0 if is_reverse else length - 1
+            is_carry = number >= len(opcodes) - num_carries
+            value = moved(lambda x, n=last: x.take(n, dimension), sums) if is_carry else sums
+        elif opcode in budget.ROUNDED and value.low.dtype.kind not in "biu":
+            value = unknown(value)
+        found.append(value)
+    return tuple(found)
+
+
+def _in_order(
+    inputs: Sequence[Enclosure],
+    carries: Sequence[Value],
+    to_apply: Callee[Value],
+    dimension: int,
+    is_reverse: bool,
+) -> tuple[Value, ...]:
+    length = inputs[0].shape[dimension]
+    steps: list[tuple[Enclosure, ...]] = []
+    for step in reversed(range(length)) if is_reverse else range(length):
+        slices = [moved(lambda x, n=step: x.take(n, dimension), x) for x in inputs]
+        results = to_apply(*slices, *carries)
+        steps.append(results[: len(results) - len(carries)])
+        carries = results[len(results) - len(carries) :]
+    ordered = steps[::-1] if is_reverse else steps
+    outputs = [
+        moved(lambda *arrays: np.stack(arrays, dimension), *parts)
+        for parts in zip(*ordered, strict=True)
+    ]
+    return (*outputs, *carries)
+
+
+def _may_be_grouped(
+    inputs: Sequence[Enclosure], carries: Sequence[Enclosure], dimension: int
+) -> bool:
+    """Whether the computation can be applied to two slices, or to two carries."""
+    taken = [(x.low.dtype, (*x.shape[:dimension], *x.shape[dimension + 1 :])) for x in inputs]
+    return taken == [(x.low.dtype, x.shape) for x in carries]
+
+
+def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]] | None:
+    """Of each result the number of the slice and the carry that it combines, and by what; None if
+    it is another computation, or a carry combines others than its own."""
+    by_name = {i.name: i for i in to_apply.computation.instructions}
+    parameters = [parameter.name for parameter in to_apply.computation.parameters]
+    pairs = [sorted((parameters[n], parameters[n + num_carries])) for n in range(num_carries)]
+    root = by_name[to_apply.computation.root]
+    made = [by_name[name] for name in root.operands]
+    if root.opcode != "tuple" or not all(
+        i.opcode in ASSOCIATIVE and sorted(i.operands) in pairs for i in made
+    ):
+        return None
+    found = [(pairs.index(sorted(i.operands)), i.opcode) for i in made]
+    own = found[len(found) - num_carries :]
+    consistent = all(place == n for n, (place, _) in enumerate(own))
+    return found if consistent and all(own[place] == (place, o) for place, o in found) else None
+
+
+def _running_sums(
+    operand: Enclosure, init: Enclosure, dimension: int, is_reverse: bool
+) -> Enclosure:
+    """Of finite numbers; anything else is open."""
+    values, start = flushed(operand), flushed(init)
+    finite = all((np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan).all() for x in (values, start))
+    if not finite:
+        return anything(operand.shape, operand.element_type)
+    step = np.s_[::-1] if is_reverse else np.s_[:]
+    along = (*(np.s_[:] for _ in range(dimension)), step)
+
+    def total(elements: Array, first: Array) -> Array:
+        wide = elements.astype(np.float64)[along].cumsum(axis=dimension)[along]
+        return wide + np.expand_dims(first.astype(np.float64), dimension)
+
+    most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (values, start)]
+    terms = total(np.ones_like(values.low), np.ones_like(start.low))
+    return sum_of(
+        total(values.low, start.low),
+        total(values.high, start.high),
+        total(*most),
+        terms,
+        operand.element_type,
+        accumulates=False,
+    )
+
+
+def _open_scan(
+    to_apply: Callee[Value], num_carries: int, dimension: int, length: int, carries: Value
+) -> tuple[Value, ...]:
+    shape = to_apply.computation.root_instruction.shape
+    assert isinstance(shape, TupleShape)
+    outputs = []
+    for leaf in leaves(TupleShape(shape.elements[: len(shape.elements) - num_carries])):
+        dims = (*leaf.dims[:dimension], length, *leaf.dims[dimension:])
+        outputs.append(anything(dims, leaf.element_type))
+    return (*outputs, *(map(unknown, carries) if length else carries))

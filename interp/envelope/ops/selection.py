@@ -1,0 +1,255 @@
+"""Comparisons, choices and conversions: where an enclosure covers both sides, both are legal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from hlo.types import F32, F64, ArrayShape, ElementType
+from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    anything,
+    finfo,
+    hull,
+    is_nan,
+    largest,
+    least,
+    point,
+    where,
+)
+from interp.envelope.interval_rules import Function, finished, flushed, lifted
+from interp.envelope.ops.arithmetic import maximum, minimum
+from interp.exact.conversion import total_order, type_of, widened
+from interp.ops import data_movement
+from interp.ops import elementwise as exact
+
+__all__ = [
+    "clamp",
+    "compare",
+    "complex_",
+    "convert",
+    "imag",
+    "iota",
+    "is_finite",
+    "real",
+    "reduce_precision",
+    "select",
+    "stochastic_convert",
+]
+
+_Ends = tuple[Array, Array]
+
+# direction -> where it may hold and where it must, of numbers in a..b and c..d
+_DIRECTIONS: dict[str, Callable[[_Ends, _Ends], tuple[Array, Array]]] = {
+    "EQ": lambda x, y: ((x[0] <= y[1]) & (y[0] <= x[1]), _one(x, y)),
+    "NE": lambda x, y: (~_one(x, y), (x[0] > y[1]) | (y[0] > x[1])),
+    "LT": lambda x, y: (x[0] < y[1], x[1] < y[0]),
+    "LE": lambda x, y: (x[0] <= y[1], x[1] <= y[0]),
+    "GT": lambda x, y: (x[1] > y[0], x[0] > y[1]),
+    "GE": lambda x, y: (x[1] >= y[0], x[0] >= y[1]),
+}
+
+
+def _one(x: _Ends, y: _Ends) -> Array:
+    return np.asarray((x[0] == x[1]) & (y[0] == y[1]) & (x[0] == y[0]))
+
+
+def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
+    """Its own numbers; but a type without a zero has none for the first."""
+    value = data_movement.iota(iota_dimension=iota_dimension, shape=shape)
+    if budget.current() is budget.EXACT or not is_nan(value).any():
+        return point(value)
+    return where(is_nan(value), anything(value.shape, shape.element_type), point(value))
+
+
+def _truth(may: Array, must: Array) -> Enclosure:
+    low, high = np.asarray(must), np.asarray(may)
+    if np.array_equal(low, high):
+        low = high
+    return Enclosure(low, high, np.broadcast_to(np.False_, low.shape))
+
+
+def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -> Enclosure:
+    """Both answers where the ends leave both open, and where NaN is legal but not certain. The
+    sign of a NaN is open, which TOTALORDER asks for."""
+    if lhs.element_type.is_complex:
+        return lifted(lambda a, b: exact.compare(a, b, direction=direction, type=type))(lhs, rhs)
+    in_total = type == "TOTALORDER" and lhs.element_type.is_float
+    if not in_total:
+        lhs, rhs = flushed(lhs), flushed(rhs)
+    key = total_order if in_total else widened
+    may, must = _DIRECTIONS[direction]((key(lhs.low), key(lhs.high)), (key(rhs.low), key(rhs.high)))
+    unordered = lhs.nan | rhs.nan
+    if in_total:
+        exactly = budget.current() is budget.EXACT
+        return _truth(may, must) if exactly else _truth(may | unordered, must & ~unordered)
+    if direction == "NE":
+        return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
+    return _truth(may, must & ~unordered)
+
+
+def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:
+    """As in the interpreter: minimum(max, maximum(operand, min))."""
+    return minimum(max, maximum(operand, min))
+
+
+def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosure:
+    """Both where the predicate is open."""
+    chosen = where(pred.low, on_true, on_false)
+    if pred.is_point:
+        return chosen
+    open_ = ~pred.low & pred.high
+    return where(open_, hull(on_true, on_false), chosen) if open_.any() else chosen
+
+
+def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
+    """A rectangle."""
+    return moved_numbers(exact.complex_, (real, imag), real.nan | imag.nan)
+
+
+def real(operand: Enclosure) -> Enclosure:
+    """A NaN of a complex number may be in either component."""
+    return moved_numbers(exact.real, (operand,), operand.nan)
+
+
+def imag(operand: Enclosure) -> Enclosure:
+    """Zero of real numbers."""
+    nan = operand.nan if operand.element_type.is_complex else np.asarray(False)
+    return moved_numbers(exact.imag, (operand,), nan)
+
+
+def moved_numbers(function: Function, operands: tuple[Enclosure, ...], nan: Array) -> Enclosure:
+    low = function(*(x.low for x in operands))
+    high = low if all(x.is_point for x in operands) else function(*(x.high for x in operands))
+    if low is high:
+        return Enclosure(low, low, np.broadcast_to(is_nan(low), low.shape))
+    return Enclosure(low, high, np.broadcast_to(nan | is_nan(low), low.shape))
+
+
+def is_finite(operand: Enclosure) -> Enclosure:
+    """False where an end is infinite or NaN is legal."""
+    low, high = (exact.is_finite(end) for end in (operand.low, operand.high))
+    between_ends = ~is_nan(operand.low) & (operand.low < operand.high)
+    return _truth(low | high | between_ends, low & high & ~operand.nan)
+
+
+def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
+    """Monotone, but for integers that wrap; NaN becomes the integer zero, and true."""
+    source, target = operand.element_type, shape.element_type
+    if source.is_complex or target.is_complex:
+        return _by_components(operand, shape)
+    ends = flushed(operand) if source is not target else operand
+    values = [exact.convert(x, shape=shape) for x in ends.ends()]
+    low, high = values[0], values[-1]
+    if target.kind == "pred":
+        zero = _DIRECTIONS["EQ"]((ends.low, ends.high), (np.zeros_like(ends.low),) * 2)
+        return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
+    if target.is_float:
+        narrows = source.is_integer or (source.is_float and not holds(target, source))
+        nan = operand.nan | is_nan(low) | is_nan(high)
+        low, high = _with_numbers(ends, low, high)
+        if narrows and low.dtype != operand.low.dtype:
+            result = finished("convert", low, high, nan, _infinite_or_nan(ends))
+            return _beyond(ends, result)
+        return Enclosure(low, high, nan)
+    return _to_integer(ends, low, high)
+
+
+def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
+    """What a type has nothing for is left to the compiler: negative numbers in one without a sign,
+    too large ones, and NaN, in one with numbers only."""
+    if budget.current() is budget.EXACT:
+        return result
+    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    most = float(largest(result.element_type))  # infinity, if it has one
+    if float(least(result.element_type)) >= 0:
+        none: Array = low < 0
+    elif np.isfinite(most) and not is_nan(np.asarray(np.nan).astype(result.low.dtype)):
+        none = ~(np.maximum(np.abs(low), np.abs(high)) <= most) | operand.nan
+    else:
+        return result
+    return where(none, anything(result.shape, result.element_type), result)
+
+
+def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
+    """Ends in a type of no infinity, where what is too large becomes NaN: the numbers between are
+    none, also where both are too large, on either side."""
+    lost = [is_nan(end) & ~is_nan(operand.low) for end in (low, high)]
+    if low is high or not any(x.any() for x in lost):
+        return low, high
+    element_type = type_of(low)
+    through = ~(operand.low == operand.high) & (operand.low <= 0) & (operand.high >= 0)
+    through |= lost[0] != lost[1]
+    low = np.where(lost[0] & through, least(element_type), low)
+    return low, np.where(lost[1] & through, largest(element_type), high)
+
+
+def holds(target: ElementType, source: ElementType) -> bool:
+    """Whether every number of a float type is one of another: not those of f16 in bf16."""
+    wide, narrow = finfo(target.numpy), finfo(source.numpy)
+    return bool(
+        wide.nmant >= narrow.nmant
+        and float(wide.max) >= float(narrow.max)
+        and float(wide.smallest_subnormal) <= float(narrow.smallest_subnormal)
+    )
+
+
+def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:
+    """A real number is what the real component of a complex one becomes."""
+    real, imag = map(flushed, parts(operand))
+    if not shape.element_type.is_complex:
+        return convert(real, shape=shape)
+    part = replace(shape, element_type=F32 if shape.element_type.bits == 64 else F64)
+    zero = point(np.zeros(operand.shape, part.element_type.numpy))
+    is_complex = operand.element_type.is_complex
+    return joined(convert(real, shape=part), convert(imag, shape=part) if is_complex else zero)
+
+
+def _infinite_or_nan(value: Enclosure) -> Array:
+    if not value.element_type.is_float:
+        return np.asarray(False)
+    one = (value.low == value.high) | is_nan(value.low)
+    return np.asarray(one & ~np.isfinite(value.low))
+
+
+def _to_integer(operand: Enclosure, low: Array, high: Array) -> Enclosure:
+    nan = np.broadcast_to(np.False_, low.shape)
+    if operand.element_type.is_float:
+        if operand.nan.any() and low is not high:
+            zero = np.zeros((), low.dtype)
+            low = np.where(operand.nan & (low > zero), zero, low)
+            high = np.where(operand.nan & (high < zero), zero, high)
+        elif (operand.nan & ~is_nan(operand.low)).any():
+            return hull(Enclosure(low, low, nan), point(np.zeros_like(low)))
+        return Enclosure(low, high, nan)
+    if low is high:
+        return Enclosure(low, low, nan)
+    back = [x.astype(np.float64) for x in (widened(low), widened(high))]
+    ends = [widened(x).astype(np.float64) for x in (operand.low, operand.high)]
+    wraps = (back[0] != ends[0]) | (back[1] != ends[1])
+    wraps &= ~(operand.low == operand.high)
+    result = Enclosure(low, high, nan)
+    return where(wraps, anything(low.shape, result.element_type), result) if wraps.any() else result
+
+
+def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: int) -> Enclosure:
+    """Monotone. Without mantissa bits NaN becomes an infinity of its sign, which is open."""
+    values = [
+        exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+        for x in flushed(operand).ends()
+    ]
+    result = Enclosure(values[0], values[-1], operand.nan)
+    if mantissa_bits or budget.current() is budget.EXACT or not operand.nan.any():
+        return result
+    return where(operand.nan, anything(result.shape, result.element_type), result)
+
+
+def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
+    """Only certain operands are followed."""
+    convert_ = lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))
+    return convert_(flushed(operand), random)

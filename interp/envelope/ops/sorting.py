@@ -1,0 +1,314 @@
+"""Sorting: each element may be at any place that as many others leave free as must come before it
+or after it; what is at a place is one of those that may be there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.walk import Callee, live
+from interp.algorithms import stable_sort
+from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    finfo,
+    is_certain,
+    is_nan,
+    moved,
+    point,
+    where,
+)
+from interp.envelope.fold_orders import on_points
+from interp.exact.conversion import widened
+
+__all__ = ["sort", "topk"]
+
+Value = Any
+
+_MOST_PAIRS = 1 << 22  # of elements and places; beyond, an element may be anywhere in its row
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """Of the elements of rows: the least and the greatest that each may have. An element comes
+    before those whose least rank is above its greatest."""
+
+    low: Array
+    high: Array
+
+    def over(self, other: _Ranks, mask: Array) -> _Ranks:
+        """These in the rows of the mask, the other ones elsewhere."""
+        return _Ranks(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high))
+
+
+def sort(
+    *operands: Enclosure,
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Any],
+    is_stable: bool = False,
+) -> Value:
+    """What compares equal may come in any order, unless the sort is stable. Of uncertain numbers
+    the k-th is between the k-th of the low ends and that of the high ends."""
+    (axis,) = dimensions
+    rows = [moved(lambda x: np.moveaxis(x, axis, -1), x) for x in operands]
+    if rows[0].shape[-1] > 1 and rows[0].low.size:
+        rows = _sorted(rows, to_apply, is_stable or budget.current() is budget.EXACT)
+    results = tuple(moved(lambda x: np.moveaxis(x, -1, axis), x) for x in rows)
+    return results if len(results) > 1 else results[0]
+
+
+def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = True) -> Value:
+    """As a sort by total order, of the elements and their indices."""
+    indices = np.broadcast_to(np.arange(operand.shape[-1], dtype=np.int32), operand.shape)
+    rows = [operand, point(indices)]
+    if operand.shape[-1] > 1 and operand.low.size:
+        is_fixed = is_stable or budget.current() is budget.EXACT
+        order = stable_sort.ranking(operand.low, descending=largest)
+        compared = _tied(operand)
+        groups = _groups(np.take_along_axis(stable_sort.keys(operand.low), order, -1))
+        ranks = _certain_ranks(order, groups, is_fixed)
+        uncertain = np.asarray(~is_certain(compared).all(axis=-1, keepdims=True))
+        if uncertain.any():
+            ends = stable_sort.keys(compared.low), stable_sort.keys(compared.high)
+            ranks = _numbered(*ends, falls=largest).over(ranks, uncertain)
+        if budget.current() is not budget.EXACT:  # -NaN may be the least
+            with_nan = np.asarray(operand.nan.any(axis=-1, keepdims=True))
+            ranks = _unknown(order.shape).over(ranks, with_nan)
+        rows = [_placed(row, ranks) for row in rows]
+    return tuple(moved(lambda x: x[..., :k], x) for x in rows)
+
+
+def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> list[Enclosure]:
+    comparator = on_points(to_apply)
+    read = _read(to_apply)
+    keys = [_tied(rows[number]) for number in read]
+    lows = tuple(row.low for row in rows)
+    order = stable_sort.sorting_order(lows, comparator)
+    inside = [np.take_along_axis(x, order, -1) for x in lows]
+    groups, orderly = _compared(inside, comparator)
+    if any(is_nan(x).any() for x in inside):  # whose signs are open
+        others = [np.where(is_nan(x), -x, x) if is_nan(x).any() else x for x in inside]
+        with_others, orderly_too = _compared(others, comparator)
+        orderly &= orderly_too & (with_others == groups).all(axis=-1, keepdims=True)
+    ranks = _certain_ranks(order, groups, is_stable)
+    if budget.current() is not budget.EXACT:
+        ranks = ranks.over(_unknown(order.shape), orderly)
+    uncertain = np.zeros((*order.shape[:-1], 1), np.bool_)
+    for key in keys:
+        uncertain |= ~is_certain(key).all(axis=-1, keepdims=True)
+    if not uncertain.any():
+        return [_placed(row, ranks) for row in rows]
+    direction = _direction(rows, read, keys, to_apply, comparator)
+    numbers = _unknown(order.shape)
+    if direction:
+        numbers = _numbered(keys[0].low, keys[0].high, falls=direction < 0)
+    ranks = numbers.over(ranks, uncertain)
+    results = [_placed(row, ranks) for row in rows]
+    if direction:
+        ends = [_in_order(end, direction < 0) for end in keys[0].ends()]
+        by_ends = Enclosure(ends[0], ends[-1], np.broadcast_to(np.False_, ends[0].shape))
+        results[read[0]] = where(uncertain, by_ends, results[read[0]])
+    return results
+
+
+def _read(to_apply: Callee[Any]) -> list[int]:
+    """The operands that the comparator looks at."""
+    computation = to_apply.computation
+    names = live(computation, lambda instruction: False)
+    used = {name for i in computation.instructions if i.name in names for name in i.operands}
+    used.add(computation.root)
+    return sorted({n // 2 for n, p in enumerate(computation.parameters) if p.name in used})
+
+
+def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, Array]:
+    """Of sorted rows: the number of the group of equals of each element, and in which rows the
+    comparator is an order of all of them, as far as elements one, two, four … apart say, and each
+    beside the last of the group before and the first of the next: a NaN is equal to all."""
+    size = inside[0].shape[-1]
+    before = _beside(inside, comparator, 1, forwards=True)
+    groups = np.zeros(inside[0].shape, np.int64)
+    groups[..., 1:] = np.cumsum(before, axis=-1)
+    orderly = ~_beside(inside, comparator, 0, forwards=True).any(axis=-1, keepdims=True)
+    apart = 1
+    while apart < size:
+        ahead = groups[..., :-apart] < groups[..., apart:]
+        for forwards in (True, False):
+            found = _beside(inside, comparator, apart, forwards=forwards)
+            orderly &= (found == (ahead & forwards)).all(axis=-1, keepdims=True)
+        apart *= 2
+    before = np.concatenate([np.ones((*before.shape[:-1], 1), np.bool_), before], axis=-1)
+    return groups, np.asarray(orderly & _beside_groups(inside, comparator, before))
+
+
+def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Array) -> Array:
+    """In which rows each element comes behind the last of the group before its own, and before the
+    first of the next."""
+    size = begins.shape[-1]
+    places = np.broadcast_to(np.arange(size), begins.shape)
+    last = np.maximum.accumulate(np.where(begins, places, 0), axis=-1) - 1
+    following = np.where(begins, places, size)[..., ::-1]
+    following = np.minimum.accumulate(following, axis=-1)[..., ::-1]
+    first = np.concatenate([following[..., 1:], np.full_like(last[..., :1], size)], axis=-1)
+    orderly = np.ones((*begins.shape[:-1], 1), np.bool_)
+    for other, is_before in ((last, True), (first, False)):
+        there = (other >= 0) & (other < size)
+        others = [np.take_along_axis(x, np.where(there, other, 0), -1) for x in inside]
+        pairs = list(zip(others, inside) if is_before else zip(inside, others))
+        ahead = comparator(*(side for pair in pairs for side in pair))
+        behind = comparator(*(side for pair in pairs for side in pair[::-1]))
+        orderly &= ~(there & ~(ahead & ~behind)).any(axis=-1, keepdims=True)
+    return orderly
+
+
+def _beside(
+    inside: Sequence[Array], comparator: Callee[Any], apart: int, *, forwards: bool
+) -> Array:
+    """What the comparator says of each element and the one so many places behind it."""
+    size = inside[0].shape[-1]
+    pairs = ((x[..., : size - apart], x[..., apart:]) for x in inside)
+    sides = (side for pair in pairs for side in (pair if forwards else pair[::-1]))
+    return np.broadcast_to(comparator(*sides), (*inside[0].shape[:-1], size - apart))
+
+
+def _groups(keys: Array) -> Array:
+    groups = np.zeros(keys.shape, np.int64)
+    groups[..., 1:] = np.cumsum(keys[..., 1:] != keys[..., :-1], axis=-1)
+    return groups
+
+
+def _certain_ranks(order: Array, groups: Array, is_stable: bool) -> _Ranks:
+    """Their own place, or that of all that are equal to them."""
+    ranks = np.empty(order.shape, np.int64)
+    places = np.broadcast_to(np.arange(order.shape[-1]), order.shape)
+    np.put_along_axis(ranks, order, places if is_stable else groups, -1)
+    return _Ranks(ranks, ranks)
+
+
+def _unknown(dims: tuple[int, ...]) -> _Ranks:
+    none = np.zeros(dims, np.int64)
+    return _Ranks(none, none)
+
+
+def _numbered(low: Array, high: Array, *, falls: bool) -> _Ranks:
+    """The ranks of the ends of numbers."""
+    ends = np.stack([low, high])
+    ranks = np.unique(ends, return_inverse=True)[1].reshape(ends.shape)
+    return _Ranks(-ranks[1], -ranks[0]) if falls else _Ranks(ranks[0], ranks[1])
+
+
+# With bits, which JAX and XLA compare as integers, but without arithmetic.
+_COMPARES = frozenset(
+    (
+        *("parameter", "constant", "compare", "select", "and", "or", "not", "xor"),
+        *("bitcast", "bitcast-convert", "broadcast", "copy", "reshape"),
+    )
+)
+
+
+def _direction(
+    rows: Sequence[Enclosure],
+    read: Sequence[int],
+    keys: Sequence[Enclosure],
+    to_apply: Callee[Any],
+    comparator: Callee[Any],
+) -> int:
+    """1 or -1 where one operand's numbers are compared as they are, the ends among them, upwards or
+    downwards: their floors, say, would have another order. 0 where that is not known."""
+    if len(read) != 1 or keys[0].nan.any() or keys[0].element_type.is_complex:
+        return 0
+    if not all(i.opcode in _COMPARES for i in to_apply.computation.instructions):
+        return 0
+    ends = np.concatenate([widened(end).reshape(-1) for end in keys[0].ends()])
+    numbers = np.unique(ends).astype(keys[0].low.dtype)
+    sides = [
+        [numbers[:-1], numbers[1:]]
+        if number == read[0]
+        else [np.zeros(len(numbers) - 1, row.low.dtype)] * 2
+        for number, row in enumerate(rows)
+    ]
+    up = comparator(*(side for pair in sides for side in pair))
+    down = comparator(*(side for pair in sides for side in pair[::-1]))
+    return int((up & ~down).all()) or -int((down & ~up).all())
+
+
+def _in_order(end: Array, falls: bool) -> Array:
+    order = np.argsort(widened(end), axis=-1, kind="stable")
+    return np.take_along_axis(end, order[..., ::-1] if falls else order, -1)
+
+
+def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:
+    """What may be at each place."""
+    if row.element_type.is_complex:
+        return joined(*(_placed(part, ranks) for part in parts(row)))
+    first, last = _places(ranks)
+    size = row.shape[-1]
+    if (first == last).all():
+        order = np.empty_like(first)
+        numbers = np.broadcast_to(np.arange(size), first.shape)
+        np.put_along_axis(order, first, numbers, -1)
+        return moved(lambda x: np.take_along_axis(x, order, -1), row)
+    spans = (last - first + 1).reshape(-1)
+    if spans.sum() > _MOST_PAIRS:
+        begins = np.arange(0, row.low.size, size)
+        whole = _hulls(row, np.arange(row.low.size), begins, (*row.shape[:-1], 1))
+        return moved(lambda x: np.broadcast_to(x, row.shape), whole)
+    starts = np.arange(0, row.low.size, size).reshape(*row.shape[:-1], 1) + first
+    elements = np.repeat(np.arange(spans.size), spans)
+    steps = np.arange(len(elements)) - np.repeat(np.cumsum(spans) - spans, spans)
+    targets = np.repeat(starts.reshape(-1), spans) + steps
+    pairs = np.argsort(targets, kind="stable")
+    begins = np.searchsorted(targets[pairs], np.arange(spans.size))
+    return _hulls(row, elements[pairs], begins, row.shape)
+
+
+def _places(ranks: _Ranks) -> tuple[Array, Array]:
+    """The first and the last place of each element."""
+    low, high = ranks.low, ranks.high
+    size, least = low.shape[-1], int(min(low.min(), high.min()))
+    room = int(max(low.max(), high.max())) - least + 1
+    rows = np.arange(low.size // size).reshape(*low.shape[:-1], 1)
+    lows, highs = (x - least + rows * room for x in (low, high))
+    before = np.searchsorted(np.sort(highs.reshape(-1)), lows, "left")
+    behind = np.searchsorted(np.sort(lows.reshape(-1)), highs, "right")
+    return before - rows * size, behind - rows * size - 1
+
+
+def _hulls(row: Enclosure, elements: Array, begins: Array, dims: tuple[int, ...]) -> Enclosure:
+    """Of runs of elements, by their numbers."""
+    low, high = (
+        _best(end, elements, begins, better).reshape(dims)
+        for end, better in ((row.low, np.minimum), (row.high, np.maximum))
+    )
+    nan = np.broadcast_to(row.nan, row.shape).reshape(-1)[elements]
+    return Enclosure(low, high, np.logical_or.reduceat(nan, begins).reshape(dims))
+
+
+def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array:
+    """The least or the greatest of each run, NaN only of nothing else."""
+    flat = np.ascontiguousarray(end).reshape(-1)
+    keys = stable_sort.keys(flat)
+    if better is np.maximum and is_nan(flat).any():
+        keys = np.where(is_nan(flat), np.iinfo(keys.dtype).min, keys)
+    order = np.argsort(keys, kind="stable")
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return flat[order[better.reduceat(ranks[elements], begins)]]
+
+
+def _tied(keys: Enclosure) -> Enclosure:
+    """Where a peer that flushes takes subnormals for zeros, they come in any order."""
+    if not keys.element_type.is_float or not budget.current().flushes:
+        return keys
+    tiny = finfo(keys.low.dtype).smallest_normal
+    near = (keys.low < tiny) & (keys.high > -tiny)
+    zeros = (keys.low == 0) & (keys.high == 0)
+    if not (near & ~zeros).any():
+        return keys
+    low = np.where(near, np.minimum(keys.low, -tiny), keys.low)
+    high = np.where(near, np.maximum(keys.high, tiny), keys.high)
+    return Enclosure(low, high, keys.nan)

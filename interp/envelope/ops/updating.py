@@ -1,0 +1,68 @@
+"""Places that are updated one after another by a computation, in an order that is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.walk import Callee
+from interp.algorithms.scatter_updates import combined
+from interp.envelope import budget
+from interp.envelope.enclosed_values import spread
+from interp.envelope.enclosure import Array, Enclosure, anything, moved
+from interp.envelope.fold_orders import disagree, ends_of, open_where, rounds
+
+__all__: list[str] = []
+
+_MOST_ROUNDS = 1 << 10
+
+
+def updated(
+    values: Sequence[Enclosure],
+    places: Array,
+    updates: Sequence[Enclosure],
+    to_apply: Callee[Any],
+) -> tuple[Enclosure, ...]:
+    """Vectors of values with updates, each at one of the places. Where several meet, another order
+    may give another result, and no few orders say what others give: only of what is the same in
+    all, and does not round, one is known."""
+    counts = np.bincount(places, minlength=values[0].shape[0])
+    if counts.max(initial=0) > _MOST_ROUNDS:
+        return tuple(anything(x.shape, x.element_type) for x in values)
+    state = list(values)
+    order = np.argsort(places, kind="stable")
+    begins = np.cumsum(counts) - counts
+    ranks = np.arange(len(order)) - np.repeat(begins, counts)
+    for number in range(int(counts.max(initial=0))):  # each place at most once in a round
+        chosen = order[ranks == number]
+        met = places[chosen]
+        found = to_apply(*(_taken(x, met) for x in state), *(_taken(x, chosen) for x in updates))
+        results = found if isinstance(found, tuple) else (found,)
+        state = [_put(x, met, spread(one, met.shape)) for x, one in zip(state, results)]
+    if budget.current() is budget.EXACT:
+        return tuple(state)
+
+    def fold(callee: Callee[Any], backwards: bool, end: str) -> Sequence[Array]:
+        step = -1 if backwards else 1
+        olds, news = ([getattr(x, end) for x in part] for part in (values, updates))
+        return combined(tuple(olds), places[::step], tuple(x[::step] for x in news), callee)
+
+    several = disagree(fold, to_apply, ends_of(*values, *updates))
+    if rounds(to_apply.computation):
+        several = several | (counts > 1)
+    return tuple(open_where(several, x) for x in state)
+
+
+def _taken(value: Enclosure, places: Array) -> Enclosure:
+    return moved(lambda x: x[places], value)
+
+
+def _put(value: Enclosure, places: Array, new: Enclosure) -> Enclosure:
+    def put(old: Array, one: Array) -> Array:
+        result = np.array(old)
+        result[places] = one
+        return result
+
+    return moved(put, value, new)

@@ -1,0 +1,173 @@
+"""Folds of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import Window
+from hlo.walk import Callee
+from interp.envelope import budget, fold_orders
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosed_values import spread
+from interp.envelope.enclosure import Array, Enclosure, anything, moved, where
+from interp.envelope.fold_orders import disagree, ends_of, open_where
+from interp.envelope.interval_rules import compared, flushed
+from interp.envelope.ops.reduction import (
+    MONOTONE,
+    in_any_order,
+    is_small,
+    or_elements,
+    separately,
+    sum_of,
+    with_specials,
+)
+from interp.ops import reduction as exact
+from interp.windows import is_trivial, places, window_fold
+
+__all__ = ["reduce_window"]
+
+Value = Any
+
+_MOST_NEIGHBOURS = 64  # in a window
+
+
+def reduce_window(
+    *operands: Enclosure,
+    to_apply: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Value:
+    """Any order of the elements; of one element that element itself, too, as of a reduction."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    result = _windows_folded(inputs, inits, to_apply, window)
+    if all(map(is_trivial, window.dimensions)):
+        return or_elements(result, inputs)
+    return result
+
+
+def _windows_folded(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    to_apply: Callee[Value],
+    window: Window,
+) -> Value:
+    """Float sums in any order, and folds that grow with every element by their ends."""
+    arity = len(inputs)
+    element_type = inputs[0].element_type
+    monoid = to_apply.monoid if arity == 1 else None
+
+    def folded(values: Array, init: Array) -> Array:
+        fold = Callee(to_apply.computation, to_apply.call)
+        return np.asarray(exact.reduce_window(values, init, to_apply=fold, window=window))
+
+    if monoid in MONOTONE and not element_type.is_complex:
+        low = folded(inputs[0].low, inits[0].low)
+        high = low
+        if not (inputs[0].is_point and inits[0].is_point):
+            high = folded(inputs[0].high, inits[0].high)
+        nan = _any_in_windows(inputs[0].nan, window) | inits[0].nan
+        return compared(Enclosure(low, high, nan))
+    if monoid == "add" and element_type.is_float:
+        return _window_sums(inputs[0], inits[0], window)
+    if monoid == "add" and element_type.is_complex:
+        sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
+        return joined(*sums)
+    return _in_some_order(inputs, inits, to_apply, window, monoid)
+
+
+def _in_some_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    to_apply: Callee[Value],
+    window: Window,
+    monoid: str | None,
+) -> Value:
+    """What another order may give, too."""
+    element_type = inputs[0].element_type
+    rounds = budget.current() is not budget.EXACT
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    steps = list(exact.steps_of(window, inputs[0].shape))
+    is_product = monoid == "multiply" and element_type.is_float
+    if rounds and len(steps) > 1 and not is_product and fold_orders.rounds(to_apply.computation):
+        totals = [partial(_window_sums, x, init, window) for x, init in zip(inputs, inits)]
+        in_order = partial(_windows_in_order, inputs, inits, to_apply, window)
+        return separately(to_apply, totals, in_order, dims)
+    result = _windows_in_order(inputs, inits, to_apply, window)
+    if is_product and rounds:
+        return in_any_order(
+            result,
+            inputs[0],
+            inits[0],
+            lambda array: window_fold(array, window.dimensions, np.add, 0.0),
+        )
+    if not rounds or (monoid and not element_type.is_complex):
+        return result
+
+    def fold(callee: Callee[Value], backwards: bool, end: str) -> Sequence[Array]:
+        state = [np.broadcast_to(getattr(x, end), dims) for x in inits]
+        for step in reversed(steps) if backwards else steps:
+            made = callee(*state, *(getattr(x, end)[step.elements] for x in inputs))
+            after = made if isinstance(made, tuple) else (made,)
+            state = [np.where(step.inside, *pair) for pair in zip(after, state, strict=True)]
+        return state
+
+    ends = ends_of(*inputs, *inits)
+    open_ = disagree(fold, to_apply, ends)
+    for end in ends if steps else ():
+        rows = []
+        for value, init in zip(inputs, inits):
+            array, start = getattr(value, end), np.broadcast_to(getattr(init, end), dims)
+            of_each = [np.where(step.inside, array[step.elements], start) for step in steps]
+            rows.append(np.stack([start, *of_each[:_MOST_NEIGHBOURS]]))
+        open_ = open_ | fold_orders.lawless(to_apply, rows)
+    for value, init in zip(inputs, inits):  # a NaN is neither above nor below
+        open_ = open_ | _any_in_windows(value.nan, window) | init.nan
+    return open_where(open_, result)
+
+
+def _windows_in_order(
+    inputs: tuple[Enclosure, ...],
+    inits: tuple[Enclosure, ...],
+    to_apply: Callee[Value],
+    window: Window,
+) -> Value:
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    state = [spread(x, dims) for x in inits]
+    for step in exact.steps_of(window, inputs[0].shape):
+        elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
+        result = to_apply(*state, *(spread(x, dims) for x in elements))
+        after = result if isinstance(result, tuple) else (result,)
+        state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
+    return state[0] if len(state) == 1 else tuple(state)
+
+
+def _any_in_windows(mask: Array, window: Window) -> Array:
+    return window_fold(mask, window.dimensions, np.logical_or, False)
+
+
+def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosure:
+    values, start = flushed(operand), flushed(init)
+    finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
+    ends = [
+        [np.where(mask, end, 0).astype(np.float64) for end in (x.low, x.high)]
+        for x, mask in zip((values, start), finite, strict=True)
+    ]
+
+    def total(array: Array) -> Array:
+        return window_fold(array, window.dimensions, np.add, 0.0)
+
+    low, high = (total(a) + b for a, b in zip(*ends, strict=True))
+    most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
+    terms = total(np.ones_like(ends[0][0])) + 1
+    magnitudes = total(most[0]) + most[1]
+    in_full = operand.element_type.bits >= 16  # XLA adds windows of f8 in the type itself
+    result = sum_of(low, high, magnitudes, terms, operand.element_type, accumulates=in_full)
+    special = _any_in_windows(~finite[0], window) | ~finite[1]
+    if not special.any():
+        return result
+    result = where(special, anything(result.shape, result.element_type), result)
+    return with_specials(result, special & is_small(magnitudes, operand), operand, init, total)

@@ -1,0 +1,33 @@
+"""The envelope one instruction at a time, for callers that have some of the values already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Instruction, Module
+from interp.envelope import budget
+from interp.envelope.budget import Budget
+from interp.envelope.evaluation import Enclosing
+from interp.ops import random
+
+Value = Any  # an Enclosure, a token, or a tuple of values
+
+
+class EnclosedSteps:
+    """The instructions of a verified module's entry computation."""
+
+    def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
+        self._enclosing = Enclosing(module, None)
+        self._entry, self._peer = module.entry, peer
+        self._shapes = {i.name: i.shape for i in module.entry.instructions}
+        self._generator = random.Generator(seed % 2**64)
+
+    def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
+        """All that is legal for an instruction if its operands are what these enclose;
+        Unsupported if that is not known."""
+        drawing = random.going_on(self._generator)
+        with np.errstate(all="ignore"), drawing, budget.using(self._peer):
+            return self._enclosing.apply(self._entry, self._shapes, instruction, list(operands))

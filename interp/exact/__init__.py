@@ -1,0 +1,1 @@
+"""Compute exact real results, rounded once: sums, dot products, conversions, functions."""

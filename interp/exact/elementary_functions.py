@@ -1,0 +1,42 @@
+"""Elementary functions on values: the sequences of ``hlo.elementary``, then one rounding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.types import F64
+from interp.exact.conversion import type_of
+from interp.exact.elementary_machine import evaluated, evaluated_complex
+from interp.exact.rounding import rounded
+
+Array = np.ndarray[Any, Any]
+
+
+def elementary(name: str, *operands: Array) -> Array:
+    """The function ``name`` of ``operands``, rounded to their type."""
+    element_type = type_of(operands[0])
+    if element_type.is_complex:
+        return _of_complex(f"{name}_{element_type}", *operands)
+    wide = np.broadcast_arrays(*(operand.astype(np.float64) for operand in operands))
+    if element_type is F64:
+        return evaluated(f"{name}_f64", *wide)
+    return rounded(evaluated(name, *wide), element_type)
+
+
+def _of_complex(name: str, *operands: Array) -> Array:
+    """The function ``name`` of the table of complex functions; a magnitude has one component."""
+    same = np.broadcast_arrays(*operands)
+    components = [
+        part.astype(np.float64) for operand in same for part in (operand.real, operand.imag)
+    ]
+    parts = evaluated_complex(name, *components)
+    part_type = same[0].real.dtype
+    with np.errstate(over="ignore"):
+        rounded_parts = [part.astype(part_type) for part in parts]
+    if len(parts) == 1:
+        return rounded_parts[0]
+    result = np.empty(same[0].shape, same[0].dtype)
+    result.real, result.imag = rounded_parts
+    return result

@@ -1,0 +1,85 @@
+"""Products of matrices of any element types, for every op that is one.
+
+Factors keep their own types, so that products and sums are exact; only the sum is rounded. To a
+result type of another kind (an integer or pred for floats, pred for integers) the sum is converted
+from the wider type of the two factors, as XLA does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ElementType
+from interp.exact.conversion import converted, type_of
+from interp.exact.dots import dot_exact
+from interp.exact.integer_dots import dot_integers, dot_pred
+from interp.exact.sums import component_type
+
+Array = np.ndarray[Any, Any]
+
+_Product = Callable[[Array, Array, ElementType], Array | None]
+_OTHER: ContextVar[_Product | None] = ContextVar("other", default=None)
+_KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
+
+
+def matrix_product(
+    lhs: Array, rhs: Array, element_type: ElementType, present: Array | None = None
+) -> Array:
+    """lhs[b, m, k] times rhs[b, k, n] in ``element_type``; only the elements of lhs that are
+    ``present`` take part, the others must be 0."""
+    other = _OTHER.get()
+    if other is not None and (product := other(lhs, rhs, element_type)) is not None:
+        return product
+    common = max(type_of(lhs), type_of(rhs), key=_width)
+    if element_type.kind == "pred" and common.kind == "pred":
+        return dot_pred(lhs, rhs)
+    if element_type.is_integer and not (common.is_float or common.is_complex):
+        return dot_integers(lhs, rhs, element_type)
+    if element_type.is_float or element_type.is_complex:
+        return _dot(lhs, rhs, element_type, present)
+    wide = component_type(common) if common.is_complex else common
+    return converted(matrix_product(lhs, rhs, wide, present), element_type)
+
+
+@contextmanager
+def products_by(function: _Product) -> Iterator[None]:
+    """All ops multiply matrices [b, m, k] and [b, k, n] for an element type by another function,
+    where it does not give None."""
+    token = _OTHER.set(function)
+    try:
+        yield
+    finally:
+        _OTHER.reset(token)
+
+
+def _width(element_type: ElementType) -> tuple[int, int]:
+    return _KINDS[element_type.kind], element_type.bits
+
+
+def _dot(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
+    """The exact dot of factors that float64 holds; a 64-bit integer is two of them, side by side
+    in the depth."""
+    if _is_long(lhs):
+        present = None if present is None else np.concatenate((present, present), axis=2)
+        halves = np.concatenate(_halves(lhs), axis=2)
+        return _dot(halves, np.concatenate((rhs, rhs), axis=1), element_type, present)
+    if _is_long(rhs):
+        present = None if present is None else np.concatenate((present, present), axis=2)
+        halves = np.concatenate(_halves(rhs), axis=1)
+        return _dot(np.concatenate((lhs, lhs), axis=2), halves, element_type, present)
+    return dot_exact(lhs, rhs, element_type, present)
+
+
+def _is_long(values: Array) -> bool:
+    return values.dtype.kind in "iu" and values.dtype.itemsize == 8
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Floats whose sums are the 64-bit integers: multiples of 2**32, and what is below."""
+    low = values & values.dtype.type(0xFFFFFFFF)
+    return (values - low).astype(np.float64), low.astype(np.float64)

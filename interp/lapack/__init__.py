@@ -1,0 +1,1 @@
+"""Evaluate the LAPACK routines that XLA:CPU calls through custom calls."""

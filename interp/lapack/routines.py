@@ -1,0 +1,242 @@
+"""The LAPACK routines that XLA:CPU calls, by their custom-call targets.
+
+Cholesky factors and triangular solutions are this project's own. The others are SciPy's, where it
+is installed: as good as its LAPACK, and no promise about bits.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Unsupported
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from interp.algorithms.triangular import cholesky_factor, triangular_solution
+
+Array = np.ndarray[Any, Any]
+Target = Callable[[tuple[Array, ...], Shape, str], Any]
+# (routine, backend_config, *matrices) -> results, None for those that are not computed
+Wrapper = Callable[..., tuple[Any, ...]]
+
+
+TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+
+
+def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array, Array]:
+    """(factor, info): the triangle not named by ``uplo`` keeps the operand's values; info is the
+    order of the first leading minor that is not positive, else 0, and then the factor is NaN."""
+    del shape
+    (operand,) = operands
+    lower = letter(config, "uplo") == "L"
+    keep = np.tri(operand.shape[-1], dtype=np.bool_)
+    factor = np.where(keep if lower else keep.T, cholesky_factor(operand, lower), operand)
+    info = np.zeros(operand.shape[:-2], np.int32)
+    failed = np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any(-1)
+    for index in np.argwhere(failed):
+        info[tuple(index)] = _first_failure(operand[tuple(index)], lower)
+    return factor, info
+
+
+def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
+    """The solution of op(a) x = b, or of x op(a) = b."""
+    del shape
+    return triangular_solution(
+        *operands,
+        left_side=letter(config, "side") == "L",
+        lower=letter(config, "uplo") == "L",
+        unit_diagonal=letter(config, "diag") == "U",
+        transpose_a=TRANSPOSES[letter(config, "trans_x")],
+    )
+
+
+def _first_failure(matrix: Array, lower: bool) -> int:
+    """The smallest order of a leading minor that has no factor."""
+    low, high = 1, len(matrix)
+    while low < high:
+        middle = (low + high) // 2
+        if np.isnan(cholesky_factor(matrix[:middle, :middle], lower)).any():
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def letter(config: str, name: str) -> str:
+    """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    return chr(_number(config, name))
+
+
+def _number(config: str, name: str) -> int:
+    return int(_setting(config, name, r"\d++"))
+
+
+def _is_set(config: str, name: str) -> bool:
+    return _setting(config, name, "true|false") == "true"
+
+
+def _setting(config: str, name: str, pattern: str) -> str:
+    found = re.search(rf'\b{name}"?\s*[=:]\s*"?({pattern})', config)
+    if not found:
+        raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")
+    return found[1]
+
+
+def _getrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    factors, pivots, info = routine(a)
+    return factors, pivots + 1, info
+
+
+def _geqrf(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    factors, tau, _, info = routine(a)
+    return factors, tau, info
+
+
+def _orgqr(routine: Callable[..., Any], config: str, a: Array, tau: Array) -> tuple[Any, ...]:
+    q, _, info = routine(a, tau)
+    return q, info
+
+
+def _syevd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    vectors = int(letter(config, "mode") == "V")
+    values, result, info = routine(a, compute_v=vectors, lower=int(letter(config, "uplo") == "L"))
+    return result, values, info
+
+
+def _geqp3(routine: Callable[..., Any], config: str, a: Array, pivots: Array) -> tuple[Any, ...]:
+    if pivots.any():
+        raise Unsupported("geqp3 with columns that are pivoted beforehand")
+    factors, order, tau, _, _ = routine(a)
+    return factors, order, tau
+
+
+def _ormqr(
+    routine: Callable[..., Any], config: str, a: Array, tau: Array, c: Array
+) -> tuple[Any, ...]:
+    turned = ("C" if a.dtype.kind == "c" else "T") if _is_set(config, "transpose") else "N"
+    side = "L" if _is_set(config, "left") else "R"
+    return (routine(side, turned, a, tau, c, max(1, 64 * max(c.shape)))[0],)
+
+
+def _geev(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    wanted = [int(letter(config, f"compute_{side}") == "V") for side in ("left", "right")]
+    *values, left, right, info = routine(a, compute_vl=wanted[0], compute_vr=wanted[1])
+    both = []
+    for is_wanted, vectors in zip(wanted, (left, right), strict=True):
+        complex_ = vectors if len(values) == 1 else _paired(vectors, values[1])
+        both.append(complex_ if is_wanted else np.zeros(a.shape))
+    return *values, *both, info
+
+
+def _paired(vectors: Array, imag: Array) -> Array:
+    """Real and imaginary part side by side, where eigenvalues are pairs, as complex vectors."""
+    if vectors.shape[0] != len(imag):  # not computed
+        return vectors
+    result = vectors.astype(np.complex128)
+    (first,) = np.nonzero(imag > 0)
+    result[:, first] = vectors[:, first] + 1j * vectors[:, first + 1]
+    result[:, first + 1] = result[:, first].conj()
+    return result
+
+
+def _gees(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    if letter(config, "sort") != "N":
+        raise Unsupported("gees that sorts eigenvalues")
+    is_wanted = int(letter(config, "mode") == "V")
+    t, count, *values, vectors, _, info = routine(lambda *value: 0, a, compute_v=is_wanted)
+    return t, vectors if is_wanted else np.zeros(a.shape), *values, count, info
+
+
+def _gehrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    low, high = _number(config, "low"), _number(config, "high")
+    return tuple(routine(a, lo=low - 1, hi=high - 1))
+
+
+def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    return tuple(routine(a, lower=int(letter(config, "uplo") == "L")))
+
+
+def _gtsv(
+    routine: Callable[..., Any], config: str, low: Array, diagonal: Array, high: Array, b: Array
+) -> tuple[Any, ...]:
+    """The first of the lower diagonal and the last of the upper one are not there."""
+    low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], b)
+    ends = np.concatenate((low[:1], low_)), np.concatenate((high_, high[-1:]))
+    return ends[0], diagonal_, ends[1], x, info
+
+
+def _gesdd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...]:
+    mode = letter(config, "mode")
+    u, s, vt, info = routine(a, compute_uv=int(mode != "N"), full_matrices=int(mode == "A"))
+    if mode == "N":
+        u = vt = None
+    return a, s, u, vt, info
+
+
+# Routine -> wrapper, types. The first operand is a matrix, for _OF_VECTORS a vector.
+_OF_VECTORS = ("gtsv",)
+_ROUTINES: dict[str, tuple[Wrapper, str]] = {
+    "getrf": (_getrf, "sdcz"),
+    "geqrf": (_geqrf, "sdcz"),
+    "orgqr": (_orgqr, "sd"),
+    "ungqr": (_orgqr, "cz"),
+    "syevd": (_syevd, "sd"),
+    "heevd": (_syevd, "cz"),
+    "gesdd": (_gesdd, "sdcz"),
+    "gesvd": (_gesdd, "sdcz"),
+    "geqp3": (_geqp3, "sdcz"),
+    "ormqr": (_ormqr, "sd"),
+    "unmqr": (_ormqr, "cz"),
+    "geev": (_geev, "sdcz"),
+    "gees": (_gees, "sdcz"),
+    "gehrd": (_gehrd, "sdcz"),
+    "sytrd": (_sytrd, "sd"),
+    "hetrd": (_sytrd, "cz"),
+    "gtsv": (_gtsv, "sdcz"),
+}
+
+
+def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
+    """The results for a batch as declared: zeros where they are not computed. Those of another
+    size are returned as they are, which the evaluator reports."""
+    if any(part is None for part in parts):
+        return np.zeros(shape.dims, shape.element_type.numpy)
+    array = np.asarray(parts, shape.element_type.numpy)
+    return array.reshape(shape.dims) if array.size == math.prod(shape.dims) else array
+
+
+def _by_scipy(name: str, wrapper: Wrapper) -> Target:
+    """A routine of SciPy for each matrix of a batch; leaves out results nobody declared."""
+
+    def target(operands: tuple[Array, ...], shape: Shape, config: str) -> Any:
+        try:
+            lapack = importlib.import_module("scipy.linalg.lapack")
+        except ImportError:
+            raise Unsupported(f"lapack_{name}_ffi needs SciPy: pip install scipy") from None
+        batch = operands[0].shape[: -1 if name[1:] in _OF_VECTORS else -2]
+        results = []
+        for index in np.ndindex(*batch):
+            matrices = (np.array(operand[index]) for operand in operands)
+            results.append(wrapper(getattr(lapack, name), config, *matrices))
+        whole = tuple(
+            _stacked([result[i] for result in results], leaf)
+            for i, leaf in enumerate(leaves(shape))
+        )
+        return whole if isinstance(shape, TupleShape) else whole[0]
+
+    return target
+
+
+TARGETS: dict[str, Target] = {
+    **{f"lapack_{kind}potrf_ffi": potrf for kind in "sdcz"},
+    **{f"lapack_{kind}trsm_ffi": trsm for kind in "sdcz"},
+    **{
+        f"lapack_{kind}{name}_ffi": _by_scipy(f"{kind}{name}", wrapper)
+        for name, (wrapper, kinds) in _ROUTINES.items()
+        for kind in kinds
+    },
+}

@@ -1,0 +1,165 @@
+"""From one rank to another, through a channel: what is sent first is received first.
+
+Who sends to whom is in ``_xla_send_recv_source_target_pairs`` of the frontend attributes, as of
+collective-permute: a rank that nobody sends to receives zeros. Without them one rank sends and
+one receives. Only ``recv-done`` waits: what is sent and never received is found at the end. Host
+transfers are between a rank and the caller (:mod:`interp.ops.host_transfers`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import CollectiveError
+from hlo.ranks import send_recv_pairs
+from hlo.types import Shape, TupleShape
+from interp.ops.host_transfers import HostItems, host_items, send_to_host
+from interp.ranks import Channel, Parcel, Rank, Wait, current
+from interp.values import Value, conforms, described, zeros
+
+__all__ = ["recv", "recv_done", "send", "send_done"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reception:
+    """What a ``recv`` is to receive: the ``number``-th value of a channel, or of the host; zeros
+    without one."""
+
+    channel: Channel | HostItems | None
+    number: int
+    shape: Shape
+    place: str
+
+
+def _ends(rank: Rank, channel_id: int, attributes: str) -> list[tuple[int, int]] | None:
+    """The (source, target) ranks that this rank's replica or partition is concerned with."""
+    try:
+        pairs = send_recv_pairs(attributes)
+    except ValueError as error:
+        raise CollectiveError(f"_xla_send_recv_source_target_pairs: {error}") from error
+    if pairs is None:
+        return None
+    if not pairs:
+        return []
+    among = rank.among_partitions if channel_id else rank.among_replicas
+    sources, targets = (among(ids) for ids in zip(*pairs, strict=True))
+    return list(zip(sources, targets, strict=True))
+
+
+def _channels(rank: Rank, channel_id: int, attributes: str, end: int) -> list[Channel]:
+    """Those of which this rank is the source (``end`` 0) or the target (1)."""
+    known = rank.ranks.channels
+    ends = _ends(rank, channel_id, attributes)
+    if ends is None:
+        return [known[channel_id]]
+    return [known[channel_id, pair] for pair in ends if pair[end] == rank.number]
+
+
+def _only(members: list[Rank], what: str, channel_id: int) -> None:
+    others = {member.number for member in members}
+    if len(others) > 1:
+        numbers = ", ".join(map(str, sorted(others)))
+        raise CollectiveError(
+            f"ranks {numbers} all {what} channel {channel_id}, which has no"
+            " _xla_send_recv_source_target_pairs to say who is with whom"
+        )
+
+
+def send(
+    operand: Array,
+    token: Value,
+    *,
+    channel_id: int = 0,
+    is_host_transfer: bool = False,
+    frontend_attributes: str = "",
+) -> Value:
+    """(the operand, a context, a token)."""
+    del token
+    if is_host_transfer:
+        send_to_host(operand, channel_id)
+        return operand, np.zeros((), np.uint32), None
+    rank = current()
+    for channel in _channels(rank, channel_id, frontend_attributes, 0):
+        channel.sent.append(Parcel(operand, rank, rank.place))
+        channel.senders.append(rank)
+        _only(channel.senders, "send through", channel_id)
+    return operand, np.zeros((), np.uint32), None
+
+
+def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    """A token. What nobody receives is an error at the end of the run."""
+    del operand, channel_id, is_host_transfer
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Whether a list has become so long."""
+
+    items: list[Any]
+    number: int
+
+    def __call__(self) -> bool:
+        return len(self.items) >= self.number
+
+
+def recv(
+    token: Value,
+    *,
+    shape: Shape,
+    channel_id: int = 0,
+    is_host_transfer: bool = False,
+    frontend_attributes: str = "",
+) -> Value:
+    """(zeros until it is done, a context, a token)."""
+    del token
+    assert isinstance(shape, TupleShape)
+    rank, wanted = current(), shape.elements[0]
+    if is_host_transfer:
+        items = host_items(wanted, channel_id)
+        items.receivers += 1
+        reception = _Reception(items, items.receivers, wanted, rank.place)
+    else:
+        reception = _from_rank(rank, wanted, channel_id, frontend_attributes)
+    rank.begun += 1
+    rank.receptions[rank.begun] = reception
+    return zeros(wanted), np.asarray(rank.begun, np.uint32), None
+
+
+def _from_rank(rank: Rank, wanted: Shape, channel_id: int, attributes: str) -> _Reception:
+    channels = _channels(rank, channel_id, attributes, 1)
+    if len(channels) > 1:
+        raise CollectiveError(f"several ranks send to {rank} through channel {channel_id}")
+    for channel in channels:
+        channel.receivers.append(rank)
+        _only(channel.receivers, "receive from", channel_id)
+        return _Reception(channel, len(channel.receivers), wanted, rank.place)
+    return _Reception(None, 0, wanted, rank.place)
+
+
+def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    """(the value, a token), when it is sent."""
+    del is_host_transfer
+    rank = current()
+    reception = rank.receptions.pop(int(operand[1]), None)
+    if reception is None:
+        raise CollectiveError(f"{rank}: no recv is under way that this would end")
+    channel = reception.channel
+    if channel is None:
+        return operand[0], None
+    if isinstance(channel, HostItems):
+        return channel.item(reception.number, reception.shape, channel_id), None
+    awaited = _Count(channel.sent, reception.number)
+    rank.wait(Wait(awaited, lambda: f"a send through channel {channel_id}"))
+    parcel = channel.sent[reception.number - 1]
+    if not conforms(parcel.value, reception.shape):
+        raise CollectiveError(
+            f"{parcel.source} sends {described(parcel.value)} at {parcel.place}, and {rank}"
+            f" receives {reception.shape} at {reception.place}"
+        )
+    value, parcel.value = parcel.value, None
+    return value, None

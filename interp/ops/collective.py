@@ -1,0 +1,257 @@
+"""What ranks make together: each brings its operands to its group and takes its part away.
+
+Group modes are those of XLA's ``collective_ops_utils.h``. Everything is computed once for a group,
+by the last of its members to come. An asynchronous start waits for the others as the operation
+itself does: its value holds the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import CollectiveError
+from hlo.ranks import replica_groups as groups_of
+from hlo.walk import Callee
+from interp.ops.reduction import reduce
+from interp.ranks import Rank, current
+from interp.values import Value, described
+
+__all__ = [
+    "all_gather",
+    "all_gather_done",
+    "all_gather_start",
+    "all_reduce",
+    "all_reduce_done",
+    "all_reduce_start",
+    "all_to_all",
+    "collective_broadcast",
+    "partition_id",
+    "reduce_scatter",
+    "replica_id",
+]
+
+Array = np.ndarray[Any, Any]
+_Combine = Callable[[list[tuple[Array, ...]]], Sequence[Value]]
+
+# By whether there is a channel, and whether ids are global: what the ids of a group are.
+_MODES = {
+    (False, False): Rank.among_replicas,
+    (True, False): Rank.among_both,
+    (True, True): Rank.among_all,
+    (False, True): Rank.among_all,
+}
+
+
+def replica_id() -> Array:
+    """The replica of this rank."""
+    return np.asarray(current().replica, np.uint32)
+
+
+def partition_id() -> Array:
+    """The partition of this rank."""
+    return np.asarray(current().partition, np.uint32)
+
+
+def one_or_all(results: Sequence[Value]) -> Value:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _group(groups: str, channel: int, global_ids: bool | None) -> tuple[int, ...] | None:
+    """The numbers of the ranks in this rank's group. ``global_ids`` is None for operations that
+    are between partitions where they have a channel."""
+    if global_ids is None:
+        among = Rank.among_partitions if channel else Rank.among_replicas
+    else:
+        among = _MODES[channel != 0, global_ids]
+    return current().group(groups_of(groups), among)
+
+
+def required_group(groups: str, channel: int, global_ids: bool | None) -> tuple[int, ...]:
+    group = _group(groups, channel, global_ids)
+    if group is None:
+        raise CollectiveError(f"{current()} is in none of the groups {groups[:60]}")
+    return group
+
+
+def met(
+    group: tuple[int, ...],
+    channel: int,
+    operands: tuple[Array, ...],
+    combine: _Combine,
+    agreement: Mapping[str, str],
+) -> Value:
+    """This rank's part of what its group makes; all bring operands of the same shapes."""
+    rank = current()
+    opcode = "" if rank.instruction is None else rank.instruction.opcode
+    same = {"operations": opcode, "shapes": described(operands), **agreement}
+    return rank.ranks.meet(rank, group, channel, same, operands, combine)
+
+
+def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
+    """All members' arrays folded in the order of the group; a sum of floats is rounded once."""
+    first, *others = given
+    if not others:
+        return first
+    stacked = np.stack(others)
+    return np.asarray(reduce(stacked, first, dimensions=(0,), to_apply=to_apply))
+
+
+def _combination(to_apply: Callee[Value]) -> str:
+    return to_apply.monoid or to_apply.computation.name
+
+
+def all_reduce(
+    *operands: Array,
+    to_apply: Callee[Value],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+    mode: str = "",
+) -> Value:
+    """The fold of all members' operands, to each of them."""
+    del constrain_layout, mode
+    group = required_group(replica_groups, channel_id, use_global_device_ids)
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        folded = [_reduced(arrays, to_apply) for arrays in zip(*given, strict=True)]
+        return [one_or_all(folded)] * len(given)
+
+    agreement = {"computations": _combination(to_apply)}
+    return met(group, channel_id, operands, combine, agreement)
+
+
+all_reduce_start = all_reduce
+
+
+def all_reduce_done(operand: Value) -> Value:
+    """What all-reduce-start gave."""
+    return operand
+
+
+def all_gather(
+    *operands: Array,
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+) -> Value:
+    """All members' operands one after the other along a dimension, to each of them."""
+    del constrain_layout
+    group = required_group(replica_groups, channel_id, use_global_device_ids)
+    (dimension,) = dimensions
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        joined = [np.concatenate(arrays, axis=dimension) for arrays in zip(*given, strict=True)]
+        return [one_or_all(joined)] * len(given)
+
+    return met(group, channel_id, operands, combine, {"dimensions": str(dimension)})
+
+
+def all_gather_start(
+    *operands: Array,
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+) -> Value:
+    """(the operands, the results)."""
+    results = all_gather(
+        *operands,
+        dimensions=dimensions,
+        replica_groups=replica_groups,
+        channel_id=channel_id,
+        constrain_layout=constrain_layout,
+        use_global_device_ids=use_global_device_ids,
+    )
+    return one_or_all(operands), results
+
+
+def all_gather_done(operand: Value) -> Value:
+    """The results."""
+    return operand[1]
+
+
+def _parts(array: Array, dimension: int, count: int) -> list[Array]:
+    if array.shape[dimension] % count:
+        raise CollectiveError(
+            f"{current()}: dimension {dimension} of {described(array)} does not divide among the"
+            f" {count} ranks of a group"
+        )
+    return np.split(array, count, axis=dimension)
+
+
+def reduce_scatter(
+    *operands: Array,
+    to_apply: Callee[Value],
+    dimensions: tuple[int, ...],
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+    use_global_device_ids: bool = False,
+    mode: str = "",
+) -> Value:
+    """The fold of all members' operands, of which each gets its part along a dimension."""
+    del constrain_layout, mode
+    group = required_group(replica_groups, channel_id, use_global_device_ids)
+    (dimension,) = dimensions
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        folded = [_reduced(arrays, to_apply) for arrays in zip(*given, strict=True)]
+        parts = [_parts(array, dimension, len(given)) for array in folded]
+        return [one_or_all(mine) for mine in zip(*parts, strict=True)]
+
+    agreement = {"dimensions": str(dimension), "computations": _combination(to_apply)}
+    return met(group, channel_id, operands, combine, agreement)
+
+
+def all_to_all(
+    *operands: Array,
+    dimensions: tuple[int, ...] = (),
+    replica_groups: str = "",
+    channel_id: int = 0,
+    constrain_layout: bool = False,
+) -> Value:
+    """Member i gets the i-th operand of every member; of one operand with a dimension, the i-th
+    part along it of every member's, joined along it."""
+    del constrain_layout
+    group = required_group(replica_groups, channel_id, None)
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        if not dimensions:
+            return [tuple(mine) for mine in zip(*given, strict=True)]
+        parts = [_parts(array, dimensions[0], len(given)) for (array,) in given]
+        return [np.concatenate(mine, axis=dimensions[0]) for mine in zip(*parts, strict=True)]
+
+    if not dimensions and len(operands) != len(group):
+        raise CollectiveError(
+            f"{current()}: {len(operands)} operands for the {len(group)} ranks of its group"
+        )
+    return met(group, channel_id, operands, combine, {"dimensions": str(dimensions)})
+
+
+def collective_broadcast(
+    *operands: Array,
+    has_dynamic_root: bool = False,
+    replica_groups: str = "",
+    channel_id: int = 0,
+) -> Value:
+    """The operands of the first member of the group, or of that at the place in the group which
+    the last operand says; zeros on a rank of no group."""
+    group = _group(replica_groups, channel_id, None)
+    data = operands[:-1] if has_dynamic_root else operands
+    if group is None:
+        return one_or_all([np.zeros_like(array) for array in data])
+    root = int(operands[-1].ravel()[0]) if has_dynamic_root else 0
+    if not 0 <= root < len(group):
+        raise CollectiveError(f"{current()}: root {root} of a group of {len(group)} ranks")
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        return [one_or_all(given[root][: len(data)])] * len(given)
+
+    return met(group, channel_id, operands, combine, {"roots": str(root)})

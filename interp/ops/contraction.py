@@ -1,0 +1,175 @@
+"""Sums of products: dot and convolution, both as products of matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.errors import Unsupported
+from hlo.types import ArrayShape, ElementType
+from interp.exact.conversion import type_of
+from interp.exact.matrix_products import matrix_product
+from interp.exact.rounding import rounded
+from interp.windows import padded, places
+
+__all__ = ["convolution", "dot"]
+
+Array = np.ndarray[Any, Any]
+
+_PATCHES = 1 << 23  # elements of the input's patches at a time
+
+
+def dot(
+    lhs: Array,
+    rhs: Array,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+) -> Array:
+    """Result dimensions are batch, free of lhs, free of rhs. Precision and algorithm allow an
+    implementation less than the exact result, so they change nothing here."""
+    del operand_precision, algorithm
+    contracting, batch = (
+        (lhs_contracting_dims, rhs_contracting_dims),
+        (lhs_batch_dims, rhs_batch_dims),
+    )
+    return contracted(lhs, rhs, contracting, batch, shape.element_type)
+
+
+_Pair = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def contracted(
+    lhs: Array,
+    rhs: Array,
+    contracting: _Pair,
+    batch: _Pair,
+    element_type: ElementType,
+    present: Array | None = None,
+) -> Array:
+    """The dot over pairs of dimensions; only elements of lhs that are ``present`` take part, the
+    others are 0."""
+    lhs_free = others(lhs.ndim, batch[0], contracting[0])
+    rhs_free = others(rhs.ndim, batch[1], contracting[1])
+    dims = [lhs.shape[axis] for axis in (*batch[0], *lhs_free)]
+    dims += [rhs.shape[axis] for axis in rhs_free]
+    left = _stack(lhs, batch[0], lhs_free, contracting[0])
+    right = _stack(rhs, batch[1], contracting[1], rhs_free)
+    shown = None if present is None else _stack(present, batch[0], lhs_free, contracting[0])
+    return matrix_product(left, right, element_type, shown).reshape(dims)
+
+
+def others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions that are in none of the groups."""
+    return tuple(axis for axis in range(rank) if not any(axis in axes for axes in taken))
+
+
+def _stack(operand: Array, *groups: Sequence[int]) -> Array:
+    """The operand with its dimensions permuted, and one dimension for each group of them."""
+    sizes = [math.prod(operand.shape[axis] for axis in axes) for axes in groups]
+    return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
+
+
+def convolution(
+    lhs: Array,
+    rhs: Array,
+    *,
+    shape: ArrayShape,
+    dim_labels: ConvolutionDimensions,
+    window: Window = Window(),  # noqa: B008  (frozen)
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_precision: tuple[str, ...] = (),
+    algorithm: str = "",
+    convolution_kind: str = "",
+    sparsity_config: str = "",
+) -> Array:
+    """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
+
+    Positions in padding and in dilation holes do not take part. Groups of input features (or of
+    batches) meet only their own group of output features.
+    """
+    if sparsity_config.strip("{} "):
+        raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
+    labels = dim_labels
+    if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes
+        lhs = lhs.astype(np.float32)
+    data = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
+    kernel = rhs.transpose(
+        *labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature
+    )
+    spatial = window.dimensions or tuple(map(WindowDimension, kernel.shape[:-2]))
+    kernel = kernel[tuple(slice(None, None, -1 if d.reversal else None) for d in spatial)]
+    counts = feature_group_count, batch_group_count
+    patches = _patches(data, spatial, *counts)
+    groups, depth, features = max(counts), math.prod(kernel.shape[:-1]), kernel.shape[-1]
+    columns = kernel.reshape(depth, groups, features // groups).swapaxes(0, 1)
+    holes = None
+    if type_of(rhs).kind in ("float", "complex") and not np.isfinite(columns).all():
+        holes = _patches(np.ones(data.shape, np.bool_), spatial, *counts)
+    zero = np.zeros((), shape.element_type.numpy)
+    if shape.is_float:
+        zero = rounded(np.zeros(()), shape.element_type)  # f8e8m0fnu has none
+    result = np.full((*patches.shape[1 : 2 + len(spatial)], features), zero)
+    for place in _chunks(patches.shape, len(spatial)):
+        rows = patches[(slice(None), *place)].reshape(groups, -1, depth)
+        present = holes if holes is None else holes[(slice(None), *place)].reshape(rows.shape)
+        product = matrix_product(rows, columns, shape.element_type, present)
+        result[place] = product.swapaxes(0, 1).reshape(result[place].shape)
+    order = (labels.output_batch, *labels.output_spatial, labels.output_feature)
+    return result.transpose(np.argsort(order))
+
+
+def _patches(
+    data: Array, spatial: Sequence[WindowDimension], feature_groups: int, batch_groups: int
+) -> Array:
+    """A view [group, batch, place..., offset in the window..., input feature] of padded data."""
+    result = data
+    for axis, window in enumerate(spatial, 1):
+        result = padded(result, axis, window)
+    batch, features = data.shape[0] // batch_groups, data.shape[-1] // feature_groups
+    strides = result.strides
+    group = strides[0] * batch if batch_groups > 1 else strides[-1] * features
+    known = result.view(np.uint8) if result.itemsize == 1 else result  # not all are to as_strided
+    patches = np.lib.stride_tricks.as_strided(
+        known,
+        (
+            max(feature_groups, batch_groups),
+            batch,
+            *map(places, spatial, data.shape[1:-1]),
+            *(d.size for d in spatial),
+            features,
+        ),
+        (
+            group,
+            strides[0],
+            *(stride * d.stride for stride, d in zip(strides[1:], spatial)),
+            *(stride * d.window_dilation for stride, d in zip(strides[1:], spatial)),
+            strides[-1],
+        ),
+        writeable=False,
+    )
+    return patches.view(result.dtype)
+
+
+def _chunks(dims: tuple[int, ...], rank: int) -> Iterator[tuple[slice, ...]]:
+    """Slices of the batch, and of the first place, whose patches are at most _PATCHES elements."""
+    if 0 in dims:
+        return
+    groups, batch, *rest = dims
+    one = groups * math.prod(rest)
+    images = max(1, _PATCHES // one)
+    places = rest[0] if rank else 1
+    lines = max(1, min(places, _PATCHES * places // one))
+    for first in range(0, batch, images):
+        for top in range(0, places, lines):
+            yield (slice(first, first + images), *((slice(top, top + lines),) if rank else ()))

@@ -1,0 +1,143 @@
+"""Custom calls: a table of the targets that may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window
+from hlo.custom_calls import require_fitting
+from hlo.errors import Unsupported
+from hlo.literal import Literal
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.walk import Callee
+from interp import bounded_arrays
+from interp.lapack import routines, untyped_calls
+from interp.ops import indexing
+
+__all__ = ("custom_call",)
+
+Array = np.ndarray[Any, Any]
+Value = Any
+_NO_WINDOW = Window()
+# (operands, result shape, backend_config as text) -> value
+Target = Callable[[tuple[Value, ...], Shape, str], Value]
+_REGISTERED: ContextVar[Mapping[str, Target]] = ContextVar("registered")
+
+
+def custom_call(
+    *operands: Value,
+    custom_call_target: str,
+    shape: Shape,
+    backend_config: str = "",
+    window: Window = _NO_WINDOW,
+    dim_labels: ConvolutionDimensions | None = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    operand_layout_constraints: str = "",
+    custom_call_has_side_effect: bool = False,
+    to_apply: Callee[Value] | None = None,
+    called_computations: tuple[Callee[Value], ...] = (),
+    output_to_operand_aliasing: str = "",
+    padding_type: str = "",
+    literal: Literal | None = None,
+    operand_precision: tuple[str, ...] = (),
+    schedule: str = "",
+    api_version: str = "",
+) -> Value:
+    """By :func:`target_of`."""
+    del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
+    del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
+    del padding_type, literal, operand_precision, schedule, api_version
+    target = target_of(custom_call_target)
+    if custom_call_target not in _REGISTERED.get({}):
+        given = [x.shape for x in operands if isinstance(x, np.ndarray)]
+        require_fitting(custom_call_target, given, [leaf.dims for leaf in leaves(shape)])
+    return target(operands, shape, backend_config)
+
+
+def target_of(name: str) -> Target:
+    """What this run (:func:`registered`) or ``TARGETS`` has for a target, else Unsupported."""
+    known = {**TARGETS, **_REGISTERED.get({})}
+    target = known.get(name)
+    if target is None:
+        raise Unsupported(
+            f"no function is registered for the custom call target {name!r}:"
+            " evaluate(module, ..., custom_calls={target: function}) registers one;"
+            f" there are {', '.join(sorted(known))}"
+        )
+    return target
+
+
+@contextmanager
+def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
+    """Within it, these functions are called too, and before those of the same name in TARGETS."""
+    token = _REGISTERED.set(targets or {})
+    try:
+        yield
+    finally:
+        _REGISTERED.reset(token)
+
+
+def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """A marker: its value is its operand. Unsupported: SPMDFullToShardShape of more than one part,
+    which ranks would each have one of."""
+    del config
+    if len(operands) == 1 and isinstance(shape, ArrayShape) and not shape.is_dynamic:
+        given = operands[0].shape
+        if given != shape.dims:
+            raise Unsupported(f"a custom call that divides {list(given)} into {shape} on each rank")
+    return operands[0] if len(operands) == 1 else operands
+
+
+def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """The k largest of the last dimension and their indices; k is the result's size."""
+    del config
+    assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
+    return indexing.topk(operands[0], k=shape.elements[0].dims[-1])
+
+
+def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """(padded data, size of each dimension) -> the data of those sizes."""
+    del shape, config
+    return operands[0][tuple(np.s_[: max(0, int(size))] for size in operands[1:])]
+
+
+def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
+    """Data of some sizes -> (the data padded with zeros to its bounds, those sizes)."""
+    del config
+    assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
+    (operand,) = operands
+    padded = bounded_arrays.filled(operand, shape.elements[0])
+    return padded, *(np.asarray(size, np.int32) for size in operand.shape)
+
+
+MARKERS = [
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.GlobalToLocalShape",
+    "ShardBarrierFrom",
+    "ShardBarrierTo",
+    "LayoutConstraint",
+    "annotate_device_placement",
+    "MoveToHost",
+    "MoveToDevice",
+    "Pin",
+    "Unpin",
+]
+
+TARGETS: dict[str, Target] = {
+    **dict.fromkeys(MARKERS, _identity),
+    "TopK": _topk,
+    "SliceToDynamic": _slice_to_dynamic,
+    "PadToStatic": _pad_to_static,
+    **routines.TARGETS,
+    **untyped_calls.TARGETS,
+}

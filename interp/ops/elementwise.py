@@ -1,0 +1,307 @@
+"""One element of the result from one element of each operand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import Unsupported
+from hlo.types import F32, F64, ArrayShape, ElementType
+from interp.exact import complex_arithmetic, conversion, integers
+from interp.exact.conversion import converted, total_order, type_of, widened, wrapped
+from interp.exact.elementary_functions import elementary
+from interp.exact.rounding import rounded
+
+__all__ = [
+    "abs_",
+    "acos",
+    "acosh",
+    "add",
+    "and_",
+    "asin",
+    "asinh",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "compare",
+    "complex_",
+    "convert",
+    "cosine",
+    "cosh",
+    "count_leading_zeros",
+    "divide",
+    "erf",
+    "exponential",
+    "exponential_minus_one",
+    "floor",
+    "imag",
+    "is_finite",
+    "log",
+    "log_plus_one",
+    "logistic",
+    "maximum",
+    "minimum",
+    "mulhi",
+    "multiply",
+    "negate",
+    "not_",
+    "or_",
+    "popcnt",
+    "power",
+    "real",
+    "reduce_precision",
+    "remainder",
+    "round_nearest_afz",
+    "round_nearest_even",
+    "rsqrt",
+    "select",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sine",
+    "sinh",
+    "sqrt",
+    "stochastic_convert",
+    "subtract",
+    "tan",
+    "tanh",
+    "xor",
+]
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+
+def _float(function: Function) -> Function:
+    """A float function; types narrower than f32 are computed in float64 and rounded once, which
+    is exact for + - * / sqrt (53 bits are more than twice what those types have)."""
+
+    def apply(element_type: ElementType, *operands: Array) -> Any:
+        if element_type in (F32, F64):
+            return function(*operands)
+        return rounded(np.asarray(function(*map(widened, operands))), element_type)
+
+    return apply
+
+
+def _integer(function: Function) -> Function:
+    """An integer function that NumPy wraps; types narrower than 8 bits are computed in 8."""
+
+    def apply(element_type: ElementType, *operands: Array) -> Any:
+        if element_type.bits >= 8:
+            return function(*operands)
+        return wrapped(np.asarray(function(*map(widened, operands))), element_type)
+
+    return apply
+
+
+def _sized(function: Function) -> Function:
+    """An integer function that depends on the width."""
+
+    def apply(element_type: ElementType, *operands: Array) -> Any:
+        return _integer(lambda *wide: function(*wide, element_type.bits))(element_type, *operands)
+
+    return apply
+
+
+def _plain(function: Function) -> Function:
+    return lambda element_type, *operands: function(*operands)
+
+
+def _elementary(name: str) -> Function:
+    return lambda element_type, *operands: elementary(name, *operands)
+
+
+Rows = dict[str, Function]  # element kind -> (element type, operands) -> result
+
+
+def _rows(
+    float_: Function | None = None,
+    integer: Function | None = None,
+    pred: Function | None = None,
+    complex_: Function | None = None,
+) -> Rows:
+    kinds = {"float": float_, "signed": integer, "unsigned": integer, "pred": pred}
+    rows = kinds | {"complex": complex_}
+    return {kind: function for kind, function in rows.items() if function is not None}
+
+
+def _row(rows: Rows, element_type: ElementType) -> Function:
+    function = rows.get(element_type.kind)
+    if function is None:
+        raise Unsupported(f"this operation has no meaning on {element_type}")
+    return function
+
+
+def _unary(rows: Rows) -> Callable[[Array], Array]:
+    def op(operand: Array) -> Array:
+        element_type = type_of(operand)
+        return _row(rows, element_type)(element_type, operand)  # type: ignore[no-any-return]
+
+    return op
+
+
+def _binary(rows: Rows) -> Callable[[Array, Array], Array]:
+    def op(lhs: Array, rhs: Array) -> Array:
+        element_type = type_of(lhs)
+        return _row(rows, element_type)(element_type, lhs, rhs)  # type: ignore[no-any-return]
+
+    return op
+
+
+def _function(name: str) -> Callable[[Array], Array]:
+    """A unary elementary function of floats and complex numbers."""
+    return _unary(_rows(_elementary(name), complex_=_elementary(name)))
+
+
+def _maximum(lhs: Array, rhs: Array) -> Array:
+    """NaN if either is; -0 < +0."""
+    tied = np.where(np.signbit(lhs), rhs, lhs)
+    return np.where(lhs == rhs, tied, np.maximum(lhs, rhs))
+
+
+def _minimum(lhs: Array, rhs: Array) -> Array:
+    """NaN if either is; -0 < +0."""
+    tied = np.where(np.signbit(lhs), lhs, rhs)
+    return np.where(lhs == rhs, tied, np.minimum(lhs, rhs))
+
+
+def _sign(operand: Array) -> Array:
+    """Keeps zeros with their sign, and NaN."""
+    keep = (operand == 0) | np.isnan(operand)
+    return np.where(keep, operand, np.copysign(operand.dtype.type(1), operand))
+
+
+def _round_half_away(operand: Array) -> Array:
+    whole = np.trunc(operand)  # operand - whole is exact
+    one = np.copysign(operand.dtype.type(1), operand)
+    return np.where(np.abs(operand - whole) >= 0.5, whole + one, whole)
+
+
+def _zero(element_type: ElementType, operand: Array) -> Array:
+    """Zeros: NaN where the type has none."""
+    return rounded(np.zeros(operand.shape), element_type)
+
+
+add = _binary(
+    _rows(_float(np.add), _integer(np.add), _plain(np.logical_or), _plain(np.add)),
+)
+subtract = _binary(_rows(_float(np.subtract), _integer(np.subtract), complex_=_plain(np.subtract)))
+multiply = _binary(
+    _rows(
+        _float(np.multiply),
+        _integer(np.multiply),
+        _plain(np.logical_and),
+        _plain(complex_arithmetic.multiply),
+    )
+)
+divide = _binary(
+    _rows(_float(np.divide), _sized(integers.divide), complex_=_plain(complex_arithmetic.divide))
+)
+remainder = _binary(_rows(_float(np.fmod), _sized(integers.remainder)))
+maximum = _binary(_rows(_float(_maximum), _integer(np.maximum), _plain(np.logical_or)))
+minimum = _binary(_rows(_float(_minimum), _integer(np.minimum), _plain(np.logical_and)))
+power = _binary(
+    _rows(_elementary("power"), _sized(integers.power), complex_=_elementary("power")),
+)
+atan2 = _binary(_rows(_elementary("atan2"), complex_=_elementary("atan2")))
+and_ = _binary(_rows(None, _integer(np.bitwise_and), _plain(np.logical_and)))
+or_ = _binary(_rows(None, _integer(np.bitwise_or), _plain(np.logical_or)))
+xor = _binary(_rows(None, _integer(np.bitwise_xor), _plain(np.logical_xor)))
+shift_left = _binary(_rows(None, _sized(integers.shift_left)))
+shift_right_arithmetic = _binary(_rows(None, _sized(integers.shift_right_arithmetic)))
+shift_right_logical = _binary(_rows(None, _sized(integers.shift_right_logical)))
+mulhi = _binary(_rows(None, _sized(integers.multiply_high)))
+
+abs_ = _unary(
+    _rows(_float(np.abs), _integer(np.abs), complex_=_plain(complex_arithmetic.magnitude))
+)
+negate = _unary(_rows(_float(np.negative), _integer(np.negative), complex_=_plain(np.negative)))
+not_ = _unary(_rows(None, _integer(np.invert), _plain(np.logical_not)))
+sign = _unary(
+    _rows(_float(_sign), _integer(np.sign), complex_=_plain(complex_arithmetic.sign)),
+)
+popcnt = _unary(_rows(None, _sized(integers.population_count)))
+count_leading_zeros = _unary(_rows(None, _sized(integers.count_leading_zeros)))
+ceil = _unary(_rows(_float(np.ceil)))
+floor = _unary(_rows(_float(np.floor)))
+round_nearest_afz = _unary(_rows(_float(_round_half_away)))
+round_nearest_even = _unary(_rows(_float(np.rint)))
+is_finite = _unary(_rows(lambda _, operand: np.isfinite(widened(operand))))
+sqrt = _unary(_rows(_float(np.sqrt), complex_=_elementary("sqrt")))
+real = _unary(_rows(lambda _, operand: operand, complex_=_plain(np.real)))
+imag = _unary(_rows(_zero, complex_=_plain(np.imag)))
+
+acos = _function("acos")
+acosh = _function("acosh")
+asin = _function("asin")
+asinh = _function("asinh")
+atanh = _function("atanh")
+cbrt = _function("cbrt")
+cosine = _function("cosine")
+cosh = _function("cosh")
+erf = _function("erf")
+exponential = _function("exponential")
+exponential_minus_one = _function("exponential_minus_one")
+log = _function("log")
+log_plus_one = _function("log_plus_one")
+logistic = _function("logistic")
+rsqrt = _function("rsqrt")
+sine = _function("sine")
+sinh = _function("sinh")
+tan = _function("tan")
+tanh = _function("tanh")
+
+_DIRECTIONS: dict[str, Function] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def compare(lhs: Array, rhs: Array, *, direction: str, type: str = "") -> Array:
+    """IEEE for floats, where a NaN is unordered, unless ``type`` is TOTALORDER."""
+    in_total = type == "TOTALORDER" and type_of(lhs).is_float
+    key = total_order if in_total else widened
+    return _DIRECTIONS[direction](key(lhs), key(rhs))  # type: ignore[no-any-return]
+
+
+def clamp(min: Array, operand: Array, max: Array) -> Array:
+    """minimum(max, maximum(operand, min)): NaN if any is, ``max`` where the bounds are crossed."""
+    return minimum(max, maximum(operand, min))
+
+
+def select(pred: Array, on_true: Array, on_false: Array) -> Array:
+    """``pred`` is a scalar or as large as the others."""
+    return np.where(pred, on_true, on_false)
+
+
+def complex_(real: Array, imag: Array) -> Array:
+    """real + imag * i."""
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, 1j))
+    result.real, result.imag = real, imag
+    return result
+
+
+def convert(operand: Array, *, shape: ArrayShape) -> Array:
+    """To the element type of ``shape``."""
+    return converted(operand, shape.element_type)
+
+
+def reduce_precision(operand: Array, *, exponent_bits: int, mantissa_bits: int) -> Array:
+    """As if stored with fewer exponent and mantissa bits; its type stays."""
+    return conversion.reduced_precision(operand, exponent_bits, mantissa_bits)
+
+
+def stochastic_convert(operand: Array, random: Array, *, shape: ArrayShape) -> Array:
+    """To an integer type, rounded away from zero with the probability of the fraction: where
+    ``random`` is less than the fraction times 2 to the number of its bits, cut off."""
+    return conversion.stochastically_converted(operand, random, shape.element_type)

@@ -1,0 +1,77 @@
+"""ragged-dot: a dot in which the rows, or the depth, belong to groups of given sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ArrayShape
+from interp.exact.conversion import type_of
+from interp.ops.contraction import contracted, others
+
+__all__ = ["ragged_dot"]
+
+Array = np.ndarray[Any, Any]
+
+
+def ragged_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    *,
+    shape: ArrayShape,
+    lhs_contracting_dims: tuple[int, ...] = (),
+    rhs_contracting_dims: tuple[int, ...] = (),
+    lhs_batch_dims: tuple[int, ...] = (),
+    rhs_batch_dims: tuple[int, ...] = (),
+    lhs_ragged_dims: tuple[int, ...] = (),
+    rhs_group_dims: tuple[int, ...] = (),
+    operand_precision: tuple[str, ...] = (),
+) -> Array:
+    """As JAX's ``ragged_dot_general`` defines it. Group g is what lies, along the ragged dimension,
+    behind the sizes of those before it.
+
+    Free ragged dimension: each row meets its group's part of rhs; one of no group gives zero.
+    Contracting: one result per group, the first dimension. Batch: the plain dot. Sizes may differ
+    for each index of what comes before the ragged dimension (batch, free or contracting)."""
+    del operand_precision
+    (ragged,) = lhs_ragged_dims
+    contracting, batch = (
+        (lhs_contracting_dims, rhs_contracting_dims),
+        (lhs_batch_dims, rhs_batch_dims),
+    )
+    if ragged in lhs_batch_dims:
+        return contracted(lhs, rhs, contracting, batch, shape.element_type)
+    depth = ragged in lhs_contracting_dims
+    free = others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims)
+    order = (*lhs_batch_dims, *(lhs_contracting_dims if depth else free))
+    inside = _inside(lhs, ragged, order[: order.index(ragged)], group_sizes)
+    known = lhs.astype(np.float32) if type_of(lhs).name == "f8e8m0fnu" else lhs  # it has no zero
+    grouped = np.where(inside, known, np.zeros((), known.dtype))
+    present = np.broadcast_to(inside, grouped.shape)
+    later = tuple(tuple(d + 1 for d in dims) for dims in (*contracting, *batch))
+    if depth:
+        rows = np.broadcast_to(rhs, (len(grouped), *rhs.shape))
+        pairs = (later[0], later[1]), ((0, *later[2]), (0, *later[3]))
+        return contracted(grouped, rows, *pairs, shape.element_type, present)
+    pairs = ((0, *later[0]), (*rhs_group_dims, *rhs_contracting_dims)), (later[2], rhs_batch_dims)
+    return contracted(grouped, rhs, *pairs, shape.element_type, present)
+
+
+def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array) -> Array:
+    """Whether an element of lhs is in each group; groups are the first dimension."""
+    sizes = np.moveaxis(group_sizes.astype(np.int64), -1, 0)
+    ends = sizes.cumsum(axis=0)
+    dims = [1] * lhs.ndim
+    if sizes.ndim > 1:
+        ascending = sorted(range(len(prefix)), key=lambda i: prefix[i])
+        sizes, ends = (x.transpose(0, *(i + 1 for i in ascending)) for x in (sizes, ends))
+        for axis in prefix:
+            dims[axis] = lhs.shape[axis]
+    last = ends.reshape(len(ends), *dims)
+    first = last - sizes.reshape(last.shape)
+    place = np.arange(lhs.shape[ragged]).reshape(
+        [-1 if d == ragged else 1 for d in range(lhs.ndim)]
+    )
+    return np.asarray((first <= place) & (place < last))

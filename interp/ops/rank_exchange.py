@@ -1,0 +1,199 @@
+"""What goes from each rank to another one, and rows from every rank to every other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import ArgumentError, CollectiveError, Unsupported
+from hlo.ranks import source_target_pairs as pairs_of
+from hlo.types import Shape, TupleShape
+from interp.ops.collective import met, one_or_all, required_group
+from interp.ranks import current
+from interp.values import Value, zeros
+
+__all__ = [
+    "collective_permute",
+    "collective_permute_done",
+    "collective_permute_start",
+    "ragged_all_to_all",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def _sources(pairs: str, channel: int) -> tuple[dict[int, int], tuple[int, ...]]:
+    """For each rank that receives the one that sends to it, and all that take part, for the
+    ranks among which ids count for this one."""
+    known = pairs_of(pairs)
+    if not known:
+        return {}, ()
+    rank = current()
+    among = rank.among_partitions if channel else rank.among_replicas
+    sources, targets = (among(ids) for ids in zip(*known, strict=True))
+    found = dict(zip(targets, sources, strict=True))
+    if len(found) != len(targets):
+        raise CollectiveError(f"{pairs[:60]}: two send to one")
+    return found, tuple(sorted({*sources, *targets}))
+
+
+def collective_permute(
+    *operands: Value,
+    source_target_pairs: str,
+    channel_id: int = 0,
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
+) -> Value:
+    """The operands of the rank that sends to this one; zeros if none does.
+
+    With ``slice_sizes`` the operands are input, output, where slices of the input start, and where
+    they go in the output: the result is the output with the slices that the sender took at its
+    starts, at this rank's places (both clamped as dynamic-slice does).
+    """
+    sources, members = _sources(source_target_pairs, channel_id)
+    rank = current()
+
+    def combine(given: list[Value]) -> list[Value]:
+        brought = dict(zip(members, given, strict=True))
+        return [brought[sources[number]] if number in sources else None for number in members]
+
+    value = _slices(operands[0], operands[2], slice_sizes) if slice_sizes else operands
+    received = None
+    if rank.number in members:
+        received = met(members, channel_id, value, combine, {"pairs": str(sources)})
+    if slice_sizes:
+        return _with_slices(operands[1], operands[3], received)
+    if received is None:
+        received = tuple(np.zeros_like(array) for array in operands)
+    return one_or_all(received)
+
+
+def _pieces(
+    arrays: Value, starts: Value, count: int
+) -> tuple[list[Array], list[int], list[tuple[int, ...]]]:
+    """All arrays; and for each slice which array it is of, and where it starts."""
+    whole = list(arrays) if isinstance(arrays, tuple) else [arrays]
+    if not isinstance(starts, tuple):
+        starts = (starts,)
+    nested = starts if starts and isinstance(starts[0], tuple) else (starts,)
+    if count % len(whole) or len(nested) != count:
+        raise Unsupported(f"{count} slices of {len(whole)} arrays at {len(nested)} places")
+    numbers = [slice_ // (count // len(whole)) for slice_ in range(count)]
+    return whole, numbers, [tuple(int(i) for i in place) for place in nested]
+
+
+def _at(array: Array, start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The window, moved inside; where it is longer than a bounded dimension, all there is."""
+    clamped = [
+        min(max(first, 0), max(extent - size, 0))
+        for first, extent, size in zip(start, array.shape, sizes, strict=True)
+    ]
+    return tuple(slice(first, first + size) for first, size in zip(clamped, sizes, strict=True))
+
+
+def _slices(
+    arrays: Value, starts: Value, slice_sizes: tuple[tuple[int, ...], ...]
+) -> tuple[Array, ...]:
+    whole, numbers, places = _pieces(arrays, starts, len(slice_sizes))
+    return tuple(
+        whole[number][_at(whole[number], place, sizes)]
+        for number, place, sizes in zip(numbers, places, slice_sizes, strict=True)
+    )
+
+
+def _with_slices(arrays: Value, starts: Value, received: tuple[Array, ...] | None) -> Value:
+    if received is None:
+        return arrays
+    whole, numbers, places = _pieces(arrays, starts, len(received))
+    whole = [np.array(array) for array in whole]
+    for number, place, piece in zip(numbers, places, received, strict=True):
+        inside = piece[tuple(map(slice, whole[number].shape))]
+        whole[number][_at(whole[number], place, inside.shape)] = inside
+    return tuple(whole) if isinstance(arrays, tuple) else whole[0]
+
+
+def collective_permute_start(
+    *operands: Value,
+    shape: Shape,
+    source_target_pairs: str,
+    channel_id: int = 0,
+    slice_sizes: tuple[tuple[int, ...], ...] = (),
+) -> Value:
+    """(the operands, the results, contexts: zeros); of an update of an output (input, output)."""
+    result = collective_permute(
+        *operands,
+        source_target_pairs=source_target_pairs,
+        channel_id=channel_id,
+        slice_sizes=slice_sizes,
+    )
+    assert isinstance(shape, TupleShape)
+    return (
+        operands[0] if slice_sizes else one_or_all(operands),
+        result,
+        *map(zeros, shape.elements[2:]),
+    )
+
+
+def collective_permute_done(operand: Value) -> Value:
+    """The results."""
+    return operand[1]
+
+
+def ragged_all_to_all(
+    operand: Array,
+    output: Array,
+    input_offsets: Array,
+    send_sizes: Array,
+    output_offsets: Array,
+    recv_sizes: Array,
+    *,
+    replica_groups: str = "",
+    channel_id: int = 0,
+    dimensions: tuple[int, ...] = (),
+) -> Array:
+    """The output with rows from every member of the group.
+
+    Of the n·k rows of offsets and sizes, the k from i·k on say what this rank sends to member i:
+    ``send_sizes`` rows from ``input_offsets`` on go to the output of member i, from
+    ``output_offsets`` on. ``recv_sizes`` says how many come from member i.
+    """
+    del dimensions  # rows are always along the first one
+    group = required_group(replica_groups, channel_id, None)
+    tables = [table.astype(np.int64).ravel() for table in (input_offsets, send_sizes)]
+    tables += [table.astype(np.int64).ravel() for table in (output_offsets, recv_sizes)]
+    if len(tables[0]) % len(group):
+        raise CollectiveError(
+            f"{current()}: {len(tables[0])} slices for the {len(group)} ranks of its group"
+        )
+
+    def combine(given: list[tuple[Array, ...]]) -> list[Value]:
+        return [_ragged(given, group, member) for member in range(len(group))]
+
+    return met(group, channel_id, (operand, output, *tables), combine, {})  # type: ignore[no-any-return]
+
+
+def _ragged(given: list[tuple[Array, ...]], group: Sequence[int], member: int) -> Array:
+    """What ``member`` has in the end."""
+    result, expected = np.array(given[member][1]), given[member][5]
+    each = len(expected) // len(given)
+    for sender, (rows, _, starts, sizes, targets, _) in enumerate(given):
+        for number in range(each):
+            mine, theirs = sender * each + number, member * each + number
+            start, size, target = (int(table[theirs]) for table in (starts, sizes, targets))
+            if size != expected[mine]:
+                raise CollectiveError(
+                    f"rank {group[sender]} sends {size} rows to rank {group[member]}, which"
+                    f" expects {expected[mine]}"
+                )
+            if (
+                min(start, size, target) < 0
+                or start + size > len(rows)
+                or target + size > len(result)
+            ):
+                raise ArgumentError(
+                    f"rank {group[sender]} sends {size} rows from {start} of {len(rows)} to"
+                    f" {target} of {len(result)} on rank {group[member]}: out of bounds"
+                )
+            result[target : target + size] = rows[start : start + size]
+    return result

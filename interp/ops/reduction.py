@@ -1,0 +1,208 @@
+"""Folds of many elements into one: reduce, reduce-window, select-and-scatter.
+
+Sums of floats are exact. Folds whose order cannot matter are done in any; every other computation
+is applied in row-major order, the init first, to all results at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlo.attributes import Window
+from hlo.types import F32, F64, ElementType
+from hlo.walk import Callee
+from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, product_in_order
+from interp.exact.conversion import type_of
+from interp.exact.sums import same_bits, segment_sum, sum_along, window_sum
+from interp.windows import elements_at, places
+
+__all__ = ["reduce", "reduce_window", "select_and_scatter"]
+
+Array = np.ndarray[Any, Any]
+
+_STEPS_PER_RESULT = 64  # from here on it is worth while to look for steps that change nothing
+_LONGEST_RUN = 1 << 16
+Value = Any  # an array, or a tuple of them
+
+
+def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
+    """The first half of the operands, reduced over ``dimensions``; the second half are inits."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    element_type = type_of(inputs[0])
+    monoid = to_apply.monoid if arity == 1 else None
+    if monoid == "add" and _is_float(element_type):
+        return sum_along(inputs[0], dimensions, inits[0], element_type)
+    if monoid and not has_order(monoid, element_type):
+        return fold_along(monoid, inputs[0], dimensions, inits[0])
+    return _reduced_in_order(inputs, inits, dimensions, to_apply)
+
+
+def _is_float(element_type: ElementType) -> bool:
+    return element_type.is_float or element_type.is_complex
+
+
+def _reduced_in_order(
+    inputs: Sequence[Array],
+    inits: Sequence[Array],
+    dimensions: tuple[int, ...],
+    to_apply: Callee[Value],
+) -> Value:
+    reduced = sorted(dimensions)
+    kept = [axis for axis in range(inputs[0].ndim) if axis not in dimensions]
+    dims = tuple(inputs[0].shape[axis] for axis in kept)
+    steps = math.prod(inputs[0].shape[axis] for axis in reduced)
+    if 0 in dims:
+        return _one_or_all([np.empty(dims, x.dtype) for x in inputs])
+    elements = [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in inputs]
+    state = [np.broadcast_to(init, dims) for init in inits]
+    if to_apply.monoid == "multiply" and type_of(inputs[0]) in (F32, F64):
+        state = [product_in_order(elements[0], state[0])]
+    elif steps > _STEPS_PER_RESULT * math.prod(dims) and not any(
+        x.dtype.kind == "c" for x in state
+    ):
+        state = _folded_in_runs(to_apply, state, elements)
+    else:
+        for step in range(steps):
+            state = _applied(to_apply, state, [x[step, ...] for x in elements])
+    return _one_or_all([np.array(x) for x in state])
+
+
+def _folded_in_runs(
+    to_apply: Callee[Value], state: list[Array], elements: Sequence[Array]
+) -> list[Array]:
+    """The same for few results and many steps: as long as the elements of a run leave the state as
+    it is, each of them may be applied to that state at once. A greatest element and its index
+    change a dozen times in a million."""
+    step, length = 0, 1
+    while step < len(elements[0]):
+        run = [x[step : step + length] for x in elements]
+        before = [np.broadcast_to(x, part.shape) for x, part in zip(state, run)]
+        after = _applied(to_apply, before, run)
+        same = [same_bits(x, y).reshape(len(run[0]), -1).all(axis=1) for x, y in zip(before, after)]
+        changes = np.flatnonzero(~np.logical_and.reduce(same))
+        if len(changes):
+            length = int(changes[0]) + 1
+            state = [x[length - 1, ...] for x in after]
+            step += length
+        else:
+            step += length
+            length = min(2 * length, _LONGEST_RUN)
+    return state
+
+
+def _applied(
+    to_apply: Callee[Value], state: Sequence[Array], others: Sequence[Array]
+) -> list[Array]:
+    """One step of all folds; a result that is the same for all is a scalar."""
+    result = to_apply(*state, *others)
+    parts = result if isinstance(result, tuple) else (result,)
+    return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
+
+
+def _one_or_all(results: Sequence[Array]) -> Value:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def reduce_window(
+    *operands: Array,
+    to_apply: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Value:
+    """Each result is a window's elements folded into the init; what is not an element (padding,
+    holes) is skipped."""
+    arity = len(operands) // 2
+    inputs, inits = operands[:arity], operands[arity:]
+    element_type = type_of(inputs[0])
+    monoid = to_apply.monoid if arity == 1 else None
+    if monoid == "add" and _is_float(element_type):
+        return window_sum(inputs[0], window.dimensions, inits[0], element_type)
+    if monoid and not has_order(monoid, element_type):
+        return fold_windows(monoid, inputs[0], window.dimensions, inits[0])
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    state = [np.broadcast_to(init, dims) for init in inits]
+    for step in steps_of(window, inputs[0].shape):
+        after = _applied(to_apply, state, [x[step.elements] for x in inputs])
+        state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
+    return _one_or_all([np.array(x) for x in state])
+
+
+class _Step(NamedTuple):
+    """One offset in all windows: the indices of the elements there, and where there are any."""
+
+    elements: tuple[Array, ...]
+    inside: Array
+
+
+def steps_of(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
+    """The offsets in row-major order, without those that are in no window."""
+    if 0 in dims:
+        return
+    for offsets in np.ndindex(*(d.size for d in window.dimensions)):
+        found = list(map(elements_at, window.dimensions, dims, offsets))
+        if all(inside.any() for _, inside in found):
+            everywhere = np.ones((), np.bool_)
+            for _, inside in found:
+                everywhere = np.logical_and.outer(everywhere, inside)
+            yield _Step(np.ix_(*(index for index, _ in found)), everywhere)
+
+
+def select_and_scatter(
+    operand: Array,
+    source: Array,
+    init: Array,
+    *,
+    select: Callee[Value],
+    scatter: Callee[Value],
+    window: Window = Window(),  # noqa: B008  (frozen)
+) -> Array:
+    """Each window selects one element: the first, until ``select(best, candidate)`` is false. Each
+    source element is scattered into an array of inits at the place that its window selected."""
+    target = selected(operand, source.shape, select, window)
+    source = source[tuple(map(slice, target.shape))]
+    chosen = target.ravel() >= 0
+    ids, values = target.ravel()[chosen], source.ravel()[chosen]
+    return _scattered(operand, ids, values, init, scatter)
+
+
+def selected(
+    operand: Array, source_dims: tuple[int, ...], select: Callee[Value], window: Window
+) -> Array:
+    """The number of the element that each window selects, -1 where it has none. Bounded operands
+    may have fewer windows than ``source_dims``, or more."""
+    dims = tuple(map(min, map(places, window.dimensions, operand.shape), source_dims))
+    common = tuple(map(slice, dims))
+    best = np.zeros(dims, operand.dtype)
+    target = np.full(dims, -1)
+    numbers = np.arange(operand.size).reshape(operand.shape)
+    for step in steps_of(window, operand.shape):
+        elements = np.ix_(*(x.ravel()[part] for x, part in zip(step.elements, common)))
+        candidate = operand[elements]
+        stays = np.asarray(select(best, candidate)) & (target >= 0)
+        taken = step.inside[common] & ~stays
+        best = np.where(taken, candidate, best)
+        target = np.where(taken, numbers[elements], target)
+    return target
+
+
+def _scattered(
+    operand: Array, ids: Array, values: Array, init: Array, scatter: Callee[Value]
+) -> Array:
+    element_type = type_of(values)
+    if scatter.monoid == "add" and _is_float(element_type):
+        sums = segment_sum(values, ids, operand.size, init, element_type)
+        return sums.reshape(operand.shape)
+    result = np.full(operand.size, init)
+    order = np.argsort(ids, kind="stable")
+    first = np.r_[True, ids[order][1:] != ids[order][:-1]]
+    begin = np.maximum.accumulate(np.where(first, np.arange(len(ids)), 0))
+    rank = np.arange(len(ids)) - begin
+    for number in range(int(rank.max(initial=-1)) + 1):  # each place at most once in a round
+        chosen = order[rank == number]
+        places_ = ids[chosen]
+        result[places_] = scatter(result[places_], values[chosen])
+    return result.reshape(operand.shape)

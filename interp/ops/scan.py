@@ -1,0 +1,60 @@
+"""scan: a computation applied to slice after slice, handing carries on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlo.types import ArrayShape, TupleShape
+from hlo.walk import Callee
+from interp.bounded_arrays import filled, resized
+
+__all__ = ["scan"]
+
+Array = np.ndarray[Any, Any]
+
+
+def scan(
+    *operands: Array,
+    to_apply: Callee[Any],
+    dimensions: tuple[int, ...],
+    num_carries: int,
+    is_reverse: bool = False,
+    is_associative: bool = False,
+) -> tuple[Array, ...]:
+    """(outputs of all steps, stacked along the dimension; the last carries).
+
+    Step i gives the slices i of the inputs and the carries to ``to_apply``, which gives outputs and
+    the next carries; a reverse scan starts at the last slice, and its outputs stay beside their
+    inputs. That the computation is associative allows another order and changes nothing here. Of
+    bounded outputs, which may differ in size from step to step, what is not there is zero.
+    """
+    del is_associative
+    (dimension,) = dimensions
+    count = len(operands) - num_carries
+    inputs, carries = operands[:count], operands[count:]
+    length = inputs[0].shape[dimension]
+    shapes = [parameter.shape for parameter in to_apply.computation.parameters]
+    rows = [np.moveaxis(one, dimension, 0) for one in inputs]
+    outputs = _empty(to_apply, num_carries, length)
+    for step in reversed(range(length)) if is_reverse else range(length):
+        slices = [filled(row[step, ...], shape) for row, shape in zip(rows, shapes, strict=False)]
+        carries = tuple(map(filled, carries, shapes[count:]))
+        results = to_apply(*slices, *carries)
+        for output, value in zip(outputs, results, strict=False):
+            output[step] = resized(value, output.shape[1:])
+        carries = results[len(outputs) :]
+    return (*(np.moveaxis(output, 0, dimension) for output in outputs), *carries)
+
+
+def _empty(to_apply: Callee[Any], num_carries: int, length: int) -> list[Array]:
+    """Room for the outputs, the steps first."""
+    result = to_apply.computation.root_instruction.shape
+    assert isinstance(result, TupleShape)
+    shapes = result.elements[: len(result.elements) - num_carries]
+    return [_room(shape, length) for shape in shapes if isinstance(shape, ArrayShape)]
+
+
+def _room(shape: ArrayShape, length: int) -> Array:
+    return np.empty((length, *shape.dims), shape.element_type.numpy)

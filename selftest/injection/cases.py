@@ -1,0 +1,163 @@
+"""Programs with arguments in which bugs are put: drawn ones, and small models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hlo
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.programs import GENERATORS, program
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.draw.values import arguments
+from hlo.errors import Error
+from hlo.module import Computation, Module
+from hlo.passes.inline import inline
+from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.walk import live
+from interp.envelope.budget import Budget
+from interp.envelope.judgement import Judge
+from interp.evaluator import evaluate
+from interp.values import Value
+from selftest.injection.peer import FUEL, Site, arrays_of
+
+MOST_INSTRUCTIONS = 50  # of a program, its calls inlined
+PROGRAMS = Path(__file__).parent / "programs"
+SECONDS = 2  # for the enclosure of a program; those that take longer are left out
+_COMPANY = 12  # other opcodes beside the one that a program is drawn for
+# Computations that are run as they are, not on whole arrays of arguments.
+_RUN = ("body", "condition", "true_computation", "false_computation")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program without calls, arguments, the exact results, and the judge of others."""
+
+    name: str
+    module: Module
+    values: tuple[Value, ...]
+    exact: tuple[np.ndarray[Any, Any], ...]
+    judge: Judge
+    sites: tuple[Site, ...]
+
+
+def case(name: str, module: Module, values: Sequence[Value], peer: Budget) -> Case | None:
+    """None if the program is too long, does not end soon, or has no enclosure."""
+    try:
+        flat = inline(module)
+        if length(flat) > MOST_INSTRUCTIONS:
+            return None
+        _protect(flat)
+        with time_limit(SECONDS):
+            exact = arrays_of(evaluate(flat, *values, fuel=FUEL))
+            judge = Judge(flat, values, [("", array) for array in exact], peer=peer)
+            _ = judge.enclosed
+    except (Error, TooLongError):
+        return None
+    sites = tuple(_sites(flat))
+    return Case(name, flat, tuple(values), tuple(exact), judge, sites)
+
+
+def length(module: Module) -> int:
+    """How many instructions it runs, besides parameters; those of loops once."""
+    return sum(
+        instruction.opcode != "parameter"
+        for computation in _reached(module)
+        for instruction in computation.instructions
+    )
+
+
+def _protect(module: Module) -> None:
+    """Bugs may write into operands; constants are the program's."""
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            literal = instruction.attributes.get("literal")
+            for array in arrays_of(getattr(literal, "value", None)):
+                array.flags.writeable = False
+
+
+def _reached(module: Module) -> list[Computation]:
+    """The entry, and what its loops and branches run."""
+    found: dict[str, Computation] = {}
+    todo = [module.entry]
+    while todo:
+        computation = todo.pop()
+        found[computation.name] = computation
+        for instruction in computation.instructions:
+            names = [instruction.attributes.get(name) for name in _RUN]
+            names += instruction.attributes.get("branch_computations", ())  # type: ignore[arg-type]
+            todo += [module.computation(name) for name in names if isinstance(name, str)]
+    return list(found.values())
+
+
+def _sites(module: Module) -> Iterator[Site]:
+    for computation in _reached(module):
+        names = live(computation, lambda instruction: False)
+        for instruction in computation.instructions:
+            if instruction.name in names and instruction.opcode != "parameter":
+                yield Site(computation, instruction)
+
+
+def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
+    """Cases of programs that may contain an opcode; the same for a seed. Each has arguments with
+    the numbers that find bugs, and plain ones."""
+    rng = np.random.default_rng([seed, sum(map(ord, opcode))])
+    others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
+    chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
+
+    def one(choices: Choices) -> tuple[Module, Any]:
+        module = program(choices, max_instructions=30, opcodes=chosen)
+        return module, arguments(choices, module)
+
+    cases = []
+    for number, (module, values) in enumerate(examples(one, count, seed)):
+        name = f"{opcode} {seed} {number}"
+        simple = tuple(plain(p.shape, rng) for p in module.entry.parameters)
+        cases += [case(name, module, values, peer), case(f"{name} plain", module, simple, peer)]
+    return [one for one in cases if one is not None]
+
+
+def programs(peer: Budget, seed: int = 0) -> list[Case]:
+    """The models that are in ``programs/``, with plain arguments."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for path in sorted(PROGRAMS.glob("*.hlo")):
+        module = hlo.parse(path.read_text())
+        values = tuple(plain(p.shape, rng) for p in module.entry.parameters)
+        found.append(case(path.stem, module, values, peer))
+        assert found[-1] is not None, f"{path} cannot be judged"
+    return [one for one in found if one is not None]
+
+
+def plain(shape: Shape, rng: np.random.Generator) -> Value:
+    """Numbers as models have them: normal floats, small integers."""
+    if isinstance(shape, TupleShape):
+        return tuple(plain(part, rng) for part in shape.elements)
+    element_type = shape.element_type
+    dims = _actual(shape, rng)
+    make = _KINDS[element_type.kind]
+    return make(rng, dims, element_type.bits).astype(element_type.numpy)
+
+
+def _actual(shape: ArrayShape, rng: np.random.Generator) -> tuple[int, ...]:
+    bounded = shape.dynamic or (False,) * shape.rank
+    return tuple(
+        int(rng.integers(0, size + 1)) if dynamic else size
+        for size, dynamic in zip(shape.dims, bounded, strict=True)
+    )
+
+
+_Make = Callable[[np.random.Generator, tuple[int, ...], int], Any]
+_KINDS: dict[str, _Make] = {
+    "float": lambda rng, dims, bits: rng.standard_normal(dims),
+    "complex": lambda rng, dims, bits: rng.standard_normal(dims) + 1j * rng.standard_normal(dims),
+    "signed": lambda rng, dims, bits: (
+        rng.integers(-(2 ** (min(bits, 4) - 1)), 6, dims) if bits > 3 else rng.integers(-1, 2, dims)
+    ),
+    "unsigned": lambda rng, dims, bits: rng.integers(0, 2 ** min(bits, 3), dims),
+    "pred": lambda rng, dims, bits: rng.integers(0, 2, dims),
+}

@@ -1,0 +1,1 @@
+"""Run programs as legal compilers might: every perturbation stays within a budget."""

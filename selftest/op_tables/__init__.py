@@ -1,0 +1,1 @@
+"""Measure which opcode supports which element type, and write docs/ops.md."""

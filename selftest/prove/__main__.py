@@ -1,0 +1,204 @@
+"""``python -m selftest.prove [FUNCTION ...]``: is every result correctly rounded?
+
+For each one-operand function the sequence of hlo.elementary is printed as C and run on all 2**32
+f32 (the nonnegative ones if the function is odd or even). An input is *undecided* if the result is
+further than 2**-49 (relative) from the C library's, or if a rounding boundary of f32 lies within
+2**-48 of it: mpmath judges each of those, and says how far off the sequence really is. All others
+are right as long as the library errs by less than 2**-48 - 2**-49, 8 of its units in the last
+place; none of its functions does, and it shares nothing with these sequences.
+The narrower types are judged the same way on all their inputs. The exit status is 1 if a result is
+wrong, that is, if a misrounded operand is missing in ``hlo/elementary/misrounded.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlo.elementary import FUNCTIONS, Function
+from hlo.elementary.misrounded import MISROUNDED
+from hlo.types import ELEMENT_TYPES, F32, F64, ElementType
+from interp.exact.elementary_machine import evaluated
+from interp.exact.rounding import rounded, rounded_fraction
+from selftest.prove.c_machine import FLAGS, PROLOGUE, function_text
+from selftest.prove.truth import true_value
+
+Array = np.ndarray[Any, Any]
+
+AGREEMENT = 2.0**-49
+UNDECIDED = 2.0**-48
+
+# The C library's functions. 1 - erf(4) is below 2**-25.
+_REFERENCES = {
+    "exponential": "exp(x)",
+    "exponential_minus_one": "expm1(x)",
+    "logistic": "1.0 / (1.0 + exp(-(x)))",
+    "tanh": "tanh(x)",
+    "sinh": "sinh(x)",
+    "cosh": "cosh(x)",
+    "log": "log(x)",
+    "log_plus_one": "log1p(x)",
+    "sine": "sin(x)",
+    "cosine": "cos(x)",
+    "tan": "tan(x)",
+    "erf": "((x) > 4.0 ? 1.0 : erf(x))",
+    "cbrt": "cbrt(x)",
+    "rsqrt": "1.0 / sqrt(x)",
+    "sqrt": "sqrt(x)",
+    "asin": "asin(x)",
+    "acos": "acos(x)",
+    "atan": "atan(x)",
+    "asinh": "asinh(x)",
+    "acosh": "acosh(x)",
+    "atanh": "atanh(x)",
+}
+
+
+class Judgement(NamedTuple):
+    """One operand at which ``wrong`` rounds wrongly, and what rounds correctly there."""
+
+    operand: float
+    wrong: float
+    correct: float
+
+
+class Proof(NamedTuple):
+    """What a sweep found; ``error`` is the largest relative error among the undecided."""
+
+    inputs: int
+    undecided: int
+    error: float
+    misrounded: list[Judgement]
+
+
+def _undecided(name: str, function: Function) -> list[tuple[float, float]]:
+    """All undecided operands of f32, with the results of the bare sequence."""
+    sweep = Path(__file__).with_name("sweep.c").read_text()
+    text = "".join(
+        [
+            PROLOGUE,
+            function_text("FUNCTION", ("x",), function.sequence),
+            f"#define REFERENCE(x) ({_REFERENCES[name]})\n",
+            f"#define AGREEMENT {AGREEMENT.hex()}\n#define UNDECIDED {UNDECIDED.hex()}\n",
+            f"#define SWEEP (1ull << {31 if function.parity else 32})\n",
+            sweep,
+        ]
+    )
+    compiler = shutil.which("gcc") or "cc"
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "sweep.c", Path(folder) / "sweep"
+        source.write_text(text)
+        subprocess.run([compiler, *FLAGS, "-o", program, source, "-lm"], check=True)
+        found = subprocess.run([program], capture_output=True, text=True)
+    if found.returncode:
+        raise SystemExit(f"{name}: more than 100,000 undecided inputs, e.g.\n{found.stdout[:500]}")
+    rows = (line.split() for line in found.stdout.splitlines())
+    return [(_f32(int(word)), float.fromhex(result)) for word, result in rows]
+
+
+def _f32(word: int) -> float:
+    return float(np.array(word, np.uint32).view(np.float32))
+
+
+def _nudged(truth: Any, element_type: ElementType) -> float:
+    """A float64 that rounds as ``truth`` does: the correctly rounded result itself."""
+    return float(rounded_fraction(truth, element_type))
+
+
+def _judged(
+    name: str, pairs: list[tuple[float, float]], element_type: ElementType
+) -> tuple[float, list[Judgement]]:
+    """The largest error, and the operands whose result rounds wrongly."""
+    error, wrong = 0.0, []
+    for operand, result in pairs:
+        truth = true_value(name, operand) if np.isfinite(operand) else result
+        got = float(_rounded(np.asarray(result), element_type))
+        if isinstance(truth, float):
+            correct = truth
+        else:
+            correct = _nudged(truth, element_type)
+            if truth and np.isfinite(result):
+                error = max(error, float(abs(Fraction(result) / truth - 1)))
+        if got != correct and not (np.isnan(got) and np.isnan(correct)):
+            wrong.append(Judgement(operand, result, correct))
+    return error, wrong
+
+
+def prove(name: str) -> Proof:
+    """All f32 inputs of ``name``, the listed exceptions not applied."""
+    function = FUNCTIONS[name]
+    pairs = sorted(_undecided(name, function))
+    error, wrong = _judged(name, pairs, F32)
+    return Proof(2**31 if function.parity else 2**32, len(pairs), error, wrong)
+
+
+def narrow_mistakes(name: str) -> dict[str, list[Judgement]]:
+    """Per type below f32: the operands whose result, exceptions applied, rounds wrongly."""
+    found = {}
+    for element_type in ELEMENT_TYPES.values():
+        if not element_type.is_float or element_type in (F32, F64):
+            continue
+        operands = _all_values(element_type)
+        results = evaluated(name, operands)
+        low = _rounded(results * (1 - UNDECIDED), element_type)
+        high = _rounded(results * (1 + UNDECIDED), element_type)
+        close = (low != high) & ~(np.isnan(low) & np.isnan(high))
+        pairs = list(zip(operands[close].tolist(), results[close].tolist(), strict=True))
+        found[element_type.name] = _judged(name, pairs, element_type)[1]
+    return found
+
+
+def _rounded(values: Array, element_type: ElementType) -> Array:
+    with np.errstate(over="ignore"):
+        return rounded(values, element_type).astype(np.float64)
+
+
+def _all_values(element_type: ElementType) -> Array:
+    """Every value of a type of at most 16 bits, as float64."""
+    unsigned = np.uint16 if element_type.numpy.itemsize == 2 else np.uint8
+    words = np.arange(2**element_type.bits).astype(unsigned)
+    with np.errstate(invalid="ignore"):
+        return np.unique(words.view(element_type.numpy).astype(np.float64))
+
+
+def one_operand_functions() -> list[str]:
+    """What this module proves."""
+    return list(_REFERENCES)
+
+
+def main(names: list[str]) -> int:
+    """Proves ``names`` (all if none are given); prints a row of docs/proofs.md for each."""
+    failed = False
+    for name in names or one_operand_functions():
+        started = time.monotonic()
+        proof = prove(name)
+        seconds = time.monotonic() - started
+        listed = {operand for operand, _ in MISROUNDED.get(name, ())}
+        left = [j for j in proof.misrounded if j.operand not in listed]
+        right = dict(MISROUNDED.get(name, ()))
+        left += [j for j in proof.misrounded if right.get(j.operand, j.correct) != j.correct]
+        print(
+            f"| {name} | {proof.inputs:,} | {proof.undecided} | {proof.error:.1e} |"
+            f" {len(proof.misrounded)} | {len(listed)} | {len(left)} | {seconds:.0f} |",
+            flush=True,
+        )
+        for judgement in left:
+            print(f"    ({judgement.operand.hex()}, {judgement.correct.hex()}),")
+        for type_name, mistakes in narrow_mistakes(name).items():
+            for judgement in mistakes:
+                print(f"    {type_name}: {judgement}")
+                failed = True
+        failed |= bool(left)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""Fit the polynomials of hlo/elementary: ``python -m selftest.prove.fit NAME`` prints coefficients.
+
+Each is the Chebyshev interpolant (within a factor of two of the best polynomial) of a function
+computed with 200 digits, coefficients rounded to float64, that of x**0 first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import mpmath  # type: ignore[import-untyped]  # it has no stubs
+from mpmath import mpf
+
+from hlo.elementary import (
+    error_function,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    roots,
+    trigonometric,
+)
+
+
+class Fit(NamedTuple):
+    """A polynomial of ``terms`` terms for ``function`` on [low, high]."""
+
+    function: Callable[[Any], Any]
+    low: float
+    high: float
+    terms: int
+
+
+def _tail(function: Callable[[Any], Any], known: list[Any], step: int = 1) -> Callable[[Any], Any]:
+    """(function - known polynomial) / x**(number known); in x**2 where step is 2."""
+
+    def tail(x: Any) -> Any:
+        x = x if abs(x) > 1e-30 else mpf("1e-30")
+        at = mpmath.sqrt(x) if step == 2 else x
+        rest = function(at) - sum(c * x**i for i, c in enumerate(known))
+        return rest / x ** len(known)
+
+    return tail
+
+
+_HALF_LN2 = 0.34658
+_LARGEST_S = 0.1716  # (sqrt(2) - 1) / (sqrt(2) + 1)
+_LARGEST_T = 0.2004  # tan(pi / 16) and a little
+
+
+def _quarter_sine(r: Any) -> Any:
+    return mpmath.sin(r * mpmath.pi / 2)
+
+
+def _quarter_cosine(r: Any) -> Any:
+    return mpmath.cos(r * mpmath.pi / 2)
+
+
+def _scaled_erfc(u: Any) -> Any:
+    x = u + mpf("2.375")
+    return mpmath.erfc(x) * mpmath.exp(x * x)
+
+
+def _erf_tail(z: Any) -> Any:
+    x = mpmath.sqrt(max(z, mpf("1e-60")))
+    return (mpmath.erf(x) / x - 2 / mpmath.sqrt(mpmath.pi)) / x**2
+
+
+def _odd_tail(function: Callable[[Any], Any], slope: Callable[[], Any]) -> Callable[[Any], Any]:
+    """(function(x) - slope() * x) / x**3, as a function of x**2."""
+
+    def tail(z: Any) -> Any:
+        x = mpmath.sqrt(max(z, mpf("1e-60")))
+        return (function(x) - slope() * x) / x**3
+
+    return tail
+
+
+def _even_tail(z: Any) -> Any:
+    return (_quarter_cosine(mpmath.sqrt(max(z, mpf("1e-60")))) - 1) / max(z, mpf("1e-60"))
+
+
+FITS: dict[str, Fit] = {
+    "exponential": Fit(_tail(mpmath.exp, [1, 1]), -_HALF_LN2, _HALF_LN2, 11),
+    "log": Fit(_odd_tail(lambda s: 2 * mpmath.atanh(s), lambda: 2), 0, _LARGEST_S**2, 8),
+    "sine": Fit(_odd_tail(_quarter_sine, lambda: mpmath.pi / 2), 0, 0.2501, 7),
+    "cosine": Fit(_even_tail, 0, 0.2501, 7),
+    "erf": Fit(_erf_tail, 0, 0.5626, 10),
+    "erfc": Fit(_scaled_erfc, -1.626, 1.626, 24),
+    "atan": Fit(_odd_tail(mpmath.atan, lambda: 1), 0, _LARGEST_T**2, 8),
+    "cbrt": Fit(mpmath.cbrt, 0.707, 1.4143, 6),
+}
+
+
+# Where each is used.
+IN_CODE: dict[str, tuple[float, ...]] = {
+    "exponential": exponential.TAIL,
+    "log": logarithm.TAIL,
+    "sine": trigonometric.SINE,
+    "cosine": trigonometric.COSINE,
+    "erf": error_function.NEAR,
+    "erfc": error_function.FAR,
+    "atan": inverse_trigonometric.TAIL,
+    "cbrt": roots.CUBE_ROOT,
+}
+
+
+def interpolant(fit: Fit) -> list[Any]:
+    """Coefficients of the polynomial through the Chebyshev nodes, by Newton's differences."""
+    middle, half = (mpf(fit.high) + fit.low) / 2, (mpf(fit.high) - fit.low) / 2
+    nodes = [
+        middle + half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * fit.terms))
+        for k in range(fit.terms)
+    ]
+    divided = [fit.function(x) for x in nodes]
+    for order in range(1, fit.terms):
+        for k in reversed(range(order, fit.terms)):
+            divided[k] = (divided[k] - divided[k - 1]) / (nodes[k] - nodes[k - order])
+    result = [mpf(0)] * fit.terms
+    for node, difference in zip(reversed(nodes), reversed(divided), strict=True):
+        shifted = [mpf(0), *result[:-1]]
+        result = [above - node * same for above, same in zip(shifted, result, strict=True)]
+        result[0] += difference
+    return result
+
+
+def coefficients(fit: Fit) -> tuple[list[float], float]:
+    """The rounded coefficients and the largest error of the unrounded polynomial."""
+    with mpmath.workdps(200):
+        low, high = mpf(fit.low), mpf(fit.high)
+        found = interpolant(fit)
+        points = [low + (high - low) * (i + mpf(1) / 3) / 400 for i in range(400)]
+        values = [sum(c * x**n for n, c in enumerate(found)) for x in points]
+        error = max(abs(fit.function(x) - y) for x, y in zip(points, values, strict=True))
+        return [float(c) for c in found], float(error)
+
+
+def main(names: list[str]) -> int:
+    for name in names or FITS:
+        found, error = coefficients(FITS[name])
+        print(f"{name}: error {error:.2g}")
+        for c in found:
+            print(f"    {c!r},")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

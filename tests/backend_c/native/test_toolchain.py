@@ -1,0 +1,152 @@
+"""Compilers are found or missed with a helpful word; the cache trusts only what it wrote."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend_c.native.cache import Cache, default_directory, open_cache
+from backend_c.native.toolchain import Compiler, build, find_compiler
+from hlo.errors import ToolchainError
+
+_SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
+_TWICE = """#include "answer.h"
+int twice(void);
+int twice(void) { return 2 * answer(); }
+"""
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    return find_compiler(os.environ)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return open_cache(tmp_path / "cache")
+
+
+def test_flags_keep_every_result(compiler: Compiler) -> None:
+    assert "-ffp-contract=off" in compiler.flags
+    assert not {"-ffast-math", "-Ofast"} & set(compiler.flags)
+
+
+def test_no_compiler_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(ToolchainError, match=r"no C compiler.*apt install gcc.*HLO_CC"):
+        find_compiler({"PATH": str(tmp_path)})
+
+
+@pytest.mark.parametrize("command", ["/no/such/compiler", "false", "'unbalanced"])
+def test_hlo_cc_must_run(command: str) -> None:
+    with pytest.raises(ToolchainError, match="HLO_CC="):
+        find_compiler({"PATH": os.environ["PATH"], "HLO_CC": command})
+
+
+def test_hlo_cc_may_have_arguments(compiler: Compiler) -> None:
+    found = find_compiler({"PATH": os.environ["PATH"], "HLO_CC": f"{compiler.command[0]} -g"})
+    assert found.command == (compiler.command[0], "-g")
+
+
+def test_unaccepted_flags_are_left_out(tmp_path: Path) -> None:
+    script = tmp_path / "cc"
+    script.write_text('#!/bin/sh\ncase "$*" in *-fopenmp*) exit 1;; esac\nexit 0\n')
+    script.chmod(0o755)
+    found = find_compiler({"PATH": os.environ["PATH"], "HLO_CC": str(script)})
+    assert "-fopenmp" not in found.flags
+    assert "-march=native" in found.flags
+
+
+def test_builds_once(compiler: Compiler, cache: Cache) -> None:
+    first = build(_SOURCE, compiler, cache)
+    written = first.stat().st_ino
+    assert build(_SOURCE, compiler, cache) == first
+    assert first.stat().st_ino == written
+    assert sorted(p.suffix for p in cache.directory.iterdir()) == [".sha256", ".so"]
+
+
+def test_name_depends_on_everything(compiler: Compiler, cache: Cache) -> None:
+    other_source = {"unit_0.c": "int answer(void) { return 43; }\n"}
+    paths = {
+        build(_SOURCE, compiler, cache),
+        build(other_source, compiler, cache),
+        build(_SOURCE, replace(compiler, version="another"), cache),
+        build(_SOURCE, replace(compiler, flags=(*compiler.flags, "-g")), cache),
+    }
+    assert len(paths) == 4
+
+
+def test_several_units_link(compiler: Compiler, cache: Cache) -> None:
+    sources = {
+        "answer.h": "int answer(void);\n",
+        "unit_0.c": '#include "answer.h"\nint answer(void) { return 42; }\n',
+        "unit_1.c": _TWICE,
+    }
+    assert build(sources, compiler, cache).exists()
+
+
+def test_compiler_errors_are_shown(compiler: Compiler, cache: Cache) -> None:
+    with pytest.raises(ToolchainError, match=r"unit_0.c:1:.*error"):
+        build({"unit_0.c": "int answer(void) { return forty_two; }\n"}, compiler, cache)
+    assert list(cache.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a library"])
+def test_damaged_libraries_are_built_again(compiler: Compiler, cache: Cache, damage: bytes) -> None:
+    path = build(_SOURCE, compiler, cache)
+    whole = path.read_bytes()
+    path.write_bytes(damage)
+    assert build(_SOURCE, compiler, cache).read_bytes() == whole
+
+
+def test_links_in_the_cache_are_not_followed(compiler: Compiler, cache: Cache) -> None:
+    path = build(_SOURCE, compiler, cache)
+    moved = path.rename(path.with_suffix(".elsewhere"))
+    path.symlink_to(moved)
+    assert not build(_SOURCE, compiler, cache).is_symlink()
+
+
+def test_cache_is_bounded(compiler: Compiler, cache: Cache) -> None:
+    small = Cache(cache.directory, maximum_bytes=1)
+    first = build(_SOURCE, compiler, small)
+    second = build({"unit_0.c": "int answer(void) { return 1; }\n"}, compiler, small)
+    assert not first.exists()
+    assert sorted(small.directory.iterdir()) == sorted([second, second.with_suffix(".sha256")])
+
+
+def test_cache_is_closed_to_others(cache: Cache) -> None:
+    assert stat.S_IMODE(cache.directory.stat().st_mode) == 0o700
+    cache.directory.chmod(0o755)
+    with pytest.raises(ToolchainError, match="chmod 700"):
+        open_cache(cache.directory)
+
+
+def test_cache_must_be_a_directory_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "file").write_text("")
+    for directory in (tmp_path / "link", tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ToolchainError, match="cannot use the cache directory"):
+            open_cache(directory)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_foreign_caches_are_refused(cache: Cache) -> None:
+    os.chown(cache.directory, 12345, -1)
+    with pytest.raises(ToolchainError, match="belongs to user 12345"):
+        open_cache(cache.directory)
+
+
+def test_unwritable_cache(compiler: Compiler, cache: Cache) -> None:
+    cache.directory.rmdir()  # as good as read-only, for root too
+    with pytest.raises(ToolchainError, match="name a directory of your own"):
+        build(_SOURCE, compiler, cache)
+
+
+def test_default_directory() -> None:
+    assert default_directory({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/hlo-oracle")
+    assert default_directory({"HOME": "/h"}) == Path("/h/.cache/hlo-oracle")
+    assert default_directory({"XDG_CACHE_HOME": "relative", "HOME": "/h"}).is_absolute()

@@ -1,0 +1,51 @@
+"""A campaign on a real cluster of processes, one of which is killed, loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+from fuzz.campaign.cluster import campaign, files_of
+from fuzz.campaign.directory import Corpus
+from fuzz.campaign.local import Limits
+from fuzz.campaign.plan import Plan
+
+_PLAN = Plan(4, ("printed",), 2)
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as made:
+        yield made
+
+
+def test_a_killed_worker_loses_nothing(
+    tmp_path: Path, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuzz.campaign.cluster._AHEAD", 1)  # so that one of 3 ranges has to wait
+    looks: list[Counter[str]] = []
+    limits = Limits(chunks=12, seconds=120.0)
+    for total in campaign(tmp_path, _PLAN, limits, cluster.scheduler_address):
+        if not looks:
+            os.kill(cluster.workers[0].pid, signal.SIGKILL)
+        looks.append(total.counts)
+    assert looks[-1]["chunks"] == 12 and looks[-1]["programs"] == 24
+    corpus = Corpus(tmp_path, _PLAN)
+    assert corpus.totals().counts == looks[-1]
+    assert all(map(corpus.has, range(12)))
+
+
+def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) -> None:
+    assert sorted(files_of(_PLAN, range(1, 3), 1.0)) == ["chunks/000001.json", "chunks/000002.json"]
+    corpus = Corpus(tmp_path, _PLAN)
+    finding = {"findings/key/finding.json": b'{"times": 2}', "findings/key/reduced.hlo": b"first"}
+    corpus.take(finding)
+    corpus.take({**finding, "findings/key/reduced.hlo": b"second"})
+    assert (tmp_path / "findings/key/reduced.hlo").read_bytes() == b"first"
+    assert '"times": 4' in (tmp_path / "findings/key/finding.json").read_text()

@@ -1,0 +1,127 @@
+"""Drawn programs are valid, survive printing, and run."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, find, given, note, settings
+from hypothesis import strategies as st
+
+import fuzz
+import hlo
+import interp
+from fuzz.draw.builder import Builder
+from fuzz.draw.choices import Seeded
+from fuzz.draw.programs import GENERATORS, menu
+from fuzz.draw.shapes import TYPES
+from hlo.bit_equality import outputs
+from hlo.module import Computation, Instruction
+from hlo.opcodes import OPCODES
+from hlo.types import F32, S32, ArrayShape, TupleShape
+from hlo.walk import function_name
+
+
+def _of(module: hlo.Module, opcode: str) -> list[Instruction]:
+    return [i for i in module.entry.instructions if i.opcode == opcode]
+
+
+def _takes(module: hlo.Module, opcode: str, operand: str) -> bool:
+    names = {i.name for i in _of(module, operand)}
+    return any(i.operands[0] in names for i in _of(module, opcode))
+
+
+def _slices_padded(module: hlo.Module) -> bool:
+    return _takes(module, "slice", "pad")
+
+
+def _transposes(module: hlo.Module) -> bool:
+    return bool(_of(module, "transpose"))
+
+
+def _pads_less(module: hlo.Module) -> bool:
+    padding = [dimension for i in _of(module, "pad") for dimension in i.attributes["padding"]]
+    return any(low < 0 for low, _, _ in padding)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_drawn_modules_are_valid(data: st.DataObject) -> None:
+    module = data.draw(fuzz.modules())
+    note(hlo.format(module))
+    hlo.verify(module)
+    assert hlo.parse(hlo.format(module)) == module
+    arrays = data.draw(fuzz.arguments(module))
+    assert list(outputs(interp.evaluate(module, *arrays)))
+
+
+def test_generators_are_named_as_their_opcodes() -> None:
+    for opcode, (generator, _) in GENERATORS.items():
+        assert getattr(generator, "__name__", "") in ("generator", function_name(opcode))
+
+
+def test_every_opcode_is_drawn() -> None:
+    """But those that reach beyond the program."""
+    outside = {"infeed", "outfeed", "parameter", "recv", "recv-done", "send", "send-done"}
+    assert set(GENERATORS) == set(OPCODES) - outside
+
+
+def test_a_value_of_more_dimensions_than_are_drawn() -> None:
+    """Some instructions must have one more for an operand."""
+    wide = ArrayShape(F32, (2, 1, 2, 1, 1, 2))
+    for opcode, (generator, accepts) in GENERATORS.items():
+        for seed in range(20 if accepts(wide) else 0):
+            generator(Builder(Seeded(f"{opcode} {seed}"), menu(), TYPES, 6), wide)
+
+
+def test_a_choice_of_opcodes_and_types_is_kept() -> None:
+    from hlo.types import F64
+
+    chosen = fuzz.modules(
+        opcodes=("add", "negate", "dynamic-slice"), element_types=(F64,), max_instructions=5
+    )
+
+    @settings(max_examples=20, deadline=None)
+    @given(chosen)
+    def check(module: hlo.Module) -> None:
+        opcodes = {i.opcode for i in module.entry.instructions}
+        assert opcodes <= {"add", "negate", "dynamic-slice", "parameter", "constant", "tuple"}
+
+    check()
+
+
+_FEW = ("add", "negate", "pad", "reshape", "slice", "transpose", "while")
+
+
+@pytest.mark.parametrize("defect", [_transposes, _pads_less, _slices_padded])
+def test_what_fails_shrinks_to_a_few_instructions(defect: Callable[[hlo.Module], bool]) -> None:
+    module = find(
+        fuzz.modules(max_instructions=6, opcodes=_FEW),
+        defect,
+        settings=settings(max_examples=500, database=None, suppress_health_check=list(HealthCheck)),
+        random=random.Random(1),
+    )
+    lines = [i for i in module.entry.instructions if i.opcode not in ("parameter", "constant")]
+    assert len(lines) <= 4, hlo.format(module)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_drawn_computations_are_valid(data: st.DataObject) -> None:
+    shapes = [ArrayShape(F32, (3,)), TupleShape((ArrayShape(S32),))]
+    result = ArrayShape(F32, (2, 2))
+    called = data.draw(fuzz.computations(shapes, result))
+    assert [p.shape for p in called[-1].parameters] == shapes
+    root = called[-1].root_instruction.shape
+    assert isinstance(root, ArrayShape) and root.dims == result.dims
+    parameters = [
+        Instruction(f"p{n}", shape, "parameter", (), {"parameter_number": n})
+        for n, shape in enumerate(shapes)
+    ]
+    call = Instruction("r", result, "call", ("p0", "p1"), {"to_apply": called[-1].name})
+    hlo.verify(hlo.Module("m", (*called, Computation("e", (*parameters, call), "r")), "e"))
+
+
+def test_no_module_of_the_package_hides_a_strategy() -> None:
+    names = {path.stem for path in Path(fuzz.__file__).parent.iterdir()}
+    assert not names & set(fuzz.__all__)

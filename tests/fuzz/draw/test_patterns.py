@@ -1,0 +1,62 @@
+"""Patterns are valid, survive printing, and run."""
+
+import pytest
+
+import hlo
+import interp
+from fuzz.draw.builder import Builder
+from fuzz.draw.choices import Choices, Seeded, examples
+from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.programs import menu, program
+from fuzz.draw.readable import tidied
+from fuzz.draw.shapes import TYPES, shape
+from fuzz.draw.values import arguments
+from hlo.bit_equality import outputs
+from hlo.module import Module
+from hlo.types import F32
+
+
+def _of(name: str, choices: Choices) -> Module:
+    pattern = PATTERNS[name]
+    builder = Builder(choices, menu(), TYPES, 1)
+    return builder.module([pattern.generator(builder, shape(choices, TYPES, pattern.accepts))])
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern_is_valid_and_runs(name: str) -> None:
+    drawn = examples(lambda choices: _of(name, choices), 15, name)
+    for number, module in enumerate(drawn):
+        hlo.verify(module)
+        assert hlo.parse(hlo.format(module)) == module
+        assert list(outputs(interp.evaluate(module, *arguments(Seeded(number), module))))
+    opcodes = {i.opcode for module in drawn for c in module.computations for i in c.instructions}
+    assert opcodes.issuperset(PATTERNS[name].opcodes)
+
+
+def test_a_choice_of_opcodes_holds_for_patterns() -> None:
+    opcodes = ("add", "reshape", "transpose", "dot")
+    for module in examples(lambda choices: program(choices, opcodes=opcodes), 50, 1):
+        found = {i.opcode for i in module.entry.instructions}
+        assert found <= {*opcodes, "parameter", "constant", "tuple", "broadcast"}
+
+
+def test_what_is_dead_goes() -> None:
+    text = """HloModule m
+
+unused { ROOT x = f32[] parameter(0) }
+
+used { a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }
+
+ENTRY e {
+  p = f32[] parameter(0)
+  q = f32[] parameter(1)
+  dead = f32[] call(p), to_apply=unused
+  ROOT r = f32[] call(q, q), to_apply=used
+}
+"""
+    small = tidied(hlo.parse(text))
+    hlo.verify(small)
+    assert [c.name for c in small.computations] == ["computation.0", "e"]
+    assert [i.name for i in small.entry.instructions] == ["parameter.0", "call.1"]
+    assert len(small.computations[0].parameters) == 2
+    assert interp.evaluate(small, F32.numpy.type(3)) == 3

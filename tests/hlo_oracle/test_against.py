@@ -1,0 +1,115 @@
+"""``hlo check --against``: another compiler's results beside what is legal."""
+
+import importlib.util
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from fuzz.peers.xla import Answer
+from hlo_oracle import peer_verdicts
+from hlo_oracle.command.main import main
+from hlo_oracle.peer_verdicts import Judgement, Peer, judge
+from interp.envelope.budget import XLA_CPU
+
+PROGRAM = """HloModule softly
+ENTRY main {
+  x = f32[4] parameter(0)
+  e = f32[4] exponential(x)
+  n = s32[4] convert(x)
+  ROOT r = (f32[4], s32[4]) tuple(e, n)
+}
+"""
+X = np.array([0.5, 1, 2, 3], np.float32)
+
+
+class Fake:
+    """A compiler with one answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def __call__(self, text: str, arrays: object) -> Answer:
+        return self.answer
+
+
+def judgement(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Judgement:
+    peer = Peer(lambda timeout: Fake(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
+    monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
+    module = hlo.parse(PROGRAM)
+    exact = interp.evaluate(module, X)
+    return judge("fake", module, PROGRAM, (X,), exact, 0)
+
+
+def test_equal_and_within(monkeypatch: pytest.MonkeyPatch) -> None:
+    near = np.nextafter(np.exp(X), np.float32(9))
+    found = judgement(Answer((near, X.astype(np.int32))), monkeypatch)
+    assert found.counts is not None and found.counts["outside"] == 0
+    assert found.counts["equal"] >= 4 and found.counts["within"] >= 1
+
+
+def test_outside_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = np.exp(X) + np.float32([0, 0, 0.25, 0])
+    found = judgement(Answer((wrong, np.rint(X).astype(np.int32))), monkeypatch)
+    assert found.counts is not None and found.counts["outside"] == 1
+    (line,) = found.outside
+    assert line.startswith("{0}: 1 of 4 outside, first at [2]: 7.6390557, where 7.389056 is exact")
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (Answer((X,)), "1 arrays, not 2"),
+        (Answer((X[:2], X.astype(np.int32))), "{0}: float32[2], not float32[4]"),
+    ],
+)
+def test_another_shape(answer: Answer, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert line in judgement(answer, monkeypatch).outside
+
+
+def test_a_refusal_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = judgement(Answer(error="UNIMPLEMENTED: exponential\nmore"), monkeypatch)
+    assert refused == Judgement(refused="UNIMPLEMENTED: exponential")
+    assert judgement(Answer(crash="SIGSEGV"), monkeypatch) == Judgement(crash="SIGSEGV")
+
+
+def test_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.hlo").write_text(PROGRAM)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["check", "--against", "xla", str(tmp_path)]) == 2
+    assert "jaxlib is not installed" in capsys.readouterr().err
+
+
+def test_xla(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jaxlib")
+    (tmp_path / "p.hlo").write_text(PROGRAM)
+    assert main(["check", "--no-c", "--against", "xla", str(tmp_path)]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert "XLA" in head.split() and "outside" not in row and "equal" in row
+
+
+def test_a_crash_of_xla_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jaxlib")
+    (tmp_path / "p.hlo").write_text(
+        """HloModule m
+a { p = f32[] parameter(0)  q = f32[] parameter(1)  ROOT s = f32[] add(p, q) }
+ENTRY e {
+  x = f32[3] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[2] reduce-window(x, z), window={size=1 pad=0_-1}, to_apply=a
+}
+"""
+    )
+    assert main(["check", "--no-c", "--against", "xla", str(tmp_path)]) == 1
+    assert "CRASHED\n    SIGABRT: " in capsys.readouterr().out

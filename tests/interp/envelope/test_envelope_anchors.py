@@ -1,0 +1,88 @@
+"""Values in between: what follows from them is judged, also where they say little of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from hlo.module import Module
+from interp.envelope.anchors import planned
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Found, Judge
+from interp.envelope.verdict import OUTSIDE
+
+Array = np.ndarray[Any, Any]
+
+# Each opens: anything is legal there.
+_OPENINGS = {
+    "numbers of another generator": "y = f32[8] rng(z, o), distribution=rng_uniform",
+    "equal keys in any order": (
+        "t = (f32[8], f32[8]) sort(k, x), dimensions={0}, to_apply=less\n"
+        "  y = f32[8] get-tuple-element(t), index=1"
+    ),
+}
+_PROGRAM = """HloModule m
+less {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction=LT
+}}
+ENTRY e {{
+  x = f32[8] parameter(0)
+  z = f32[] constant(0)
+  o = f32[] constant(1)
+  k = f32[8] broadcast(o), dimensions={{}}
+  {opening}
+  ROOT r = f32[8] negate(y)
+}}
+"""
+
+
+def _judged(text: str, arguments: Sequence[Array], wrong: str) -> Found:
+    """Of a compiler that takes ``wrong`` for negate and has other random numbers."""
+    module = hlo.parse(text)
+    exact = [("", np.asarray(interp.evaluate(module, *arguments)))]
+
+    def run(program: Module) -> list[Array]:
+        taken = hlo.parse(hlo.format(program).replace("negate(", f"{wrong}("))
+        result = interp.evaluate(taken, *arguments, seed=1)
+        return list(result) if isinstance(result, tuple) else [result]
+
+    return Judge(module, arguments, exact, peer=XLA_CPU).judged(run(module), run)
+
+
+@pytest.mark.parametrize("opening", _OPENINGS)
+def test_what_follows_from_an_opening_is_judged(opening: str) -> None:
+    arguments = [np.arange(1, 9, dtype=np.float32)]
+    text = _PROGRAM.format(opening=_OPENINGS[opening])
+    right = _judged(text, arguments, "negate")
+    assert not right.wrong and not right.counts[OUTSIDE]
+    wrong = _judged(text, arguments, "abs")
+    assert wrong.counts[OUTSIDE] or [step.instruction.name for step in wrong.wrong] == ["r"]
+
+
+_LAID_OUT = """HloModule m
+ENTRY e {
+  x = f32[2,64] parameter(0)
+  g = f32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  t = f32[2,2] transpose(g), dimensions={1,0}
+  f = f32[4] reshape(t)
+  s = f32[4] sign(f)
+  ROOT r = f32[4] add(s, f)
+}
+"""
+
+
+def test_what_is_laid_out_anew_is_asked_for_there() -> None:
+    """A dot that is asked for is another than one that a transpose is merged into."""
+    row = np.linspace(1, 2, 32, dtype=np.float32)
+    x = np.stack([np.concatenate([row, row]), np.concatenate([row, -row])])
+    names = planned(hlo.parse(_LAID_OUT), x, peer=XLA_CPU)
+    assert "f" in names and not {"g", "t"} & set(names)

@@ -1,0 +1,61 @@
+"""Bounded results of a compiler: in the room of their bounds, or of their actual sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import hlo
+import interp
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import EQUAL, OUTSIDE
+
+
+def test_the_room_of_a_bounded_result() -> None:
+    """XLA returns it whole; what counts is within the actual size."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  n = s32[] constant(2)
+  ROOT r = f32[<=4] set-dimension-size(x, n), dimensions={0}
+}
+""")
+    x = np.arange(4, dtype=np.float32)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    assert (
+        judge.judged([x + np.array([0, 0, 9, 9], np.float32)], lambda other: None).counts[EQUAL]
+        == 2
+    )
+    assert judge.judged([x + 1], lambda other: None).counts[OUTSIDE] == 2
+    assert judge.judged([x[:3]], lambda other: None).mismatch is not None
+
+
+def test_elements_of_bounded_rows_are_one_after_the_other() -> None:
+    """As XLA:CPU 0.10 returns them: 1 2 4 5, then what was there before."""
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = s32[2,3] parameter(0)
+  n = s32[] constant(2)
+  ROOT r = s32[2,<=3] set-dimension-size(x, n), dimensions={1}
+}
+""")
+    x = np.arange(1, 7, dtype=np.int32).reshape(2, 3)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    packed = np.array([[1, 2, 4], [5, 77, 99]], np.int32)
+    assert judge.judged([packed], lambda other: None).counts[EQUAL] == 4
+
+
+def test_a_token_after_a_bounded_array() -> None:
+    module = hlo.parse("""HloModule m
+ENTRY e {
+  x = s32[3] parameter(0)
+  n = s32[] constant(2)
+  b = s32[<=3] set-dimension-size(x, n), dimensions={0}
+  t = token[] after-all(b)
+  ROOT r = s32[<=3] add-dependency(b, t)
+}
+""")
+    x = np.arange(3, dtype=np.int32)
+    judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
+    assert judge.judged([x[:2]], lambda other: None).counts[EQUAL] == 2
+    assert judge.judged([x[:2] + 1], lambda other: None).counts[OUTSIDE] == 2

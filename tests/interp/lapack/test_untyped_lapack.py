@@ -1,0 +1,62 @@
+"""LAPACK as older JAX called it: programs and results recorded from JAX 0.4.20 in
+untyped_lapack.json, which record_untyped_lapack.py writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from hlo.bit_equality import outputs
+from hlo.errors import Unsupported
+
+pytest.importorskip("scipy")
+ROWS = json.loads(Path(__file__).with_name("untyped_lapack.json").read_text())
+
+
+def array(row: dict[str, Any]) -> np.ndarray:
+    real, *imaginary = (np.array(part) for part in row["numbers"])
+    whole = real + 1j * imaginary[0] if imaginary else real
+    return whole.astype(row["type"]).reshape(row["dims"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
+def test_as_recorded(row: dict[str, Any]) -> None:
+    module = hlo.parse("\n".join(row["hlo"]))
+    hlo.verify(module)
+    value = interp.evaluate(module, *map(array, row["arguments"]))
+    results = [one for _, one in outputs(value)]
+    assert len(results) == len(row["results"])
+    for ours, recorded in zip(results, map(array, row["results"]), strict=True):
+        theirs = recorded
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        if row["name"].startswith(("svd", "eig")):  # vectors of any sign
+            ours, theirs = np.abs(ours), np.abs(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
+
+
+def test_a_factor_of_the_right_hand_side() -> None:
+    """alpha, which JAX leaves at 1: 2x = 3 · 4."""
+    text = """ENTRY e {
+      one = s32[] constant(1)
+      none = s32[] constant(0)
+      alpha = f32[] constant(3)
+      a = f32[1,1] constant({{2}})
+      b = f32[1,1] constant({{4}})
+      ROOT x = f32[1,1] custom-call(one, one, none, none, one, one, one, alpha, a, b),
+        custom_call_target="blas_strsm"
+    }"""
+    assert interp.evaluate(hlo.parse(text)) == [[6]]
+
+
+@pytest.mark.parametrize("target", ["lapack_sgetrf", "blas_strsm"])
+def test_too_few_operands_are_refused(target: str) -> None:
+    text = f'ENTRY e {{ x = f32[2,2] parameter(0) ROOT r = f32[2,2] custom-call(x), \
+      custom_call_target="{target}" }}'
+    with pytest.raises(Unsupported, match="other operands than JAX"):
+        interp.evaluate(hlo.parse(text), np.eye(2, dtype=np.float32))
