@@ -5,6 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from conftest import ROOT
@@ -35,13 +36,16 @@ def without_measures(text: str) -> str:
 def test_a_transcript_is_what_the_command_prints(command: str, expected: str) -> None:
     program, *words = shlex.split(command)
     assert program == "hlo"
+    if "xla" in words and find_spec("jaxlib") is None:
+        pytest.skip("jaxlib is not installed")
     done = subprocess.run(
         [sys.executable, "-m", "hlo_oracle.command.main", *words],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    status = 1 if " outside" in expected else 0
+    assert (done.returncode, done.stderr) == (status, "")
     assert without_measures(done.stdout) == without_measures(expected)
 
 
