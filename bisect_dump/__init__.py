@@ -1,18 +1,26 @@
-"""From a dump of a compilation to the pass that changed what the program means, and where it did.
+"""Find the pass of a dumped compilation that changed a program's meaning, and the instruction.
 
-    for dumped in bisect_dump.modules(directory):     # what --xla_dump_to wrote
+    for dumped in bisect_dump.modules(directory):    # the files that --xla_dump_to wrote
         history = bisect_dump.History(dumped, arguments, seed)
-        for row in history.rows(watch): ...         # each stage beside the one before
-        change = history.first_change(watch)        # or the first that means something else,
-        found = bisect_dump.culprit(change)           # the first instruction with another value,
-        bisect_dump.source(change, found)             # and the line of the source it comes from
+        for row in history.rows(watch): ...          # each stage judged against the one before
+        change = history.first_change(watch)         # or the first stage with another meaning,
+        found = bisect_dump.culprit(change)          # the first instruction with another value,
+        bisect_dump.source(change, found)            # and the source line it was made from
 
-``modules`` raises Error where no stage is. Stages that are no programs, get no arguments or have no
-result are left out of a history, and its ``faults`` say why; nothing else is raised.
+``modules`` raises Error if the directory holds no stage. Stages that do not parse, that the given
+arguments do not fit, or whose evaluation fails are left out of a history; its ``faults`` say why.
 
-dump: the names of files. stages: their programs. values: exact values that stages have in common,
-by cones. matching, following, side_by_side: two stages on the values of one. judging, meanings:
-what that proves. history: all stages in order. blame, places: what is shown of an instruction.
+The files, in the order of the work:
+dump              names of the files, stages of each module in order
+stages            a stage as a program; whether two stages are the same program
+value_numbers     value numbering: equal digests for instructions that compute the same
+shared_values     exact values, each computed once for all stages that have it
+matching          which instructions of two stages correspond
+replay            the earlier stage evaluated step by step on the later stage's values
+side_by_side      two stages: the first instruction whose value changed
+difference_verdict, stage_results   the verdict on a stage beside the one before
+history           all stages of a module
+blame, source_locations, excerpts   what is shown of the culprit
 """
 
 from bisect_dump.blame import culprit, source

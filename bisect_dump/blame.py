@@ -1,4 +1,4 @@
-"""The instruction by which a stage means something else, and where in the source it comes from."""
+"""Name the instruction that changed a stage's meaning, and the source line it was made from."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from hlo.errors import Error
 
 
 def culprit(change: Change) -> Culprit | None:
-    """The first instruction whose value is another one; None where no single one is known."""
+    """Find the first instruction whose value changed; None if no single one explains the change."""
     try:
         return change.meanings.side_by_side(change.before, change.after).culprit()
     except (Error, MemoryError):
-        return None  # what changed is known, where it began is not
+        return None  # that the stage changed is proven; where it began cannot be found out
 
 
 def source(change: Change, found: Culprit) -> str:
-    """The operation and FILE:LINE that the instruction was made of, as far as a text tells."""
+    """Read ``OP_NAME at FILE:LINE`` from the culprit's metadata; empty if neither stage has any."""
     sides = ((change.after, found.after), (change.before, found.before))
     texts = (origin(_last(places), read.module.preamble) for read, places in sides)
     return next((text for text in texts if text), "")

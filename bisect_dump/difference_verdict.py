@@ -1,4 +1,4 @@
-"""What two results that differ are worth beside what is legal."""
+"""Judge how the results of two stages differ, given the enclosures of what is legal."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ _WORST_FIRST = (OUTSIDE, UNDETERMINED, WITHIN, EQUAL)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A stage beside the one before: ``kind`` is the worst of its elements, whose numbers by kind
-    are ``counts``; ``lines`` say what changed, one for each output. ``is_suspect``: nothing is
-    proven, but step by step the results do not follow from those of the stage before."""
+    """The verdict on a stage beside the one before.
+
+    ``kind``: the worst verdict of its elements; ``counts``: how many elements have each; ``lines``:
+    a line for each output that changed. ``is_suspect``: nothing is proven, but replayed step by
+    step the results do not follow from those of the stage before."""
 
     kind: str
     counts: dict[str, int]
@@ -28,8 +30,9 @@ class Judgement:
 
 
 class Output(NamedTuple):
-    """An array of the result that differs: its place in the result, what gives its values in the
-    two stages, the kinds of its elements, and what is said of the first that is changed."""
+    """An array of the result that differs: its place in the result tuple, a function that returns
+    its values in both stages, the verdict of each element (an index into KINDS), and a line about
+    the first changed element."""
 
     place: str
     both: Callable[[], tuple[Array, Array]]  # many of them do not fit into memory
@@ -37,12 +40,13 @@ class Output(NamedTuple):
     line: str = ""
 
     def has(self, kind: int) -> bool:
-        """Whether any element is of a kind."""
+        """Test whether any element has this verdict."""
         return bool((self.marks == kind).any())
 
 
 def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
-    """The kinds of the later stage's elements, by what is legal in the earlier one."""
+    """Give each element of the later stage its verdict against the earlier stage's enclosure;
+    without one, elements that differ are undetermined."""
     if legal is None:
         same = (one == other) | (is_nan(one) & is_nan(other))
         return np.where(same, KINDS.index(EQUAL), UNSURE).astype(np.int8)
@@ -50,8 +54,8 @@ def beside(legal: Enclosure | None, one: Array, other: Array) -> Array:
 
 
 def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> Output:
-    """What is outside in the earlier stage is proven only where nothing is legal in both, whose
-    enclosures are given: the later form may be the less accurate."""
+    """Keep *outside* only where the enclosures of both stages are disjoint. A rewritten program may
+    legally be the less accurate one, so a number that is legal for both proves nothing."""
     if one is None or other is None:
         return output._replace(marks=np.minimum(output.marks, UNSURE))
     doubtful = (output.marks == CHANGED) & _meet(one, other)
@@ -70,7 +74,7 @@ def doubted(output: Output, one: Enclosure | None, other: Enclosure | None) -> O
 
 
 def _meet(one: Enclosure, other: Enclosure) -> Array:
-    """Where something is legal in both."""
+    """Test element by element whether two enclosures intersect."""
     low, high = greatest_of(one.low, other.low), least_of(one.high, other.high)
     numbers = [np.asarray(a <= b) for a, b in zip(_components(low), _components(high))]
     one_nan, other_nan = (np.asarray(x.nan) for x in (one, other))
@@ -83,7 +87,7 @@ def _components(array: Array) -> list[Array]:
 
 
 def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -> Judgement:
-    """Of the outputs that differ, and the number of elements of all others."""
+    """Sum up the outputs that differ; ``equal`` counts the elements of all other outputs."""
     verdicts = [summary(output.marks) for output in outputs]
     counts = {kind: sum(verdict.counts[kind] for verdict in verdicts) for kind in KINDS}
     counts[EQUAL] += equal
@@ -93,7 +97,7 @@ def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -
 
 
 def worst_of(ranks: Sequence[Judgement]) -> Judgement:
-    """Of all ranks."""
+    """Pick the worst verdict of all ranks; counts are summed."""
     if len(ranks) == 1:
         return ranks[0]
     rank = min(range(len(ranks)), key=lambda n: _WORST_FIRST.index(ranks[n].kind))

@@ -1,4 +1,4 @@
-"""What ``--xla_dump_to`` writes: the names of its files, and the stages of each module in order.
+"""Find the stages of each module among the files that ``--xla_dump_to`` writes.
 
 With ``--xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*`` a directory holds, beside much else,
 
@@ -39,8 +39,8 @@ _START = "pipeline-start"  # in the place of a pass: nothing has run in this pip
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A module as it was at one time of its compilation. ``after`` is the pass that made it so;
-    empty where the name does not tell."""
+    """One file of a dump: a module between two passes. ``after`` is the pass that wrote it, empty
+    where the file's name does not say."""
 
     path: Path
     label: str
@@ -49,7 +49,7 @@ class Stage:
 
     @property
     def maker(self) -> str:
-        """What made the module what it is here, for people."""
+        """Name the pass that produced this stage, for people."""
         if self.after:
             return f"{self.after} (of {self.pipeline})" if self.pipeline else self.after
         return f"what ran before {self.label}"
@@ -57,19 +57,19 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Dumped:
-    """A module of a dump: its stages, the first first."""
+    """A module of a dump: its stages in the order of compilation."""
 
     name: str
     stages: tuple[Stage, ...]
 
 
 def is_dump(directory: Path) -> bool:
-    """Whether a directory holds what ``--xla_dump_to`` writes."""
+    """Decide by file names whether a directory was written by ``--xla_dump_to``."""
     return any(_OF_A_DUMP.match(path.name) for path in directory.iterdir())
 
 
 def modules(directory: Path) -> list[Dumped]:
-    """The modules of a dump, in the order of their names; Error if none has a stage as text."""
+    """List the modules of a dump by name; Error if none has a stage as text."""
     files = [path for path in directory.iterdir() if path.is_file()]
     found = grouped(files)
     if not found:
@@ -78,7 +78,7 @@ def modules(directory: Path) -> list[Dumped]:
 
 
 def grouped(files: Iterable[Path]) -> list[Dumped]:
-    """The modules of the files that are stages; all others are left out."""
+    """Group files into modules by their names; files that are no stage are left out."""
     stages: dict[tuple[Path, str], list[tuple[tuple[int, int], Stage]]] = defaultdict(list)
     for path in files:
         known = _stage(path)
@@ -92,7 +92,7 @@ def grouped(files: Iterable[Path]) -> list[Dumped]:
 
 
 def in_order(files: Iterable[Path]) -> Dumped:
-    """Files of any names, as the stages of one module."""
+    """Take files of any names, in this order, as the stages of one module."""
     stages = tuple(Stage(path, path.name) for path in files)
     return Dumped(stages[0].path.name, stages)
 
@@ -102,7 +102,7 @@ def _order(found: tuple[tuple[int, int], Stage]) -> tuple[tuple[int, int], str]:
 
 
 def _stage(path: Path) -> tuple[str, tuple[int, int], Stage] | None:
-    """A stage's module, its place among the stages, and the stage; None: it is another file."""
+    """Parse a file name: the module, a sort key among its stages, the stage; None: another file."""
     name = path.name
     if match := _FIRST.fullmatch(name):
         return match["module"], (0, 0), Stage(path, "before_optimizations")
@@ -117,7 +117,7 @@ def _stage(path: Path) -> tuple[str, tuple[int, int], Stage] | None:
 
 
 def _why_nothing(names: list[str]) -> str:
-    """What to do about a dump without stages."""
+    """Say why a directory has no stage, and which flags write them."""
     flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.*'"
     ends: Iterator[str] = (end for end in (".pb", ".pb.gz", ".pbtxt", ".dot", ".html", ".url"))
     if not names:

@@ -1,4 +1,4 @@
-"""Programs made of a program, and what stands where in one."""
+"""Cut programs out of a program: one computation with its callees, or some of its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlo.walk import called
 
 
 def with_entry(module: Module, name: str) -> Module:
-    """A computation as a program: itself and what it calls."""
+    """Make a computation the entry of a module that holds it and what it calls."""
     wanted = {name}
     kept = []
     for computation in reversed(module.computations):  # callers stand behind callees
@@ -23,8 +23,7 @@ def with_entry(module: Module, name: str) -> Module:
 
 
 def with_results(module: Module, numbers: Sequence[int]) -> Module | None:
-    """The program with some arrays of its result only, as a tuple; None if the result is no tuple
-    of arrays."""
+    """Keep some elements of the result tuple; None if the root is no tuple of arrays."""
     entry = module.entry
     root = entry.root_instruction
     shape = root.shape
@@ -42,13 +41,13 @@ def with_results(module: Module, numbers: Sequence[int]) -> Module | None:
 
 
 def operands_of_result(computation: Computation) -> frozenset[str]:
-    """The instructions that give the result."""
+    """Names of the root and, if it is a tuple, of its operands."""
     root = computation.root_instruction
     return frozenset((root.name, *(root.operands if root.opcode == "tuple" else ())))
 
 
 def source_of(computation: Computation, instruction: Instruction) -> Instruction:
-    """What gave the value that an instruction only hands on."""
+    """Trace a value through copies and tuple elements to the instruction that computed it."""
     by_name = {i.name: i for i in computation.instructions}
     while instruction.opcode in ("get-tuple-element", "copy"):
         given = by_name[instruction.operands[0]]

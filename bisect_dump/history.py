@@ -1,4 +1,4 @@
-"""The stages of one module, one after the other, or the first that changed its meaning."""
+"""Walk the stages of one module, judging each against the one before."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bisect_dump.stages import Read, interface, read_stage, same_interface
 from hlo.errors import Error
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
-# What may become of a stage, besides the four verdicts.
+# Outcomes of a stage besides the four verdicts.
 FIRST, SAME, OTHER, FAULT = "first", "same program", "other arguments", "not checked"
 CHANGED = OUTSIDE
 SUSPECT = "nothing is proven, but step by step the results do not follow from those before"
@@ -23,8 +23,8 @@ Watch = Callable[[Stage], None]  # is told each stage before it is read
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one stage. ``maker`` is the pass that made it. ``kind`` is a verdict, or one
-    of those above; ``lines`` are the reasons."""
+    """The outcome of one stage: ``kind`` is a verdict or FIRST, SAME, OTHER or FAULT; ``seconds``
+    is the time to read and judge it; ``lines`` give reasons."""
 
     stage: Stage
     kind: str
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Two neighbours of which the later one means something else."""
+    """Two consecutive stages with different meanings, and the results that prove it."""
 
     before: Read
     after: Read
@@ -45,28 +45,30 @@ class Change:
 
 
 class History:
-    """Of one module of a dump; ``arguments`` draws those of a program in a file, for so many
-    ranks. Errors of stages are kept in ``faults``."""
+    """The stages of one module of a dump. ``arguments(module, path, ranks)`` draws the arguments of
+    each rank. Errors of stages are kept in ``faults``, not raised."""
 
     def __init__(self, dumped: Dumped, arguments: Arguments, seed: int) -> None:
         self._dumped, self._arguments, self._seed = dumped, arguments, seed
         self._meanings: Meanings | None = None
-        self.faults: dict[Stage, str] = {}  # stages that could not be checked, and why
-        self.breaks: dict[Stage, tuple[str, str]] = {}  # stages that take other arrays, from, to
-        self.suspect: Change | None = None  # the first that nothing is proven of
-        self.undetermined = 0  # neighbours, as far as they were compared one by one
+        self.faults: dict[Stage, str] = {}  # why a stage could not be checked
+        self.breaks: dict[Stage, tuple[str, str]] = {}  # interface before and after a change of it
+        self.suspect: Change | None = None  # the first undetermined change that looks wrong
+        self.undetermined = 0  # how many pairs of stages stayed undetermined
 
     def rows(self, watch: Watch) -> Iterator[Row]:
-        """Each stage beside the last one before it that could be evaluated."""
+        """Judge each stage against the last one before it that could be evaluated; ``watch`` is
+        called with each stage before it is read."""
         return (row for row, _ in self._steps(watch))
 
     def first_change(self, watch: Watch) -> Change | None:
-        """The first pass that changed the meaning, and what was found until then."""
+        """Return the first proven change, or None; ``faults``, ``breaks`` and ``suspect`` cover the
+        stages up to it."""
         changes = (step for row, step in self._steps(watch) if row.kind == CHANGED)
         return next(changes, None)
 
     def _steps(self, watch: Watch) -> Iterator[tuple[Row, Change | None]]:
-        """The rows, and the two stages of each that were compared."""
+        """Yield each row with the pair of stages that it compares."""
         before: Read | None = None
         for stage in self._dumped.stages:
             watch(stage)
@@ -101,7 +103,7 @@ class History:
         return replace(row, kind=found.kind, counts=found.counts, lines=lines), change
 
     def _begin(self, first: Read) -> None:
-        """Arguments for this stage and those that take the same."""
+        """Draw arguments for this stage and all later ones of the same interface."""
         meanings = Meanings(first, self._arguments, self._seed)
         meanings.evaluate(first)
         self._meanings = meanings

@@ -1,8 +1,8 @@
-"""Which instructions of two programs are the same ones? For programs of which one came from the
-other by a pass of a compiler.
+"""Match the instructions of two programs of which a compiler pass made one from the other.
 
-Values that are equal bit for bit say it best: a pass may rename everything. Others are matched by
-their place in the result, by name, by where they come from, and by what they stand between.
+Values that are equal bit for bit are the strongest sign: a pass may rename everything. Other
+instructions are matched by their place in the result, by name, by the source operation in their
+metadata, and by their neighbours in the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Named = Mapping[str, Instruction]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A program and the values of its instructions, by name."""
+    """A program and the reference of each instruction's value, by name."""
 
     program: Program
     values: Mapping[str, Reference]
@@ -34,7 +34,8 @@ class Side:
 
     @property
     def closed(self) -> frozenset[str]:
-        """The instructions into which no argument goes: zeros are alike without being the same."""
+        """Names of instructions that depend on no parameter: their values (zeros, say) are often
+        equal by coincidence."""
         found: set[str] = set()
         for i in self.program.steps.instructions:
             if i.opcode != "parameter" and found.issuperset(i.operands):
@@ -43,16 +44,16 @@ class Side:
 
     @property
     def arrays(self) -> dict[str, Instruction]:
-        """The instructions that give an array, and matter."""
+        """The live instructions whose value is an array, by name."""
         matter = self.program.steps.instructions
         return {i.name: i for i in matter if isinstance(self.values[i.name], bytes)}
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """``shared`` are instructions of the earlier program whose values the later one has, too;
-    ``pairs`` are others, later to earlier; of those the ``guessed`` are the same only if their
-    values are alike."""
+    """A matching. ``shared``: instructions of the earlier program whose exact value the later one
+    has, too. ``pairs``: other matches, later name to earlier name. ``guessed``: the pairs that
+    count only if their values turn out to be near."""
 
     shared: frozenset[str]
     pairs: Mapping[str, str]
@@ -60,7 +61,7 @@ class Matches:
 
 
 def matched(before: Side, after: Side, values: Values) -> Matches:
-    """Of two programs with the same arguments."""
+    """Match the array instructions of two programs evaluated on the same arguments."""
     arrays = before.arrays, after.arrays
     shared = frozenset(_found_again(before, arrays[0], after, values))
     known = frozenset(_found_again(after, arrays[1], before, values))
@@ -82,7 +83,8 @@ def matched(before: Side, after: Side, values: Values) -> Matches:
 
 
 def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Iterator[str]:
-    """Arrays that the other program has, too, and not by chance."""
+    """Yield the arrays that the other program computes as well, coincidences excluded: the array is
+    distinctive, or its whole cone is equal."""
     there = {reference for reference in other.values.values() if isinstance(reference, bytes)}
     cones = (side.program.cones.of(side.program.module.entry_name) for side in (one, other))
     own, others = next(cones), set(next(cones).values())
@@ -95,7 +97,8 @@ def _found_again(one: Side, arrays: Named, other: Side, values: Values) -> Itera
 
 
 def _are_named_alike(ours: Named, theirs: Named) -> bool:
-    """Whether names mean anything: a pass may have given them anew."""
+    """Decide whether names carry over: most instructions of equal name agree in opcode and
+    shape."""
     both = [(ours[name], theirs[name]) for name in ours if name in theirs]
     same = sum(one.opcode == other.opcode and _alike(one, other) for one, other in both)
     return 2 * same > len(both)
@@ -116,7 +119,7 @@ def _of_results(
 def _pair(
     pairs: dict[str, str], ours: Named, theirs: Named, key: Callable[[Instruction], Hashable]
 ) -> None:
-    """Add those that have a key in common, which no other has."""
+    """Pair the unmatched instructions that share a key with exactly one counterpart."""
     taken = set(pairs.values())
     free = [
         [i for i in ours.values() if i.name not in taken],
@@ -143,7 +146,7 @@ def _by_key(
 def _pair_results_of_pairs(
     pairs: dict[str, str], before: Side, after: Side, free: tuple[Named, Named]
 ) -> None:
-    """Add those of one opcode and shape whose operands are all the same ones."""
+    """Pair instructions of equal opcode and shape whose operands are all matched."""
     taken = set(pairs.values())
     open_ = [name.keys() - side.closed for name, side in zip(free, (before, after), strict=True)]
 
@@ -167,9 +170,9 @@ def _pair_results_of_pairs(
 def _pair_operands_of_pairs(
     pairs: dict[str, str], before: Side, after: Side, shared: frozenset[str], theirs: Named
 ) -> None:
-    """Add the operands of pairs of one opcode, and of the programs' results, one by one. What the
-    earlier program has twice may be right in one place only, so values that are shared may be among
-    them, for the same op."""
+    """Pair the operands of matched instructions of equal opcode, position by position, from the
+    results backwards. A value that the earlier program has twice may be wrong in one place only, so
+    an instruction whose value is shared may be paired here, with an instruction of its opcode."""
     taken = set(pairs.values())
     free = before.arrays
     entries = [{i.name: i for i in side.entry.instructions} for side in (after, before)]
@@ -194,13 +197,13 @@ def _computed(instruction: Instruction, operands: list[Reference]) -> Hashable:
 
 
 def _alike(one: Instruction, other: Instruction) -> bool:
-    """Whether both are arrays of one type and one shape."""
+    """Test whether both instructions give arrays of the same element type and shape."""
     shapes = without_layout(one.shape), without_layout(other.shape)
     return isinstance(shapes[0], ArrayShape) and shapes[0] == shapes[1]
 
 
 def _own_name(instruction: Instruction) -> Hashable:
-    """Without the computations that it was in, and without marks of copies."""
+    """Strip from a name what inlining and cloning added: ``call.1.add.3.clone`` is ``add.3``."""
     parts = instruction.name.split(".")
     while len(parts) > 1 and (parts[-1] == "clone" or parts[-2:-1] == ["clone"]):
         parts.pop()

@@ -1,8 +1,9 @@
-"""The earlier of two stages on the values of the later one.
+"""Replay the earlier of two stages on the values of the later one.
 
-Each instruction is evaluated exactly on values that are taken over. Where that gives what the later
-stage has, it is legal, and nothing is enclosed; where not, what is legal there is enclosed from the
-last values that were taken over. So what is enclosed is what the pass changed, not the program.
+Each instruction of the earlier stage is evaluated exactly on values taken over from the later one.
+Where that gives the later stage's own value, the step is legal without further work. Where it does
+not, the legal results are enclosed (interval arithmetic) starting from the last values taken over.
+So only what the pass changed is enclosed, and intervals stay narrow.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, is_wide, kin
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """An array that follows exactly from values that were taken over, and the instruction by which
-    other values follow legally; none if the array itself was taken over."""
+    """An array known exactly. ``maker``: the instruction that computed it from values taken over,
+    whose other legal results can be enclosed later; None if the array itself was taken over."""
 
     reference: bytes
     maker: Instruction | None = None
-    path: tuple[int, ...] = ()  # in the maker's tuple
+    path: tuple[int, ...] = ()  # of tuple indices in the maker's result
 
 
-# Instructions of a proof that are enclosed although something is wrong: a pass may give a name to
-# another value, but what follows from a bug is the rest of the program.
+# Once a step is wrong, a proof encloses at most so many instructions. A pass may reuse a name for
+# another value, which costs a few; after a real bug everything downstream would be enclosed.
 _MOST_ENCLOSED = 64
 
 State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple of states
@@ -43,8 +44,8 @@ State = Any  # Exact, an Enclosure of what is legal, None (a token) or a tuple o
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An instruction of the earlier stage at which the later one's value is not legal. Hundreds of
-    them are kept, so not their values."""
+    """An instruction of the earlier stage at which the later stage's value is illegal. Hundreds may
+    be kept, so the evidence is text, not arrays."""
 
     instruction: Instruction
     evidence: str
@@ -52,8 +53,8 @@ class Step:
 
 @dataclass(slots=True)
 class Followed:
-    """What comes of it: ``results`` are the states of the result's arrays, before anything was
-    taken over there, and ``wrong`` the steps to values that are not legal."""
+    """The outcome of a replay: the state of each array of the result, before it was taken over, and
+    the steps with illegal values."""
 
     results: list[Exact | Enclosure]
     wrong: list[Step]
@@ -61,9 +62,11 @@ class Followed:
 
 @dataclass(slots=True)
 class Following:
-    """One walk over the earlier stage, whose exact values are ``exact``. ``known`` are the later
-    one's values of its instructions, by name. ``is_proof``: a value is taken over only where it is
-    sure that it is legal, and what is wrong is noted and left."""
+    """One replay of the earlier stage.
+
+    ``exact``: the earlier stage's own values. ``known``: the later stage's values for its
+    instructions, by name. ``is_proof``: take a value over only where it is certainly legal;
+    otherwise illegal values are taken over as well, so that later steps are judged on their own."""
 
     values: Values
     program: Program
@@ -72,14 +75,14 @@ class Following:
     known: Mapping[str, Reference]
     is_proof: bool = False
     _states: dict[str, State] = field(default_factory=dict)
-    _open: set[str] = field(default_factory=set)  # states that hold enclosures
+    _open: set[str] = field(default_factory=set)  # names of states that hold enclosures
     _enclosures: dict[str, Any] = field(default_factory=dict)
     _wrong: list[Step] = field(default_factory=list)
-    _count: int = 0  # enclosed instructions
+    _count: int = 0  # of instructions enclosed so far
 
     def followed(self) -> Followed:
-        """Unsupported where it is not known what is legal, or if so much is wrong that a proof is
-        one of the whole program."""
+        """Replay all live instructions. Raises Unsupported where no rule says what is legal, or
+        where so much is wrong that the proof would take the whole program's envelope."""
         with np.errstate(all="ignore"):
             return self._walked()
 
@@ -104,11 +107,12 @@ class Following:
         return Followed(list(_leaves(state)), self._wrong)
 
     def legal(self, state: Exact | Enclosure) -> Enclosure:
-        """All that may stand in the place of an array of a state."""
+        """Enclose every legal value of an array."""
         return self._opened(state)  # type: ignore[no-any-return]  # of one array
 
     def _state(self, instruction: Instruction) -> State:
-        """What follows from the states before."""
+        """Evaluate an instruction on the states of its operands: exactly if they are exact, else as
+        an enclosure."""
         if instruction.opcode == "parameter" or self.program.steps.has_effect(instruction):
             return _taken(self.exact[instruction.name])
         operands = [self._states[name] for name in instruction.operands]
@@ -124,7 +128,7 @@ class Following:
         return self._enclosed(instruction)
 
     def _taken_over(self, instruction: Instruction, state: State) -> State:
-        """The later stage's value in place of what follows, as far as it is legal."""
+        """Replace a state by the later stage's value, as far as that is legal; note it if not."""
         known = self.known.get(instruction.name)
         if known is None or not isinstance(state, Exact | Enclosure):
             return state
@@ -137,13 +141,14 @@ class Following:
         if not self.is_proof:
             return Exact(known)
         if verdict.counts[OUTSIDE]:
-            return state  # a pass may give a name to another value
+            return state  # the name may stand for another value now: go on with our own
         if not verdict.counts[UNDETERMINED]:
             return Exact(known)
         return where(is_wide(legal, middle(legal)), legal, point(actual))
 
     def _enclosed(self, instruction: Instruction) -> Any:
-        """All legal values of an instruction, by those of all that it follows from."""
+        """Enclose an instruction's legal results, after enclosing what it was computed from (depth
+        first, with a stack: chains may be longer than Python's recursion)."""
         stack = [instruction]
         while stack:
             top = stack[-1]
@@ -161,14 +166,15 @@ class Following:
         return self._enclosures[instruction.name]
 
     def _unopened(self, instruction: Instruction) -> Iterator[Instruction]:
-        """What has to be enclosed before an instruction."""
+        """Yield the makers of operands that must be enclosed first."""
         for name in instruction.operands:
             for leaf in _leaves(self._states[name]):
                 if isinstance(leaf, Exact) and leaf.maker is not None:
                     yield leaf.maker
 
     def _opened(self, state: State) -> Any:
-        """A state with enclosures in place of what is exact."""
+        """Turn a state into enclosures: taken-over arrays become points, computed ones are
+        enclosed."""
         if isinstance(state, tuple):
             return tuple(map(self._opened, state))
         if not isinstance(state, Exact):
@@ -181,8 +187,8 @@ class Following:
         return found
 
     def _forget(self, names: set[str]) -> None:
-        """Enclosures that nothing reads any more. What is exact is small, and may be enclosed
-        later."""
+        """Free enclosures after their last use. Exact states are only references, and stay: they
+        may have to be enclosed later."""
         for name in names & self._enclosures.keys():
             del self._enclosures[name]
         for name in names & self._open:

@@ -1,12 +1,12 @@
-"""Exact values that many stages of a module have in common, each computed once.
+"""Store exact values, each computed once for all stages that have it.
 
-What an instruction makes of the same values is the same in every stage, so a stage costs what the
-passes before it changed. A value is known by its *reference*: the digest of an array's bytes, a
-tuple of references, None for a token. So equal references are values that are equal bit for bit,
-whatever the names of the instructions that gave them.
+Results are memoised by instruction and operand values, so a stage costs what the passes before it
+changed. A value is named by its *reference*: the digest of an array's bytes, a tuple of references,
+None for a token. Equal references are values that are equal bit for bit, whatever the names of the
+instructions that gave them.
 
-Arrays are kept as far as memory is for, those first that took the longest; others are computed
-again when they are needed.
+Arrays are evicted when they exceed a limit, cheapest to recompute per byte first, and recomputed
+(rematerialised) when they are asked for again.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hlo.passes.inline import inline
 from hlo.passes.rewriting import integer
 from interp.stepwise import Steps
 
-# Instructions that one may evaluate: a loop with more, most likely, does not end.
+# Fuel of one evaluation, in instructions: a loop that needs more most likely does not end.
 FUEL = 4_000_000
 
-_MOST_BYTES = 1 << 30  # of arrays that are kept
-_SAMPLE = 1 << 12  # elements that are looked at
-_TELLING = 4  # different elements, by which an array is hardly another one's equal by chance
+_MOST_BYTES = 1 << 30  # of arrays in memory
+_SAMPLE = 1 << 12  # elements that a test of distinctness reads
+_TELLING = 4  # distinct elements that make equality by chance unlikely
 
 Array = np.ndarray[Any, Any]
 Value = Any  # an array, None (a token) or a tuple of values
@@ -40,11 +40,11 @@ Reference = Any  # bytes, None or a tuple of references
 
 
 class Program:
-    """A stage, with calls and fusions inlined, to be evaluated instruction by instruction."""
+    """A stage with calls and fusions inlined, evaluated instruction by instruction."""
 
     def __init__(self, module: Module, seed: int, fuel: int | None = None) -> None:
-        """``fuel`` is how much each instruction may use, :data:`FUEL` if it is not said. Errors as
-        of :class:`interp.stepwise.Steps`."""
+        """Inline and number a module. ``fuel`` bounds each instruction (default :data:`FUEL`).
+        Raises what :class:`interp.stepwise.Steps` raises."""
         self.module = inline(module)
         self.steps = Steps(self.module, seed=seed, fuel=FUEL if fuel is None else fuel)
         cones = Cones(self.module)
@@ -52,7 +52,7 @@ class Program:
         self._own = cones.own(self.module.entry_name)
 
     def key(self, instruction: Instruction, operands: Sequence[Reference]) -> bytes:
-        """Equal for instructions of any programs that make the same of the same."""
+        """Return the memo key: equal for equal instructions on equal operands, in any program."""
         digest = blake2b(self._own[instruction.name], digest_size=16)
         digest.update(repr(operands).encode())
         return digest.digest()
@@ -60,7 +60,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """How a value can be computed again."""
+    """What recomputes an evicted value: an instruction and the references of its operands."""
 
     number: int  # greater than those of the operands
     program: Program
@@ -70,7 +70,8 @@ class _Maker:
 
 
 class Values:
-    """The values of any programs. Errors of the interpreter are raised as they are."""
+    """The store: references to arrays, shared by any number of programs. Errors of the interpreter
+    pass through."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
@@ -82,7 +83,7 @@ class Values:
         self._telling: set[bytes] = set()
 
     def given(self, value: Value) -> Reference:
-        """The reference of an argument, which is kept."""
+        """Store an argument for good and return its reference."""
         if isinstance(value, tuple):
             return tuple(map(self.given, value))
         if value is None:
@@ -97,8 +98,8 @@ class Values:
         arguments: Sequence[Reference],
         instead: Mapping[str, Reference] | None = None,
     ) -> dict[str, Reference]:
-        """The values of the instructions that matter, by name; of those in ``instead`` what
-        stands there."""
+        """Evaluate the live instructions of a program; map their names to references.
+        ``instead`` gives some of them other values."""
         program.steps.begin()
         found: dict[str, Reference] = dict(instead or {})
         for instruction in program.steps.instructions:
@@ -114,7 +115,7 @@ class Values:
     def reference(
         self, program: Program, instruction: Instruction, operands: tuple[Reference, ...]
     ) -> Reference:
-        """What an instruction, but a parameter, makes of values."""
+        """Evaluate one instruction (no parameter) on values, or look its result up."""
         if not program.steps.is_bounded:
             if instruction.opcode == "tuple":
                 return operands
@@ -122,7 +123,7 @@ class Values:
                 return operands[0][integer(instruction, "index")]
         if program.steps.has_effect(instruction):
             value = program.steps.value(instruction, tuple(map(self.value, operands)))
-            return self.given(value)  # it cannot be computed again
+            return self.given(value)  # effects cannot be repeated, so it is never evicted
         key = program.key(instruction, operands)
         if key not in self._known:
             arrays = tuple(map(self.value, operands))
@@ -136,7 +137,7 @@ class Values:
         return self._known[key]
 
     def value(self, reference: Reference) -> Value:
-        """The value itself, computed again if need be."""
+        """Return the value of a reference, recomputed if it was evicted."""
         if isinstance(reference, tuple):
             return tuple(map(self.value, reference))
         if reference is None:
@@ -145,11 +146,12 @@ class Values:
         return self._again(reference) if array is None else array
 
     def shape(self, reference: bytes) -> tuple[int, ...]:
-        """The sizes of an array."""
+        """Return an array's dimension sizes."""
         return self._shapes[reference]
 
     def is_telling(self, reference: bytes) -> bool:
-        """Whether another array is hardly equal to this one by chance."""
+        """Test whether an array has enough distinct elements that an equal one is the same value,
+        not a coincidence."""
         return reference in self._telling
 
     def _result(self, value: Value) -> Reference:
@@ -182,7 +184,7 @@ class Values:
             self._bytes -= self._kept.pop(other).nbytes
 
     def _again(self, reference: bytes) -> Array:
-        """Compute an array from those that are there."""
+        """Recompute an array from those in memory, dropping intermediates after their last use."""
         makers, there = self._needed(reference)
         left = Counter(leaf for maker in makers for leaf in leaves_of(maker.operands))
         left[reference] += 1
@@ -200,7 +202,8 @@ class Values:
         return there[reference]
 
     def _needed(self, reference: bytes) -> tuple[list[_Maker], dict[bytes, Array]]:
-        """What is to be done again for an array, in order, and what that starts from."""
+        """List the evaluations that recompute an array, in order, and the arrays they start
+        from."""
         makers: dict[int, _Maker] = {}
         there: dict[bytes, Array] = {}
         stack = [reference]
@@ -217,7 +220,7 @@ class Values:
 
 
 def leaves_of(reference: Reference) -> Iterator[bytes]:
-    """The references of the arrays of a value."""
+    """Flatten a reference to those of its arrays; tokens are left out."""
     if isinstance(reference, tuple):
         for part in reference:
             yield from leaves_of(part)
@@ -240,14 +243,14 @@ def _gathered(reference: Reference, arrays: Mapping[bytes, Array]) -> Value:
 
 
 def _alone(array: Array) -> Array:
-    """The array, without a much larger one that it is a part of."""
+    """Copy a small view out of a much larger array, which could not be freed otherwise."""
     whole = array.base
     is_part = isinstance(whole, np.ndarray) and whole.nbytes > 2 * array.nbytes
     return array.copy() if is_part else array
 
 
 def _is_telling(array: Array) -> bool:
-    """Masks and small integers are alike without being the same."""
+    """Count distinct elements of a sample: masks and small integers are often equal by chance."""
     if array.dtype.itemsize < 2 or array.size < _TELLING:
         return False
     flat = array.reshape(-1)

@@ -1,8 +1,8 @@
-"""Two stages side by side: the first instruction whose value is not what it was.
+"""Compare two stages: find the first instruction whose value changed.
 
-Calls and fusions are inlined in both, and instructions are matched. The earlier stage is then
-followed step by step on the later one's own values, so that what is outside at an instruction is
-the doing of that instruction and of those that nothing matches before it.
+Calls and fusions are inlined in both, and instructions are matched. The earlier stage is replayed
+on the later one's own values, so an illegal value at an instruction is the doing of that
+instruction, or of unmatched ones right before it, and not inherited from further up.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from interp.envelope.single_steps import EnclosedSteps
 from interp.envelope.verdict import kinds, legal_kinds
 
 _MOST_SUSPECTS = 8
-_EXPLAINS = 0.25  # of the difference is left
-_MOST_ITERATIONS = 32  # of a loop that are run side by side
-_MOST_INSIDE = 8  # loops in loops
-_MOST_SHOWN = 6  # instructions of each side
+_EXPLAINS = 0.25  # a step explains a change if with its value no more of the difference is left
+_MOST_ITERATIONS = 32  # of a loop that are compared
+_MOST_INSIDE = 8  # depth of nested loops that are entered
+_MOST_SHOWN = 6  # instructions printed for each stage
 
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """``before`` and ``after`` are the instruction in each stage, last, and in front of it those
-    that went into it and that the other stage does not have. ``inside`` says in which iteration of
-    which loop; ``evidence`` is the first element."""
+    """The first instruction with another value.
+
+    ``before``, ``after``: in each stage the instruction, last, preceded by those that feed it and
+    that the other stage lacks. ``inside``: the iteration and the loop, if it is in one.
+    ``evidence``: the first element that is illegal."""
 
     name: str
     before: tuple[Place, ...]
@@ -51,8 +53,8 @@ class Culprit:
 
 
 class SideBySide:
-    """Two programs with the same arguments. Its functions raise the interpreter's errors, and
-    Unsupported where it is not known what is legal."""
+    """Two programs on the same arguments. Methods raise the interpreter's errors, and Unsupported
+    where the envelope has no rule."""
 
     def __init__(
         self,
@@ -74,8 +76,8 @@ class SideBySide:
         return EnclosedSteps(self._before, peer=REWRITTEN, seed=self._seed)
 
     def marks(self, results: Sequence[int]) -> list[Array]:
-        """Of arrays of the result the kinds of their elements (``interp.envelope.verdict``), as
-        far as each step to them is legal on the later stage's own values."""
+        """Give each element of some result arrays a verdict (``interp.envelope.verdict``): legal if
+        every step towards it is legal on the later stage's own values."""
         following, followed = self._followed(self._both.known, is_proof=True)
         expected, actual = (self._results(side) for side in self._sides)
         found = []
@@ -94,7 +96,7 @@ class SideBySide:
     def _followed(
         self, known: Mapping[str, Reference], is_proof: bool = False
     ) -> tuple[Following, Followed]:
-        """The earlier stage on known values."""
+        """Replay the earlier stage with these values of the later one taken over."""
         given = {**self._both.shared, **known}
         side = self._sides[0]
         following = Following(
@@ -103,17 +105,17 @@ class SideBySide:
         return following, following.followed()
 
     def is_suspect(self) -> bool:
-        """Whether a step that is not legal makes the results what they are. That proves nothing:
-        the instruction could have been given another meaning, and the others with it."""
+        """Test whether one illegal step explains the later results. That is no proof: the pass may
+        have changed the meaning of that instruction and of its users consistently."""
         return self._first() is not None
 
     def _first(self) -> Step | None:
-        """The first wrong step that makes the results what they are: with the later stage's value
-        there, the earlier stage gives the later one's results."""
+        """Find the first illegal step that explains the change: given the later stage's value at
+        that one instruction, the earlier stage computes the later stage's results."""
         known = self._both.known
         _, followed = self._followed(known)
         most = self._distance({})
-        groups: dict[str, list[Step]] = defaultdict(list)  # those of one tuple are one
+        groups: dict[str, list[Step]] = defaultdict(list)  # elements of one tuple are one step
         for step in followed.wrong if most else ():
             groups[source_of(self._before.entry, step.instruction).name].append(step)
         for group in islice(groups.values(), _MOST_SUSPECTS):
@@ -123,7 +125,7 @@ class SideBySide:
         return None
 
     def _nearer(self, step: Step, least: float) -> Step:
-        """A guess before the step that makes the results what they are, too; else the step."""
+        """Prefer a guessed match upstream of the step that explains the change as well."""
         guesses = self._both.guesses
         before = _new(self._before.entry, step.instruction, set())
         names = [i.name for i in before if i.name in guesses]
@@ -134,7 +136,8 @@ class SideBySide:
         return step
 
     def _is_changed(self) -> bool:
-        """Whether the later stage's results are outside of what the earlier one may give."""
+        """Test whether the later results leave the enclosure of the earlier stage, with nothing
+        taken over."""
         following, followed = self._followed({})
         return not all(
             (isinstance(state, Exact) and state.reference == actual)
@@ -143,10 +146,11 @@ class SideBySide:
         )
 
     def _distance(self, given: Mapping[str, Reference]) -> float:
-        """Between the results of both stages, if the earlier one had some values of the later."""
+        """Measure how far the results remain apart if the earlier stage is given some later
+        values."""
         try:
             found = self._values.evaluated(self._programs[0], self._arguments[0], given)
-        except OutOfFuel:  # a loop that these values keep going
+        except OutOfFuel:  # with these values a loop does not end
             return np.inf
         results = leaves_of(found[self._before.entry.root])
         pairs = zip(results, self._results(self._sides[1]), strict=True)
@@ -158,7 +162,7 @@ class SideBySide:
 
     @cached_property
     def _both(self) -> _Both:
-        """What the later stage has for instructions of the earlier one."""
+        """Split the matches into known values and guesses, by how near the matched values are."""
         ours, theirs = (side.values for side in self._sides)
         known: dict[str, Reference] = {}
         guesses: dict[str, Reference] = {}
@@ -170,7 +174,8 @@ class SideBySide:
         return _Both(known, guesses, {name: ours[name] for name in self._matches.shared})
 
     def culprit(self, inside: int = 0) -> Culprit | None:
-        """None if nothing is found."""
+        """Find the culprit, inside loop bodies if it is there; None if no step explains the
+        change."""
         step = self._first()
         if step is None:
             return None
@@ -188,7 +193,8 @@ class SideBySide:
     def _region(
         self, one: Instruction, other: Instruction, sources: tuple[Instruction, Instruction]
     ) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-        """The two instructions, and those in front of them that are new or gone."""
+        """Collect for each stage the culprit and the upstream instructions that the other stage
+        lacks."""
         sure = {n: e for n, e in self._matches.pairs.items() if e in self._both.known}
         stays = self._kept(0) | set(sure.values())
         lists = (
@@ -203,7 +209,7 @@ class SideBySide:
         )  # type: ignore[return-value]  # two of them
 
     def _kept(self, side: int) -> set[str]:
-        """Instructions of one stage that the other one has, too: their cones or their values."""
+        """Names of instructions whose cone or distinctive value the other stage has as well."""
         sides = self._sides[side], self._sides[1 - side]
         own, others = (x.program.cones.of(x.entry.name) for x in sides)
         also, there = set(others.values()), set(sides[1].values.values())
@@ -217,7 +223,8 @@ class SideBySide:
         return isinstance(reference, bytes) and self._values.is_telling(reference)
 
     def _in_loop(self, loops: tuple[Instruction, Instruction], inside: int) -> Culprit | None:
-        """The culprit in the bodies or the conditions, on the state of the later stage."""
+        """Search the conditions and bodies of two loops, iteration by iteration, each on the later
+        stage's state."""
         states = [
             side.values[loop.operands[0]] for side, loop in zip(self._sides, loops, strict=True)
         ]
@@ -253,8 +260,8 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """By names of the earlier stage: what the later one has for those that are matched, or only
-    guessed, and what both have."""
+    """References by names of the earlier stage: later values of sure matches, of guessed matches,
+    and values that both stages share."""
 
     known: Mapping[str, Reference]
     guesses: Mapping[str, Reference]
@@ -266,7 +273,7 @@ def _instruction(computation: Computation, name: str) -> Instruction:
 
 
 def _new(computation: Computation, last: Instruction, known: set[str]) -> list[Instruction]:
-    """An instruction and those that go into it, up to known ones, in order."""
+    """List an instruction and its transitive operands, stopping at known ones, in text order."""
     by_name = {i.name: i for i in computation.instructions}
     wanted, stack = {last.name}, [last]
     while stack:
@@ -282,7 +289,8 @@ def _changed_callees(
     after: tuple[Module, Instruction],
     cones: tuple[Cones, Cones],
 ) -> tuple[list[Instruction], list[Instruction]]:
-    """In computations that two instructions apply: the first of each that the other has not."""
+    """Find in the computations that two instructions call the first instruction that the other side
+    lacks."""
     sides: tuple[list[Instruction], list[Instruction]] = ([], [])
     for names in zip(called(before[1]), called(after[1]), strict=False):
         digests = [each.of(name) for each, name in zip(cones, names, strict=True)]
@@ -296,7 +304,7 @@ def _changed_callees(
 
 
 def _alike(values: Values, one: Reference, other: Reference) -> bool:
-    """Whether two values have the same types and sizes."""
+    """Test whether two values have arrays of equal types and sizes."""
     kinds = ([_kind(values.value(leaf)) for leaf in leaves_of(x)] for x in (one, other))
     return next(kinds) == next(kinds)
 

@@ -1,4 +1,4 @@
-"""How near two results are: a guess of what belongs together, never a verdict."""
+"""Estimate how near two arrays are: a heuristic for matching values, never part of a verdict."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import numpy as np
 
 from interp.envelope.enclosure import Array
 
-_NEAR = 2.0**-6  # of the size of the numbers around
+_NEAR = 2.0**-6  # relative; a heuristic, so nothing is proven by it
 
 
 def apart(one: Array, other: Array) -> float:
-    """How far two results are apart: the mean difference, as a part of the size of the numbers."""
+    """Measure the relative L1 distance: Σ|a − b| / (Σ|a| + Σ|b|) over finite elements, plus the
+    fraction of elements that are infinite or NaN in one array only. Integers: the fraction that
+    differs. Arrays of different shapes: 1."""
     if one.shape != other.shape or not one.size:
         return float(one.shape != other.shape)
     if one.dtype.kind in "biu" or one.dtype.itemsize < 2:
@@ -26,12 +28,13 @@ def apart(one: Array, other: Array) -> float:
 
 
 def is_far(one: Array, other: Array) -> bool:
-    """Whether roundings alone would be strange."""
+    """Decide whether two arrays differ by more than roundings are likely to explain."""
     return apart(one, other) > _NEAR
 
 
 def is_near(one: Array, other: Array) -> bool:
-    """Whether two results may be the same but for roundings."""
+    """Decide whether two arrays may be one value up to roundings: every difference is small beside
+    the root mean square; infinities, NaNs and integers are equal."""
     if one.shape != other.shape:
         return False
     if one.dtype.kind in "biu":

@@ -1,4 +1,4 @@
-"""Instructions as they stand in a text, and where in a source they come from."""
+"""Locate instructions: their line in the HLO text, and the source line in their metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _FIELD = re.compile(r"([a-z_]++)=(\d++)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An instruction: the line of the text that it is on (0: of no text), and what stands there."""
+    """Where an instruction is written: the line number in its text (0 if it has none), the line
+    itself, and its raw metadata."""
 
     line: int
     text: str
@@ -25,6 +26,7 @@ class Place:
 
 
 def place_of(text: str, instruction: Instruction) -> Place:
+    """Find the line of an instruction by its offset; without a text, print its shape and opcode."""
     metadata = instruction.annotations.get("metadata", "")
     start = instruction.offset
     if start < 0 or not text:
@@ -36,7 +38,7 @@ def place_of(text: str, instruction: Instruction) -> Place:
 
 
 def written_name(text: str, instruction: Instruction) -> str:
-    """The name in the text; inlining gave another one."""
+    """Read the instruction's name from the text: inlining may have renamed it since."""
     if instruction.offset < 0 or not text:
         return instruction.name
     line = text[instruction.offset : text.find("\n", instruction.offset)]
@@ -44,7 +46,7 @@ def written_name(text: str, instruction: Instruction) -> str:
 
 
 def origin(metadata: str, preamble: str) -> str:
-    """The operation's name and FILE:LINE, as far as they are told; else empty."""
+    """Format ``OP_NAME at FILE:LINE`` from metadata; parts that are missing are left out."""
     name = _OP_NAME.search(metadata)
     place = _FILE.search(metadata)
     where = f"{place[1]}:{place[2]}" if place else _framed(metadata, preamble)
@@ -52,7 +54,7 @@ def origin(metadata: str, preamble: str) -> str:
 
 
 def _framed(metadata: str, preamble: str) -> str:
-    """By the tables: frame, location, file."""
+    """Look FILE:LINE up in the module's tables: stack frame, then location, then file name."""
     frame = _FRAME.search(metadata)
     if frame is None:
         return ""

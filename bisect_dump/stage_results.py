@@ -1,8 +1,9 @@
-"""What the stages of a module mean: each evaluated exactly, and judged beside the one before.
+"""Evaluate the stages of a module exactly, and judge each against the one before.
 
-A pass may change roundings. So a stage means what the one before meant if that one gives its exact
-results by legal steps. It is proven changed only where they are outside of the earlier stage's
-envelope, with a budget for rewritings, and no number is legal for both: the envelopes do not meet.
+A pass may change roundings. So two stages mean the same if the earlier one can give the later one's
+exact results by legal steps. A change is proven only where the later results are outside of the
+earlier stage's error envelope, under a budget that admits rewriting, *and* the envelopes of both
+stages are disjoint there.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import enclosures_of
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
-_MOST_KEPT = 3  # stages of which more is in memory: the first, the one before, and this one
+_MOST_KEPT = 3  # stages kept in memory: the first, the one before, and the present one
 
 Arguments = Callable[[Module, Path, int], tuple[tuple[Value, ...], ...]]
 K = TypeVar("K")
 
 
 class Meanings:
-    """Of stages that take the same arguments as ``first``, which ``arguments`` draws: of a module
-    in a file, for so many ranks."""
+    """The stages of a module that share the interface of ``first``, and so its arguments, which
+    ``arguments(module, path, ranks)`` draws."""
 
     def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
         self.first, self.seed = first, seed
@@ -59,19 +60,21 @@ class Meanings:
         self._references = [self._values.given(array) for array in self._arrays[0]]
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._results: OrderedDict[bytes, Reference] = OrderedDict()
-        self._of_first: dict[int, Enclosure | None] = {}  # what is legal in its results
+        self._of_first: dict[
+            int, Enclosure | None
+        ] = {}  # enclosures of its results, by output number
         self._of_ranks: OrderedDict[bytes, list[list[tuple[str, Array]]]] = OrderedDict()
 
     def evaluate(self, stage: Read) -> None:
-        """The stage's results, for later; Error if it has none."""
+        """Evaluate a stage now, so that its Error, if any, is raised here."""
         if stage.ranks > 1:
             self._on_ranks(stage)
         else:
             self._result(stage)
 
     def judged(self, before: Read, after: Read) -> Judgement:
-        """The later stage beside the earlier one; what that leaves open, beside the first. Error if
-        one of them has no results."""
+        """Judge the later stage against the earlier one, and what stays undetermined against the
+        first stage. Error if one of them cannot be evaluated."""
         if before.ranks > 1 or after.ranks > 1:
             return self._judged_by_bits(before, after)
         one, other = self._result(before), self._result(after)
@@ -94,8 +97,8 @@ class Meanings:
     def _judged_outputs(
         self, before: Read, after: Read, outputs: dict[int, Output], equal: int
     ) -> Judgement:
-        """Of the outputs that differ, by their numbers. What step by step is legal is legal; only
-        of the others the whole envelope is needed."""
+        """Judge the outputs that differ: first by replay, step by step; only outputs that this
+        leaves open need the envelope of the whole program."""
         if not outputs:
             return judgement((), equal)
         side = self.side_by_side(before, after)
@@ -116,14 +119,14 @@ class Meanings:
     def _beside_all(
         self, before: Read, after: Read, outputs: dict[int, Output]
     ) -> dict[int, Output]:
-        """Outputs beside the whole envelope of the earlier stage, and of what is outside the later
-        stage's, too."""
+        """Judge outputs against the earlier stage's whole envelope; those outside also against the
+        later stage's, since the rewritten program may be the less accurate."""
         whole = dict(outputs)
         legal = self._legal(before, list(outputs))
         for n, output in outputs.items():
             whole[n] = output._replace(marks=beside(legal[n], *output.both()))
             if not whole[n].has(CHANGED):
-                del legal[n]  # large
+                del legal[n]  # free it: enclosures are as large as the outputs
         theirs = self._legal(after, list(legal)) if legal else {}
         for n in list(legal):
             whole[n] = doubted(whole[n], legal.pop(n), theirs.pop(n))
@@ -149,8 +152,7 @@ class Meanings:
         return found
 
     def _legal(self, stage: Read, results: list[int]) -> dict[int, Enclosure | None]:
-        """What a compiler may make of the stage, of some arrays of its result by their numbers;
-        None where that is not known."""
+        """Enclose some outputs of a stage, by number; None where the envelope has no rule."""
         fewer = with_results(stage.module, results)
         module = stage.module if fewer is None else fewer
         try:
@@ -162,7 +164,7 @@ class Meanings:
         return dict(zip(results, kept, strict=True))
 
     def side_by_side(self, before: Read, after: Read) -> SideBySide:
-        """Two stages of one rank."""
+        """Set two one-rank stages side by side on their arguments."""
         programs = self._program(before), self._program(after)
         given = self._given(before), self._given(after)
         return SideBySide(self._values, programs, given, self.seed)
@@ -178,7 +180,8 @@ class Meanings:
         return self._results[stage.digest]
 
     def _given(self, stage: Read) -> tuple[Reference, ...]:
-        """The stage's arguments; ArgumentError if they do not fit."""
+        """References of the stage's arguments, regrouped into its tuples; ArgumentError if they do
+        not fit."""
         steps = self._program(stage).steps
         arguments = steps.arguments(self._arguments(stage))
         if steps.is_bounded:
@@ -187,12 +190,12 @@ class Meanings:
         return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
 
     def _arguments(self, stage: Read, rank: int = 0) -> tuple[Value, ...]:
-        """As the stage's parameters hold them."""
+        """Group the flat argument arrays as the stage's parameters do."""
         left = iter(self._arrays[rank if rank < len(self._arrays) else 0])
         return tuple(_gathered(p.shape, left) for p in stage.module.entry.parameters)
 
     def _judged_by_bits(self, before: Read, after: Read) -> Judgement:
-        """Envelopes are of one rank."""
+        """Judge stages of several ranks bit by bit: the envelope encloses single ranks only."""
         one, other = self._on_ranks(before), self._on_ranks(after)
         if len(one) == 1 and len(other) > 1:
             one = one * len(other)
@@ -209,7 +212,7 @@ class Meanings:
         return self._kept(self._of_ranks, stage.digest, evaluated)
 
     def _kept(self, kept: OrderedDict[bytes, K], key: bytes, make: Callable[[], K]) -> K:
-        """Of the last few stages, and the first."""
+        """Memoise by stage digest, for the first stage and the last few."""
         if key not in kept:
             kept[key] = make()
             others = [other for other in kept if other != self.first.digest]
@@ -220,7 +223,7 @@ class Meanings:
 
 
 def _marks_of_steps(side: SideBySide, outputs: dict[int, Output]) -> dict[int, Array] | None:
-    """None if they cannot be followed, or lead nowhere."""
+    """Verdicts by replay; None if the replay is unsupported or runs out of fuel or memory."""
     try:
         return dict(zip(outputs, side.marks(list(outputs)), strict=True))
     except (Unsupported, OutOfFuel, MemoryError):
@@ -235,7 +238,7 @@ def _is_suspect(side: SideBySide) -> bool:
 
 
 def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Judgement:
-    """The results of one rank."""
+    """Compare the results of one rank bit by bit."""
     pairs = [(place, a, b) for (place, a), (_, b) in zip(one, other, strict=True)]
     if any(a.shape != b.shape for _, a, b in pairs):
         return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
@@ -249,7 +252,7 @@ def _by_bits(one: list[tuple[str, Array]], other: list[tuple[str, Array]]) -> Ju
 def _evaluated(
     module: Module, values: tuple[tuple[Value, ...], ...], seed: int
 ) -> tuple[Value, ...]:
-    """The results of each rank, of the arguments of each."""
+    """Evaluate a module on the arguments of each rank."""
     if len(values) == 1:
         return (interp.evaluate(module, *values[0], seed=seed, fuel=FUEL),)
     replicas, partitions = declared(module)
@@ -275,7 +278,8 @@ def _gathered(shape: Shape, left: Iterator[K]) -> tuple[K, ...] | K:
 
 
 def _places(reference: Reference, place: str = "") -> Iterator[str]:
-    """The places of a result's arrays, as ``hlo.bit_equality`` names them."""
+    """Yield the tuple index of each array of a result, as ``hlo.bit_equality`` names them:
+    ``{0,1}``."""
     if isinstance(reference, tuple):
         for number, part in enumerate(reference):
             inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"

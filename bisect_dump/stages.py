@@ -1,4 +1,4 @@
-"""A stage of a dump as a program, and whether two stages are the same one."""
+"""Read a stage of a dump as a program, and compare programs by digest and interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from hlo.types import Shape, leaves, without_layout
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A stage that could be read. ``digest`` is equal for stages that are the same program."""
+    """A stage that parsed and verified. Equal ``digest``: the same program up to names and
+    metadata (a hash of the canonical text)."""
 
     stage: Stage
     module: Module
@@ -26,36 +27,38 @@ class Read:
 
     @property
     def takes(self) -> tuple[Shape, ...]:
-        """The arrays that go into it, tuples opened."""
-        return tuple(leaf for p in self.module.entry.parameters for leaf in _plain(p.shape))
+        """Shapes of the entry's parameters, tuples flattened, without layouts."""
+        return tuple(leaf for p in self.module.entry.parameters for leaf in _flattened(p.shape))
 
     @property
     def ranks(self) -> int:
-        """How many it is made for."""
+        """The number of ranks (replicas × partitions); 1 if the program never asks for its rank."""
         return math.prod(declared(self.module)) if knows_ranks(self.module) else 1
 
     @property
     def gives(self) -> tuple[Shape, ...]:
-        return tuple(_plain(self.module.entry.root_instruction.shape))
+        """Shapes of the entry's result, flattened likewise."""
+        return tuple(_flattened(self.module.entry.root_instruction.shape))
 
 
-def _plain(shape: Shape) -> Iterator[Shape]:
+def _flattened(shape: Shape) -> Iterator[Shape]:
     return (without_layout(leaf) for leaf in leaves(shape))
 
 
 def read_stage(stage: Stage) -> Read:
-    """Error, which names the file, if it is not a program."""
+    """Parse and verify a stage's file; Error names the file."""
     return as_stage(stage, read(stage.path))
 
 
 def as_stage(stage: Stage, module: Module) -> Read:
-    """The program of a stage."""
+    """Attach a parsed module to its stage, with the digest of its canonical text."""
     try:
         text = hlo.format(module, "canonical").partition("\n")[2]
-    except Unsupported:  # bodies in bodies: too long
+    except Unsupported:  # the canonical text nests computations; beyond a limit it is too long
         text = hlo.format(module)
     digest = blake2b(text.encode("utf-8", "surrogatepass"))
-    for computation in module.computations:  # the canonical text leaves out what they mean
+    # The canonical text drops backend_config, which is part of what a custom call means.
+    for computation in module.computations:
         for instruction in computation.instructions:
             if instruction.opcode == "custom-call":
                 digest.update(instruction.annotations.get("backend_config", "").encode())
@@ -63,11 +66,11 @@ def as_stage(stage: Stage, module: Module) -> Read:
 
 
 def same_interface(one: Read, other: Read) -> bool:
-    """Whether two stages take and give the same arrays, however tuples hold them."""
+    """Decide whether two stages have the same parameter and result arrays, tuples flattened."""
     return (one.takes, one.gives) == (other.takes, other.gives)
 
 
 def interface(stage: Read) -> str:
-    """What a stage takes and gives, as text."""
+    """Format a stage's parameter and result shapes: ``(f32[2], s32[]) -> (f32[2])``."""
     takes, gives = (", ".join(map(str, shapes)) for shapes in (stage.takes, stage.gives))
     return f"({takes}) -> ({gives})"

@@ -1,6 +1,9 @@
-"""What an instruction computes, as a digest: its cone is it and all that goes into it.
+"""Number values: equal digests for instructions that compute the same from the same parameters.
 
-Instructions with equal cones (opcode, attributes, and the same of all operands) compute the same.
+The digest of an instruction hashes its opcode, shape and attributes and the digests of its
+operands, so it stands for the instruction's whole *cone*: itself and everything it depends on
+(hash-consing, as in global value numbering). Names and metadata do not take part, and layouts only
+for bitcast, whose result depends on them.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ from hlo.module import Computation, Instruction, Module
 from hlo.text.codecs import CODECS
 from hlo.types import Shape, without_layout
 
-_STATEFUL = frozenset(("rng", "rng-get-and-update-state", "infeed", "recv"))  # by what ran before
+_STATEFUL = frozenset(
+    ("rng", "rng-get-and-update-state", "infeed", "recv")
+)  # numbered in text order
 _READS_LAYOUTS = frozenset(("bitcast",))
 _SIZE = 16  # bytes of a digest
 
 
 class Cones:
-    """Of all instructions of a module."""
+    """Digests of all instructions of a module, computation by computation, callees first."""
 
     def __init__(self, module: Module) -> None:
         self._computations = {c.name: c for c in module.computations}
@@ -38,11 +43,11 @@ class Cones:
             self._own[computation.name], self._of[computation.name] = own, cones
 
     def of(self, computation: str) -> Mapping[str, bytes]:
-        """Digests of what each instruction of a computation makes of the parameters, by name."""
+        """Map each instruction of a computation to the digest of its cone."""
         return self._of[computation]
 
     def own(self, computation: str) -> Mapping[str, bytes]:
-        """Digests of what each instruction makes of its operands, by name."""
+        """Map each instruction to the digest of itself alone, its operands taken as unknowns."""
         return self._own[computation]
 
     def _each(self, computation: Computation) -> Iterator[tuple[str, bytes]]:
