@@ -31,7 +31,7 @@
 /* Steps that all blocks of a tile take before the next ones: their factors stay in the L1 cache. */
 #define HLO_TILE_STEPS 128
 
-#ifndef HLO_TILE_LANES
+#ifndef HLO_TILE_VECTOR
 #define HLO_TILE_LANES 1
 #define HLO_TILE_BLOCK 8
 typedef double hlo_lanes, hlo_stored_lanes;

@@ -23,21 +23,22 @@
 #if !defined(HLO_PORTABLE) && !defined(__CUDACC__) && defined(__GNUC__) && \
     (HLO_HAS_BUILTIN(__builtin_convertvector) || __GNUC__ == 9)
 #if defined(__AVX512F__)
-#define HLO_TILE_LANES 8
+#define HLO_TILE_VECTOR 8
 #define HLO_TILE_BLOCK 8
 #elif defined(__AVX__)
-#define HLO_TILE_LANES 4
+#define HLO_TILE_VECTOR 4
 #define HLO_TILE_BLOCK 4
 #elif defined(__SSE2__)
-#define HLO_TILE_LANES 2
+#define HLO_TILE_VECTOR 2
 #define HLO_TILE_BLOCK 4
 #elif defined(__aarch64__) || defined(__VSX__) || defined(__S390_VX__)
-#define HLO_TILE_LANES 2
+#define HLO_TILE_VECTOR 2
 #define HLO_TILE_BLOCK 8
 #endif
 #endif
 
-#ifdef HLO_TILE_LANES
+#ifdef HLO_TILE_VECTOR
+#define HLO_TILE_LANES HLO_TILE_VECTOR
 
 typedef double hlo_lanes __attribute__((vector_size(8 * HLO_TILE_LANES)));
 typedef double hlo_stored_lanes

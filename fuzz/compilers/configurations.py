@@ -94,7 +94,7 @@ def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
     for level in _LEVELS:
         for processor, needed in _PROCESSORS.items():
             title = f"{name} {level} {_VECTORS[processor]}"
-            missing = sorted({*needed} - _features())
+            missing = sorted({*needed} - processor_features())
             if missing:
                 yield Missing(title, f"the processor has no {', '.join(missing)}")
                 continue
@@ -112,8 +112,8 @@ def _replaced(flags: tuple[str, ...], others: Mapping[str, str]) -> tuple[str, .
     return tuple(others.get(flag, flag) for flag in flags)
 
 
-def _features() -> set[str]:
-    """What the processor has, as Linux says it; nothing elsewhere."""
+def processor_features() -> set[str]:
+    """Read the instruction sets of this processor by Linux's names; none on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:

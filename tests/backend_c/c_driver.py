@@ -33,11 +33,17 @@ def compiler_for(kind: str) -> Compiler:
 
 
 class Driver:
-    """The functions of a C source; ``call`` passes arrays as pointers and numbers as they are."""
+    """The functions of a C source; ``call`` passes arrays as pointers and numbers as they are.
 
-    def __init__(self, source: str, prototypes: str, kind: str, directory: Path) -> None:
+    ``compiler`` is one, or one of BUILDS.
+    """
+
+    def __init__(
+        self, source: str, prototypes: str, compiler: str | Compiler, directory: Path
+    ) -> None:
         declared = source.replace("PROTOTYPES", prototypes)
-        path = build({"unit_0.c": declared}, compiler_for(kind), open_cache(directory / "cache"))
+        compiler = compiler_for(compiler) if isinstance(compiler, str) else compiler
+        path = build({"unit_0.c": declared}, compiler, open_cache(directory / "cache"))
         self._ffi = cffi.FFI()
         self._ffi.cdef(prototypes)
         self._library = self._ffi.dlopen(str(path), self._ffi.RTLD_NOW | self._ffi.RTLD_NODELETE)
