@@ -13,8 +13,8 @@ import numpy as np
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import inside as within
 from backend_c.ir.bounded_elements import resized, smaller, zero_beyond
-from backend_c.ir.element import Element, scalar
-from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.element import Element, scalar, stored
+from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
@@ -228,6 +228,10 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         return Element(_plain(shape), same, operand.sizes)
     narrow, wide = sorted((source.bits, target.bits))
     parts = wide // narrow
+    sizes = _split_sizes(operand, shape.rank, parts)
+    is_split = source.bits > target.bits
+    if operand.array is not None and narrow % 8 == 0 and (is_split or not operand.sizes):
+        return stored(_view(operand.array, shape), _plain(shape), sizes)
 
     def split(*index: Expr) -> Expr:
         """Part ``index[-1]`` of a wider element, the low bits first."""
@@ -238,8 +242,14 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         pieces = [whole.at(*index, ix.constant(part)) for part in range(parts)]
         return apply("bitcast-join", *pieces, type=target)
 
-    at = split if source.bits > target.bits else joined
-    return Element(_plain(shape), at, _split_sizes(operand, shape.rank, parts))
+    return Element(_plain(shape), split if is_split else joined, sizes)
+
+
+def _view(array: Array, shape: ArrayShape) -> Array:
+    """The bytes of an array as elements of another type: memory is little-endian. No vector
+    instruction collects the words that neighbouring bytes come from."""
+    memory = array.memory or array.element_type
+    return array._replace(element_type=shape.element_type, elements=shape.elements, memory=memory)
 
 
 def _split_sizes(operand: Element, rank: int, parts: int) -> tuple[Expr, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import product
-from backend_c.ir.element import Element, zero
+from backend_c.ir.element import Element, stored, zero
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import apply
 from hlo.dynamic_sizes import reshape_runs
@@ -23,11 +23,13 @@ def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1
     if 0 in dims:  # a reduction is written out around elements that there are none of
         return Element(_plain(shape), lambda *index: zero(shape.element_type))
 
+    if operand.array is not None and not shape.is_dynamic:
+        return stored(operand.array, _plain(shape))
+
     def at(*index: Expr) -> Expr:
         return operand.at(*_reshaped(index, shape.dims, dims))
 
-    array = None if shape.is_dynamic else operand.array
-    return Element(_plain(shape), at, (), array)
+    return Element(_plain(shape), at)
 
 
 def _reshape_bounded(operand: Element, shape: ArrayShape, inferred_dimension: int) -> Element:

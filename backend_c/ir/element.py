@@ -72,9 +72,9 @@ def bound(element: Element, scope: Scope) -> Element:
     in_memory = element.array is not None
 
     def at(*index: Expr) -> Expr:
-        named = tuple(ix.with_atoms(i, scope.bind) for i in index)
         if in_memory:
-            return element.at(*named)
+            return _with_atoms(element.at(*index), scope)
+        named = tuple(ix.with_atoms(i, scope.bind) for i in index)
         key = (identity, named)
         found = scope.find(key)
         if found is None:
@@ -84,6 +84,13 @@ def bound(element: Element, scope: Scope) -> Element:
         return found
 
     return Element(element.shape, at, element.sizes, element.array)
+
+
+def _with_atoms(value: Expr, scope: Scope) -> Expr:
+    """A load whose offset, folded to one linear form, has names for what takes computing."""
+    if type(value) is not Load:
+        return value
+    return Load(value.array, ix.with_atoms(value.offset, scope.bind))
 
 
 @dataclass(frozen=True)

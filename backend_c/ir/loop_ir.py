@@ -32,6 +32,7 @@ class Array(NamedTuple):
     """A block of elements that a kernel reads or writes, by its name in the kernel.
 
     ``mutable`` arrays are written by the kernel that reads them: their loads stay where they are.
+    A *view* reads the bytes of an array of elements of the type ``memory`` as its own elements.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Array(NamedTuple):
     elements: int
     mutable: bool = False
     is_local: bool = False
+    memory: ElementType | None = None
 
 
 class Constant(NamedTuple):

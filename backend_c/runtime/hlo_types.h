@@ -96,6 +96,30 @@ HLO_FUNCTION hlo_c128 hlo_make_c128(double re, double im) {
     return value;
 }
 
+/* ---- arrays as bytes ---- */
+
+/* Element `index` of memory that elements of another type were stored in. */
+#define HLO_READ(T)                                                                   \
+    HLO_FUNCTION T hlo_read_##T(const void *memory, int64_t index) {                  \
+        T value;                                                                      \
+        memcpy(&value, (const unsigned char *)memory + index * (int64_t)sizeof value, \
+               sizeof value);                                                         \
+        return value;                                                                 \
+    }
+
+HLO_READ(int8_t)
+HLO_READ(int16_t)
+HLO_READ(int32_t)
+HLO_READ(int64_t)
+HLO_READ(uint8_t)
+HLO_READ(uint16_t)
+HLO_READ(uint32_t)
+HLO_READ(uint64_t)
+HLO_READ(float)
+HLO_READ(double)
+HLO_READ(hlo_c64)
+HLO_READ(hlo_c128)
+
 /* ---- the bits of a float ---- */
 
 HLO_FUNCTION uint32_t hlo_bits_f32(float x) {

@@ -156,6 +156,8 @@ class _Decisions:
             if repeated:
                 self._absorb(instruction, uses)
             self._store(instruction, uses if repeated else {})
+        elif self._is_read_as_bytes(instruction):
+            self._store(instruction, {})
         elif self._fits(instruction, uses) and self._is_worth_repeating(instruction, uses):
             self._absorb(instruction, uses)
         else:
@@ -166,6 +168,15 @@ class _Decisions:
         users = self._users[instruction.name]
         outside = any(user.name not in self._fusible for user, _ in users)
         return outside or not users or instruction.name == self._root
+
+    def _is_read_as_bytes(self, instruction: Instruction) -> bool:
+        """Whether a user reads elements of another width: of an array in memory those are its bytes
+        as they lie, of a computed one each takes a division, a computation and a shift."""
+        bits = array(instruction.shape).element_type.bits
+        return any(
+            user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits
+            for user, _ in self._users[instruction.name]
+        )
 
     def _uses_of(self, instruction: Instruction) -> _Uses:
         """Where the loops of the instruction's users need its elements."""

@@ -1,5 +1,7 @@
 """bitcast through layouts and element sizes: the bytes in memory, by NumPy and by both columns."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +12,7 @@ from conftest import has_c_compiler
 
 import hlo
 import interp
+from backend_c.pipeline import emit
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -56,6 +59,45 @@ def test_bytes_in_memory(case: tuple[str, Any, str, Any]) -> None:
     assert result.dtype == expected.dtype
     assert np.array_equal(result.view(np.uint8), np.array(expected, order="C").view(np.uint8))
     assert_same_bits(text, given)
+
+
+# Types of bytes, and how one part of an element is another: u8 of f32, c64 of c128.
+_PARTS = (
+    *(("f32", "u8"), ("f64", "s8"), ("s64", "f32"), ("u16", "pred"), ("f32", "bf16")),
+    *(("f16", "f8e4m3fn"), ("u64", "u16"), ("c128", "c64")),
+)
+
+
+@pytest.mark.parametrize("extent", [1, 15, 33])
+@pytest.mark.parametrize(("wide", "narrow"), _PARTS)
+def test_bytes_of_computed_elements(wide: str, narrow: str, extent: int) -> None:
+    """Of an array that is computed, seen in another shape, and computed with again."""
+    parts = {name: hlo.types.ELEMENT_TYPES[name].bits for name in (wide, narrow)}
+    count = parts[wide] // parts[narrow]
+    text = f"""HloModule m
+ENTRY e {{
+  x = {wide}[2,{extent}] parameter(0)
+  y = {wide}[{extent},2] transpose(x), dimensions={{1,0}}
+  split = {narrow}[{extent},2,{count}] bitcast-convert(y)
+  rows = {narrow}[{extent},{2 * count}] reshape(split)
+  turned = {narrow}[{extent},{2 * count}] reverse(rows), dimensions={{1}}
+  elements = {narrow}[{extent},2,{count}] reshape(turned)
+  joined = {wide}[{extent},2] bitcast-convert(elements)
+  ROOT both = ({narrow}[{extent},{2 * count}], {wide}[{extent},2]) tuple(turned, joined)
+}}
+"""
+    dtype = hlo.types.ELEMENT_TYPES[wide].numpy
+    values = np.random.default_rng(extent).integers(1, 100, (2, extent)).astype(dtype)
+    assert_same_bits(text, values)
+
+
+def test_bytes_in_memory_are_read_as_they_lie() -> None:
+    """Without dividing an index by their number, and without shifts."""
+    path = Path(__file__).parents[1] / "regressions" / "bytes_of_floats.hlo"
+    sources = emit(hlo.parse(path.read_text()))
+    (kernel,) = re.findall(r"static void kernel.*?\n}", sources["unit_0.c"].decode(), re.DOTALL)
+    assert "hlo_read_uint8_t(a0, i1)" in kernel
+    assert not re.search(r"[/%]|>>", kernel)
 
 
 def test_spare_bits_are_not_defined() -> None:
