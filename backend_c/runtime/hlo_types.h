@@ -24,6 +24,15 @@
 #error "floats are computed wider than their type here (x87): compile with -msse2 -mfpmath=sse"
 #endif
 
+/* gcc 12's register allocator gives the mask of an AVX2 gather and the constant of its index one
+ * register: such elements are not loaded (docs/same_bits.md). Where it tunes for no one processor
+ * it makes no gathers; AVX-512 has masks of their own. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && !defined(HLO_GATHERS)
+#if __GNUC__ >= 12 && defined(__AVX2__) && !defined(__AVX512VL__)
+#pragma GCC target("tune=generic")
+#endif
+#endif
+
 /* HLO_FUNCTION is for what must dissolve in a vectorised loop, HLO_PROCEDURE for the rest. */
 #ifndef HLO_FUNCTION
 #if defined(__CUDACC__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,16 +16,17 @@ import hlo
 import interp
 from fuzz.compilers.configurations import Configuration, configurations
 from fuzz.compilers.source_digests import digest, elsewhere
-from fuzz.compilers.trial import Outcome, Trial, ran, written
 from fuzz.draw.seeded_programs import programs
+from fuzz.compilers.trial import Outcome, Trial, ran, written
 from hlo.bit_equality import differences
-from selftest.compiler_matrix import Batch, Row, judged, main, tried
+from selftest.compiler_matrix import Batch, Row, batches, judged, main, tried
 
 REGRESSIONS = sorted((TESTS / "regressions").glob("*.hlo"))
 BRIEFLY = (
     "gcc -O0 SSE2", "gcc -O3 native", "gcc -O0 embedded C99", "gcc ASan + UBSan, openmp",
     "gcc TSan", "clang, as shipped", "clang MSan", "tcc, small grain",
 )  # fmt: skip
+_GATHERS = ("bytes_of_floats", "elements_repeated_in_a_row")
 _PROGRAM = """
 HloModule planted
 ENTRY main {
@@ -131,6 +133,19 @@ def test_a_regression_that_one_configuration_shows(name: str, stem: str) -> None
     one = Batch(((stem, hlo.parse(text), ()),))
     tried(one, one.trial(), needed(name), row)
     assert row.modules == 1 and not row.details
+
+
+@pytest.mark.parametrize("processor", ["haswell", "skylake", "znver3"])
+def test_regressions_on_processors_with_gathers(processor: str) -> None:
+    """gcc 12.2 made wrong AVX2 gathers at these flags; at -march=x86-64-v3 it makes none."""
+    native = needed("gcc -O3 AVX2")
+    flags = (*native.compiler.flags, f"-march={processor}")
+    built = replace(native, compiler=replace(native.compiler, flags=flags))
+    row = Row(processor)
+    (batch,) = batches([path for path in REGRESSIONS if path.stem in _GATHERS], count=0, seed=0)
+    tried(batch, batch.trial(), built, row)
+    assert not row.details
+    assert row.modules == len(_GATHERS)
 
 
 @pytest.mark.parametrize(
