@@ -136,7 +136,9 @@ def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str,
 
 
 def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    return f"{texts[0]} ? {texts[1]} : {texts[2]}", OTHER
+    text = f"{texts[0]} ? {texts[1]} : {texts[2]}"
+    # Loads of pred are int: gcc takes the least or the greatest of two for no pred.
+    return (f"(hlo_pred)({text})", ATOM) if result is PRED else (text, OTHER)
 
 
 def _clamp_index(
