@@ -2,9 +2,10 @@
 
 Drawn programs (``--modules``) and those in the given files and directories run in the interpreter
 and, as C, in every configuration that this machine has: compilers, -O0 and -O3, SSE2 to AVX-512,
-1 to 8 threads, the embedded target with its main, and the sanitizers, which must have nothing to
-say. Many programs are compiled as one. A table says what was compared, what differed and what is
-missing on this machine; the exit status is 1 if anything differed.
+models of processors, with OpenMP and without it, 1 to 8 threads, the embedded target with its
+main, and the sanitizers, which must have nothing to say. Many programs are compiled as one. A table
+says what was compared, what differed and what is missing on this machine; the exit status is 1 if
+anything differed.
 """
 
 from __future__ import annotations

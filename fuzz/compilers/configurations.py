@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from backend_c.native.toolchain import Compiler, find_compiler, takes
+from fuzz.compilers.processors import PROCESSORS, refusal
 from hlo.errors import ToolchainError
 
 THREADS = (1, 2, 3, 8)
@@ -18,14 +18,8 @@ _COMPILERS = {
     "tcc": "apt install tcc",
 }
 _LEVELS = ("-O0", "-O3")
-# What a processor must have for each level of the x86-64 psABI, as /proc/cpuinfo calls it.
-_PROCESSORS: dict[str, tuple[str, ...]] = {
-    "x86-64": (),
-    "x86-64-v3": ("avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"),
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-    "native": (),
-}
-_VECTORS = {"x86-64": "SSE2", "x86-64-v3": "AVX2", "x86-64-v4": "AVX-512", "native": "native"}
+# Without optimisation, too: what a compiler does then is the same for models as for their level.
+_UNOPTIMISED = ("x86-64", "x86-64-v3", "x86-64-v4", "native")
 _EMBEDDED = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
 # Signed overflow is undefined again, so that it is found. Division by zero is not: IEEE 754 says
 # what it gives, and HLO wants that; float-cast-overflow is not part of -fsanitize=undefined.
@@ -82,7 +76,7 @@ def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missi
 
 
 def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
-    """As it is shipped, and at each level for each processor."""
+    """As it is shipped, and for each processor."""
     has_threads = "-fopenmp" in compiler.flags
     threads = THREADS if has_threads else (1,)
     shipped = Configuration(f"{name}, as shipped", compiler, threads=threads)
@@ -91,35 +85,31 @@ def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
     if not takes(compiler.command, ["-march=native"]):
         yield Configuration(f"{name}, small grain", compiler, threads=threads, grain=1)
         return
-    for level in _LEVELS:
-        for processor, needed in _PROCESSORS.items():
-            title = f"{name} {level} {_VECTORS[processor]}"
-            missing = sorted({*needed} - processor_features())
-            if missing:
-                yield Missing(title, f"the processor has no {', '.join(missing)}")
-                continue
-            if not takes(compiler.command, [f"-march={processor}"]):
-                yield Missing(title, f"{name} does not know -march={processor}")
-                continue
-            flags = _replaced(
-                compiler.flags, {"-O3": level, "-march=native": f"-march={processor}"}
-            )
-            built = replace(compiler, flags=flags)
-            yield Configuration(title, built, threads=threads, grain=1)
+    for processor, title in PROCESSORS.items():
+        why_not = refusal(compiler.command, processor)
+        if why_not:
+            yield Missing(f"{name} {title}", why_not)
+        else:
+            yield from _for_processor(f"{name} {{}} {title}", processor, shipped)
+
+
+def _for_processor(title: str, processor: str, shipped: Configuration) -> Iterator[Configuration]:
+    """With optimisation and perhaps without it, with OpenMP and without it."""
+    compiler = shipped.compiler
+    flags = _replaced(compiler.flags, {"-march=native": f"-march={processor}"})
+    built = replace(shipped, compiler=replace(compiler, flags=flags), grain=1)
+    if processor in _UNOPTIMISED:
+        plain = replace(compiler, flags=_replaced(flags, {"-O3": "-O0"}))
+        yield replace(built, name=title.format("-O0"), compiler=plain)
+    yield replace(built, name=title.format("-O3"))
+    if "-fopenmp" in flags:
+        alone = (*(flag for flag in flags if flag != "-fopenmp"), "-Wno-unknown-pragmas")
+        serial = replace(built, compiler=replace(compiler, flags=alone), threads=(1,))
+        yield replace(serial, name=title.format("-O3") + ", no OpenMP")
 
 
 def _replaced(flags: tuple[str, ...], others: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(others.get(flag, flag) for flag in flags)
-
-
-def processor_features() -> set[str]:
-    """Read the instruction sets of this processor by Linux's names; none on other systems."""
-    try:
-        text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
-    except OSError:
-        return set()
-    lines = (line.partition(":") for line in text.splitlines())
-    return next((set(words.split()) for key, _, words in lines if key.strip() == "flags"), set())
 
 
 def _embedded(name: str, compiler: Compiler) -> Iterator[Configuration]:

@@ -12,7 +12,7 @@ import pytest
 from c_driver import Driver, edge_floats, same
 
 from backend_c.toolchain import RUNTIME, Compiler, find_compiler, takes
-from fuzz.everywhere.configurations import processor_features
+from fuzz.compilers.processors import own_features
 from hlo.errors import ToolchainError
 
 _PROTOTYPES = """
@@ -61,7 +61,7 @@ def _built(name: str, width: Width) -> Compiler:
     machine = [flag for flag in width.flags if flag.startswith("-m")]
     if machine and not takes(compiler.command, machine):
         pytest.skip(f"{name} does not make code for this processor")
-    if not width.needs <= processor_features():
+    if not width.needs <= own_features():
         pytest.skip(f"the processor has no {', '.join(sorted(width.needs))}")
     flags = (flag for flag in compiler.flags if flag != "-march=native")
     return replace(compiler, flags=(*flags, *width.flags))
