@@ -222,7 +222,8 @@ def _regrouped(operand: Array, shape: ArrayShape) -> Array:
         return operand
     if source.bits == target.bits and operand.dtype.itemsize == target.numpy.itemsize:
         same = np.asarray(operand, order="C")
-        return same != 0 if target.kind == "pred" else same.view(target.numpy)
+        # Any byte but 0 is true: also that of -0.
+        return same.view(np.uint8) != 0 if target.kind == "pred" else same.view(target.numpy)
     contiguous = np.ascontiguousarray(operand).view(np.uint8)
     if source.bits < 8:
         bits = np.unpackbits(contiguous.reshape(-1, 1), axis=1, bitorder="little")
