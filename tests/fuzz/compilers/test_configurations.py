@@ -14,10 +14,10 @@ from conftest import TESTS
 import hlo
 import interp
 from fuzz.compilers.configurations import Configuration, configurations
-from fuzz.compilers.source_digests import digest, elsewhere
-from fuzz.draw.seeded_programs import programs
 from fuzz.compilers.processors import refusal
+from fuzz.compilers.source_digests import digest, elsewhere
 from fuzz.compilers.trial import Outcome, Trial, ran, written
+from fuzz.draw.seeded_programs import programs
 from hlo.bit_equality import differences
 from hlo_oracle.arguments import from_seed
 from selftest.compiler_matrix import Batch, Row, batches, judged, main, tried
