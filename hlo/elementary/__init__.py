@@ -1,14 +1,18 @@
-"""Elementary functions: each one fixed sequence of float64 operations over an abstract machine.
+"""Evaluate elementary functions by one fixed sequence of float64 operations on any machine.
 
-``evaluate("exponential", machine, x)`` runs the *narrow* sequence: ``x`` holds values of f32 or a
-narrower type, widened exactly, and rounding the float64 result once to that type gives the
-correctly rounded value (proved for every input: ``docs/proofs.md``). ``evaluate("exponential_f64",
-machine, x)`` runs the sequence for f64 operands, whose result is final. Functions that are absent
-from ``FUNCTIONS`` have no sequence: ``evaluate`` raises ``Unsupported``.
+Each function of HLO (exponential, log, sine, …) is written once, as a branch-free Python function
+over the abstract machine of ``hlo/elementary/machine.py``. NumPy arrays, generated C and the proofs
+are machines, so all of them perform the same IEEE 754 operations and give the same bits, without a
+math library.
 
+* ``evaluate("exponential", machine, x)`` runs the *narrow* sequence. ``x`` holds f32 or narrower
+  values, widened exactly to float64; the result has an error of a few 2**-53, so that rounding it
+  once to f32 or narrower is correct rounding (checked for all 2**32 inputs: ``docs/proofs.md``).
+* ``evaluate("exponential_f64", machine, x)`` runs the *wide* sequence for f64 operands, in
+  double-double arithmetic (about 100 bits). Its result is already rounded.
+
+``FUNCTIONS`` lists both kinds by name; ``evaluate`` raises Unsupported for any other name.
 Functions of complex numbers are in ``hlo/elementary/complex_functions.py``.
-
-A machine is described in ``hlo/elementary/machine.py``; the same bits come out of all of them.
 """
 
 from __future__ import annotations
@@ -53,7 +57,12 @@ Sequence = Callable[..., Any]  # (*operands: V, machine: Machine[V]) -> V, for e
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A sequence of ``arity`` operands. ``parity`` "odd" or "even": the sequence is for x >= +0."""
+    """Describe the sequence of one function.
+
+    ``sequence(*operands, machine)`` takes ``arity`` values. If ``parity`` is "odd" or "even", it is
+    only called with a first operand x >= +0, and f(-x) = -f(x) or f(-x) = f(x) supplies the rest:
+    half the inputs to prove, and no sign to carry through the formula.
+    """
 
     sequence: Sequence
     arity: int = 1
@@ -62,7 +71,7 @@ class Function:
 
 _ODD, _EVEN = "odd", "even"
 
-# Per function: parity (in the first operand), number of operands, narrow sequence, f64 sequence.
+# Rows: name, parity in the first operand, number of operands, narrow sequence, wide sequence.
 _ROWS: tuple[tuple[str, str, int, Sequence, Sequence], ...] = (
     ("acos", "", 1, inverse_trigonometric.acos, inverse_trigonometric_f64.acos),
     ("acosh", "", 1, logarithm.acosh, logarithm_f64.acosh),
@@ -99,7 +108,12 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def evaluate(name: str, machine: Machine[V], *operands: V) -> V:
-    """The function ``name`` of ``FUNCTIONS`` at ``operands``."""
+    """Evaluate the function ``name`` of ``FUNCTIONS`` at ``operands`` on a machine.
+
+    Reduces by parity, runs the sequence, and replaces the result at the listed operands where its
+    rounding to f32 is known to be wrong (``misrounded.py``). Raises Unsupported for a name without
+    a sequence.
+    """
     function = FUNCTIONS.get(name)
     if function is None:
         raise Unsupported(f"{name} has no sequence; there are: {', '.join(FUNCTIONS)}")
@@ -108,5 +122,7 @@ def evaluate(name: str, machine: Machine[V], *operands: V) -> V:
     x = machine.absolute(first) if function.parity else first
     result: V = function.sequence(x, *others, machine)
     for operand, correct in MISROUNDED.get(name, ()):
+        # A select for each of the one or two operands that a function misrounds, not a table
+        # look-up: it vectorises.
         result = machine.select(machine.equal(x, operand), correct, result)
     return with_sign_of(result, first, machine) if function.parity == "odd" else result

@@ -1,8 +1,8 @@
-"""exponential and its relatives on complex numbers x + y i.
+"""Evaluate e**z and what is built on it for complex z = x + y i.
 
 Each component is a product, or a quotient of sums of positive numbers, of real functions with 106
-bits. Only the real parts of exponential-minus-one and logistic cancel, next to a curve.
-Where something is not finite: C's annex G.
+bits. Only the real parts of exponential-minus-one and logistic can cancel, next to a curve
+(``docs/proofs.md``). Where an operand is not finite: C11, annex G.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from hlo.elementary import unbounded
 from hlo.elementary.complex_parts import (
     Growth,
     circle,
-    finite,
+    finite_magnitude,
     growth,
     hyperbolic,
     is_finite,
@@ -27,7 +27,7 @@ Parts = tuple[V, V]
 
 
 def _growth(x: V, machine: Machine[V]) -> Growth[V]:
-    """Of |x|, anything for NaN."""
+    """Evaluate e**|x| and its relatives; anything for NaN."""
     size = machine.absolute(x)
     return growth(machine.select(machine.equal(size, size), size, 1.0), machine)
 
@@ -39,8 +39,12 @@ def _with_limits(
     at_infinity: tuple[V | float, V | float],
     machine: Machine[V],
 ) -> Parts[V]:
-    """``result`` where x is no NaN and y finite; where y is not, one of two limits if x is zero or
-    infinite. A NaN on the real axis is not off it."""
+    """Return ``result`` for finite y, else the limits of annex G.
+
+    Where y is not finite, each component is NaN, but ``at_zero`` where x is zero and
+    ``at_infinity`` where x is infinite. Where x is NaN, the result is NaN, but the imaginary part
+    of a number on the real axis stays on it.
+    """
     x, y = z
     parts = []
     turns = ~is_finite(y, machine)
@@ -54,52 +58,55 @@ def _with_limits(
     return parts[0], parts[1]
 
 
-def exponential(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """e**x cos(y), e**x sin(y)."""
-    grown, turned = _growth(x, machine), circle(finite(y, machine), machine)
+def exponential(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate e**x cos(y), e**x sin(y)."""
+    grown, turned = _growth(x, machine), circle(finite_magnitude(y, machine), machine)
     below = x < 0.0
     power = unbounded.select(below, grown.inverse, grown.power, machine)
-    re = product(power, turned.cosine, (), to, machine)
-    im = product(power, turned.sine, (y,), to, machine)
+    re = product(power, turned.cosine, (), rounded, machine)
+    im = product(power, turned.sine, (y,), rounded, machine)
     limit = machine.select(below, 0.0, INFINITY), machine.select(below, _zero(y, machine), NAN)
     return _with_limits((x, y), (re, im), (NAN, NAN), limit, machine)
 
 
 def _zero(sign: V, machine: Machine[V]) -> V:
-    """A zero with the sign of ``sign``."""
-    return with_signs(finite(sign, machine) * 0.0, (sign,), machine)
+    """Return a zero with the sign of ``sign``."""
+    return with_signs(finite_magnitude(sign, machine) * 0.0, (sign,), machine)
 
 
 def _minus_one(x: V, grown: Growth[V], machine: Machine[V]) -> Unbounded[V]:
-    """e**x - 1 from the growth of |x|."""
+    """Evaluate e**x - 1 from the growth of |x|: for negative x it is -(e**|x| - 1) e**-|x|."""
     shrunk = unbounded.negative(unbounded.multiply(grown.minus_one, grown.inverse))
     return unbounded.select(x < 0.0, shrunk, grown.minus_one, machine)
 
 
-def exponential_minus_one(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """(e**x - 1) cos(y) + (cos(y) - 1), e**x sin(y)."""
-    grown, turned = _growth(x, machine), circle(finite(y, machine), machine)
+def exponential_minus_one(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate (e**x - 1) cos(y) + (cos(y) - 1), e**x sin(y)."""
+    grown, turned = _growth(x, machine), circle(finite_magnitude(y, machine), machine)
     below = x < 0.0
     power = unbounded.select(below, grown.inverse, grown.power, machine)
     along = unbounded.multiply(_minus_one(x, grown, machine), turned.cosine)
-    re = to(unbounded.add(along, turned.cosine_minus_one, machine))
+    re = rounded(unbounded.add(along, turned.cosine_minus_one, machine))
     re = machine.select(machine.equal(x, 0.0) & machine.equal(y, 0.0), x, re)
-    im = product(power, turned.sine, (y,), to, machine)
+    im = product(power, turned.sine, (y,), rounded, machine)
     limit = machine.select(below, -1.0, INFINITY), machine.select(below, _zero(y, machine), NAN)
     return _with_limits((x, y), (re, im), (NAN, NAN), limit, machine)
 
 
-def logistic(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """(e**x + cos(y)) / (2 (cosh(x) + cos(y))), sin(y) / (2 (cosh(x) + cos(y))), where
-    cosh(x) + cos(y) = (e**|x| - 1)**2 e**-|x| / 2 + (1 + cos(y)), two numbers >= 0."""
-    grown, turned = _growth(x, machine), circle(finite(y, machine), machine)
+def logistic(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate (e**x + cos(y)) / (2 (cosh(x) + cos(y))), sin(y) / (2 (cosh(x) + cos(y))).
+
+    cosh(x) + cos(y) = (e**|x| - 1)**2 e**-|x| / 2 + (1 + cos(y)), a sum of two numbers >= 0. The
+    numerator is (e**x - 1) + (1 + cos(y)).
+    """
+    grown, turned = _growth(x, machine), circle(finite_magnitude(y, machine), machine)
     arch = unbounded.multiply(unbounded.square(grown.minus_one), grown.inverse)
     twice = unbounded.times_two(turned.cosine_plus_one, 1.0)
     below = unbounded.add(arch, twice, machine)
     above = unbounded.add(_minus_one(x, grown, machine), turned.cosine_plus_one, machine)
-    re = to(unbounded.divide(above, below))
+    re = rounded(unbounded.divide(above, below))
     im = with_signs(
-        machine.absolute(to(unbounded.divide(turned.sine, below))),
+        machine.absolute(rounded(unbounded.divide(turned.sine, below))),
         (turned.sine.pair.high, y),
         machine,
     )
@@ -107,48 +114,48 @@ def logistic(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
     return _with_limits((x, y), (re, im), (NAN, NAN), limit, machine)
 
 
-def sinh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """sinh(x) cos(y), cosh(x) sin(y)."""
-    turned = circle(finite(y, machine), machine)
+def sinh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate sinh(x) cos(y), cosh(x) sin(y)."""
+    turned = circle(finite_magnitude(y, machine), machine)
     sinh_, cosh_ = hyperbolic(_growth(x, machine), machine)
-    re = product(sinh_, turned.cosine, (x,), to, machine)
-    im = product(cosh_, turned.sine, (y,), to, machine)
+    re = product(sinh_, turned.cosine, (x,), rounded, machine)
+    im = product(cosh_, turned.sine, (y,), rounded, machine)
     return _with_limits((x, y), (re, im), (x, NAN), (x, NAN), machine)
 
 
-def cosh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """cosh(x) cos(y), sinh(x) sin(y)."""
-    turned = circle(finite(y, machine), machine)
+def cosh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate cosh(x) cos(y), sinh(x) sin(y)."""
+    turned = circle(finite_magnitude(y, machine), machine)
     sinh_, cosh_ = hyperbolic(_growth(x, machine), machine)
-    re = product(cosh_, turned.cosine, (), to, machine)
-    im = product(sinh_, turned.sine, (x, y), to, machine)
+    re = product(cosh_, turned.cosine, (), rounded, machine)
+    im = product(sinh_, turned.sine, (x, y), rounded, machine)
     zero = with_signs(_zero(x, machine), (y,), machine)
     return _with_limits((x, y), (re, im), (NAN, zero), (INFINITY, NAN), machine)
 
 
-def tanh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """sinh(x) cosh(x) and sin(y) cos(y), over sinh(x)**2 + cos(y)**2."""
-    turned = circle(finite(y, machine), machine)
+def tanh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate sinh(x) cosh(x) and sin(y) cos(y), over sinh(x)**2 + cos(y)**2."""
+    turned = circle(finite_magnitude(y, machine), machine)
     sinh_, cosh_ = hyperbolic(_growth(x, machine), machine)
     below = square_sum(sinh_, turned.cosine, machine)
-    re = product(sinh_, unbounded.divide(cosh_, below), (x,), to, machine)
-    im = product(turned.sine, unbounded.divide(turned.cosine, below), (y,), to, machine)
-    one = with_signs(finite(x, machine) * 0.0 + 1.0, (x,), machine)
+    re = product(sinh_, unbounded.divide(cosh_, below), (x,), rounded, machine)
+    im = product(turned.sine, unbounded.divide(turned.cosine, below), (y,), rounded, machine)
+    one = with_signs(finite_magnitude(x, machine) * 0.0 + 1.0, (x,), machine)
     return _with_limits((x, y), (re, im), (x, NAN), (one, _zero(y, machine)), machine)
 
 
-def sine(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """-i sinh(i z): i z and -i z are turns of the plane."""
-    im, re = sinh(y, x, machine, to)
+def sine(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate -i sinh(i z): i z = -y + x i turns the plane by a quarter."""
+    im, re = sinh(y, x, machine, rounded)
     return re, im
 
 
-def cosine(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """cosh(i z)."""
-    return cosh(-y, x, machine, to)
+def cosine(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate cosh(i z)."""
+    return cosh(-y, x, machine, rounded)
 
 
-def tan(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """-i tanh(i z)."""
-    im, re = tanh(y, x, machine, to)
+def tan(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate -i tanh(i z)."""
+    im, re = tanh(y, x, machine, rounded)
     return re, im

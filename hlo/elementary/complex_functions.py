@@ -1,8 +1,9 @@
-"""The functions of complex numbers: a table of sequences, and how their results are rounded.
+"""List the elementary functions of complex numbers, and evaluate one on any machine.
 
-``evaluate_complex("exponential_c64", machine, re, im)`` gives the components of e**(re + im i) as
-float64: those of ``_c128`` functions are final, rounding those of ``_c64`` functions to f32 gives
-the components of the result. Operands of c64 are widened exactly.
+``evaluate_complex("exponential_c64", machine, re, im)`` returns the components of e**(re + im i) as
+float64. Those of ``_c128`` functions are rounded already; rounding those of ``_c64`` functions,
+which are rounded to odd, to f32 gives the components of the result. Operands of c64 are widened
+exactly.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Sequence = Callable[..., Any]  # (*components: V, machine, rounding) -> componen
 
 @dataclass(frozen=True, slots=True)
 class ComplexFunction:
-    """A sequence of ``arity`` operands, with ``results`` components: a magnitude has one."""
+    """Describe a sequence of ``arity`` complex operands and ``results`` components (abs: one)."""
 
     sequence: Sequence
     arity: int = 1
@@ -54,7 +55,8 @@ _ROWS: Mapping[str, ComplexFunction] = {
     "tanh": ComplexFunction(exponential.tanh),
 }
 
-# c64 has abs, sign and divide of its own: their exact operands fit a few float64.
+# abs, sign and divide of c64 are in runtime/hlo_complex.h and in NumPy: their operands are exact in
+# f64, and a few float64 operations do.
 COMPLEX_FUNCTIONS: Mapping[str, ComplexFunction] = {
     **{f"{name}_c64": function for name, function in _ROWS.items()},
     **{f"{name}_c128": function for name, function in _ROWS.items()},
@@ -65,18 +67,21 @@ COMPLEX_FUNCTIONS: Mapping[str, ComplexFunction] = {
 
 
 def evaluate_complex(name: str, machine: Machine[V], *components: V) -> tuple[V, ...]:
-    """The function ``name`` of ``COMPLEX_FUNCTIONS`` at operands given by components. Where C's
-    annex G takes a sign from a NaN, or leaves it open, that NaN counts as positive: which bits a
-    computed NaN has is nobody's to say."""
+    """Evaluate the function ``name`` of ``COMPLEX_FUNCTIONS`` at operands given by components.
+
+    Each component of the result is rounded once. Raises Unsupported for a name without a sequence.
+    """
     function = COMPLEX_FUNCTIONS.get(name)
     if function is None:
         raise Unsupported(f"{name} has no sequence; there are: {', '.join(COMPLEX_FUNCTIONS)}")
     assert len(components) == 2 * function.arity, name
     rounding = unbounded.to_f64 if name.endswith("_c128") else unbounded.to_f32_odd
 
-    def to(a: unbounded.Unbounded[V]) -> V:
+    def rounded(a: unbounded.Unbounded[V]) -> V:
         return rounding(a, machine)
 
-    given = [machine.select(machine.equal(x, x), x, machine.absolute(x)) for x in components]
-    result: tuple[V, ...] = function.sequence(*given, machine, to)
+    # Where C's annex G takes a sign from a NaN or leaves one open, a NaN counts as positive: the
+    # sign that a computed NaN has differs between processors.
+    operands = [machine.select(machine.equal(x, x), x, machine.absolute(x)) for x in components]
+    result: tuple[V, ...] = function.sequence(*operands, machine, rounded)
     return result

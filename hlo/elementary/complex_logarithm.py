@@ -1,9 +1,9 @@
-"""log and the inverse functions on complex numbers x + y i.
+"""Evaluate log and the inverse functions of complex z = x + y i.
 
-asin and acos as Hull, Fairgrieve and Tang have them ("Implementing the complex arcsine and
-arccosine functions using exception handling", 1997), whose sums have positive addends only. Where
-something is not finite: C's annex G. Branch cuts are continuous from the side that the sign of a
-zero names.
+asin and acos by Hull, Fairgrieve and Tang, "Implementing the complex arcsine and arccosine
+functions using exception handling", ACM TOMS 23(3), 1997: their sums have positive addends only.
+Where an operand is not finite: C11, annex G. A branch cut is continuous from the side that the sign
+of a zero names.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from hlo.elementary.complex_parts import (
     angle,
     angle_of_values,
     constant,
-    exact_of_squares,
-    finite,
+    exact_sum_of_pairs,
+    finite_magnitude,
     in_half_plane,
     is_negative,
     legs_at_infinity,
@@ -40,17 +40,19 @@ from hlo.elementary.unbounded import Rounding, Unbounded
 
 
 def _infinite(x: V, y: V, machine: Machine[V]) -> Condition:
+    """Return whether a component is infinite."""
     return machine.equal(machine.absolute(x), INFINITY) | machine.equal(
         machine.absolute(y), INFINITY
     )
 
 
 def _unordered(x: V, y: V, machine: Machine[V]) -> Condition:
+    """Return whether a component is NaN."""
     return ~(machine.equal(x, x) & machine.equal(y, y))
 
 
 def _logarithmic(z: Parts[V], result: Parts[V], machine: Machine[V]) -> Parts[V]:
-    """The logarithm of infinity is infinite, whatever its angle; any other of NaN is NaN."""
+    """Return ``result``, a logarithm: infinite for an infinity, else NaN for a NaN."""
     re, im = result
     unordered = _unordered(*z, machine)
     re = machine.select(unordered, NAN, re)
@@ -59,33 +61,35 @@ def _logarithmic(z: Parts[V], result: Parts[V], machine: Machine[V]) -> Parts[V]
 
 
 def log_magnitude(x: V, y: V, machine: Machine[V]) -> Unbounded[V]:
-    """log(x**2 + y**2) / 2 of finite numbers >= 0."""
-    squares = square_sum(unbounded.value(x, machine), unbounded.value(y, machine), machine)
+    """Evaluate log(x**2 + y**2) / 2 for finite numbers >= 0."""
+    squares = square_sum(unbounded.from_f64(x, machine), unbounded.from_f64(y, machine), machine)
     beyond = squares_minus_one(x, y, machine)
     return unbounded.times_two(logarithm(beyond, squares, machine), -1.0)
 
 
-def log(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """log|z|, the angle of z."""
-    re = to(log_magnitude(finite(x, machine), finite(y, machine), machine))
+def log(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate log|z| and the angle of z."""
+    re = rounded(log_magnitude(finite_magnitude(x, machine), finite_magnitude(y, machine), machine))
     re = machine.select(machine.equal(x, 0.0) & machine.equal(y, 0.0), -INFINITY, re)
-    im = with_sign_of(to(angle_of_values(y, x, machine)), y, machine)
+    im = with_sign_of(rounded(angle_of_values(y, x, machine)), y, machine)
     return _logarithmic((x, y), (re, im), machine)
 
 
-def log_plus_one(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """log(1 + z): |1 + z|**2 - 1 = 2 x + x**2 + y**2 is summed exactly."""
-    a, b = with_sign_of(finite(x, machine), x, machine), finite(y, machine)
-    wide, across = unbounded.value(a, machine), unbounded.value(b, machine)
+def log_plus_one(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate log(1 + z), where |1 + z|**2 - 1 = 2 x + x**2 + y**2 is summed exactly."""
+    a, b = with_sign_of(finite_magnitude(x, machine), x, machine), finite_magnitude(y, machine)
+    wide, across = unbounded.from_f64(a, machine), unbounded.from_f64(b, machine)
     along = plus_one(wide, machine)
+    # Squares of moderate components are error-free pairs. Next to overflow the difference from 1
+    # does not count; next to underflow 2 x + y**2 is the sum.
     large = (machine.absolute(a) > 2.0**400) | (b > 2.0**400)
     c, d = machine.select(large, 0.0, a), machine.select(large, 0.0, b)
-    exact = exact_of_squares(two_product(c, c), two_product(d, d), c + c, machine)
+    exact = exact_sum_of_pairs(two_product(c, c), two_product(d, d), c + c, machine)
     tiny = (machine.absolute(a) < 2.0**-400) & (b < 2.0**-400)
     little = unbounded.add(unbounded.times_two(wide, 1.0), unbounded.square(across), machine)
     beyond = unbounded.select(tiny, little, exact, machine)
     squares = square_sum(along, across, machine)
-    re = to(unbounded.times_two(logarithm(beyond, squares, machine), -1.0))
+    re = rounded(unbounded.times_two(logarithm(beyond, squares, machine), -1.0))
     re = machine.select(machine.equal(a, -1.0) & machine.equal(b, 0.0), -INFINITY, re)
     re = machine.select(machine.equal(x, 0.0) & machine.equal(y, 0.0), x, re)
     size = unbounded.select(a < -1.0, unbounded.negative(along), along, machine)
@@ -97,19 +101,26 @@ def log_plus_one(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
         turn,
         machine,
     )
-    im = with_sign_of(to(turn), y, machine)
+    im = with_sign_of(rounded(turn), y, machine)
     return _logarithmic((x, y), (re, im), machine)
 
 
 class _Arc(NamedTuple, Generic[V]):
-    """|Im asin(z)| and sqrt((a + x)(a - x)), which is to x as cos to sin of its real part."""
+    """Hold |Im asin(z)|, and sqrt((a + x)(a - x)).
+
+    The latter is to x as cosine is to sine of the real part.
+    """
 
     height: Unbounded[V]
     across: Unbounded[V]
 
 
 def _arc(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> _Arc[V]:
-    """For x, y >= 0: a is half the sum of the distances from 1 and -1."""
+    """Evaluate the arc for x, y >= 0, where a is half the sum of the distances from 1 and -1.
+
+    a - 1 and a - x are formed from y**2 over sums, without cancellation (Hull et al., section 3): r
+    - (x + 1) = y**2 / (r + (x + 1)) for the distance r of z from -1, and likewise for that from 1.
+    """
     right, beyond = plus_one(x, machine), minus_one(x, machine)
     is_inner = beyond.pair.high < 0.0
     short = unbounded.select(is_inner, unbounded.negative(beyond), beyond, machine)
@@ -131,16 +142,16 @@ def _arc(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> _Arc[V]:
 
 
 def _arc_of(x: V, y: V, machine: Machine[V]) -> tuple[Unbounded[V], _Arc[V]]:
-    """|x| and the arc of |x| + |y| i."""
-    along = unbounded.value(finite(x, machine), machine)
-    return along, _arc(along, unbounded.value(finite(y, machine), machine), machine)
+    """Return |x|, and the arc of |x| + |y| i."""
+    along = unbounded.from_f64(finite_magnitude(x, machine), machine)
+    return along, _arc(along, unbounded.from_f64(finite_magnitude(y, machine), machine), machine)
 
 
-def asin(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """The angle of sqrt((a + x)(a - x)) + x i, log(a + sqrt(a**2 - 1))."""
+def asin(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate the angle of sqrt((a + x)(a - x)) + x i, and log(a + sqrt(a**2 - 1))."""
     along, arc = _arc_of(x, y, machine)
     legs = legs_at_infinity((along, arc.across), (x, y), machine)
-    re, im = to(angle(*legs, machine)), to(arc.height)
+    re, im = rounded(angle(*legs, machine)), rounded(arc.height)
     unordered, infinite = _unordered(x, y, machine), _infinite(x, y, machine)
     re = machine.select(unordered & ~machine.equal(x, 0.0), NAN, re)
     re = machine.select(machine.equal(x, 0.0), 0.0, re)
@@ -149,49 +160,49 @@ def asin(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
     return with_sign_of(re, x, machine), with_sign_of(im, y, machine)
 
 
-def acos(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """The angle of x + sqrt((a + x)(a - x)) i, -log(a + sqrt(a**2 - 1))."""
+def acos(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate the angle of x + sqrt((a + x)(a - x)) i, and -log(a + sqrt(a**2 - 1))."""
     along, arc = _arc_of(x, y, machine)
     legs = legs_at_infinity((arc.across, along), (y, x), machine)
     turn = in_half_plane(angle(*legs, machine), is_negative(x, machine), machine)
-    re, im = to(turn), to(arc.height)
+    re, im = rounded(turn), rounded(arc.height)
     unordered = _unordered(x, y, machine)
-    right = to(constant(HALF_PI, finite(x, machine), machine))
+    right = rounded(constant(HALF_PI, finite_magnitude(x, machine), machine))
     re = machine.select(unordered, machine.select(machine.equal(x, 0.0), right, NAN), re)
     im = machine.select(unordered, NAN, im)
     im = machine.select(_infinite(x, y, machine), INFINITY, im)
     return re, with_signs(-im, (y,), machine)
 
 
-def asinh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """i asin(-i z)."""
-    im, re = asin(y, x, machine, to)
+def asinh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate i asin(-i z)."""
+    im, re = asin(y, x, machine, rounded)
     return re, im
 
 
-def acosh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """i acos(z) or -i acos(z), the one with a real part >= 0."""
-    re, im = acos(x, y, machine, to)
+def acosh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate i acos(z) or -i acos(z), whichever has a real part >= 0."""
+    re, im = acos(x, y, machine, rounded)
     return machine.absolute(im), with_sign_of(re, y, machine)
 
 
-def atanh(x: V, y: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """log(1 + 4 x / ((1 - x)**2 + y**2)) / 4, the angle of (1 - x**2 - y**2) + 2 y i halved."""
-    a, b = finite(x, machine), finite(y, machine)
-    along, across = unbounded.value(a, machine), unbounded.value(b, machine)
+def atanh(x: V, y: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate log(1 + 4 x / |1 - z|**2) / 4, and half the angle of (1 - |z|**2) + 2 y i."""
+    a, b = finite_magnitude(x, machine), finite_magnitude(y, machine)
+    along, across = unbounded.from_f64(a, machine), unbounded.from_f64(b, machine)
     distance = square_sum(minus_one(along, machine), across, machine)
     ratio = unbounded.divide(unbounded.times_two(along, 2.0), distance)
     at_pole = machine.equal(x * x, 1.0) & machine.equal(y, 0.0) & machine.equal(a, 1.0)
     ratio = unbounded.select(at_pole, along, ratio, machine)
-    re = to(unbounded.times_two(log_of_one_plus(ratio, machine), -2.0))
+    re = rounded(unbounded.times_two(log_of_one_plus(ratio, machine), -2.0))
     beyond = squares_minus_one(a, b, machine)
     outside = beyond.pair.high > 0.0
     size = unbounded.select(outside, beyond, unbounded.negative(beyond), machine)
     turn = in_half_plane(angle(unbounded.times_two(across, 1.0), size, machine), outside, machine)
-    im = to(unbounded.times_two(turn, -1.0))
+    im = rounded(unbounded.times_two(turn, -1.0))
     re = machine.select(at_pole, INFINITY, re)
     infinite = _infinite(x, y, machine)
-    right = to(constant(HALF_PI, a, machine))
+    right = rounded(constant(HALF_PI, a, machine))
     quiet = machine.equal(x, 0.0) | (infinite & machine.equal(a, a))
     re = machine.select(infinite, 0.0, re)
     im = machine.select(infinite, right, im)

@@ -1,4 +1,9 @@
-"""power and atan2 of complex numbers."""
+"""Evaluate power and atan2 of complex numbers.
+
+Both have exact cases and branch cuts on which the rounding of a real intermediate would decide; so
+angles are kept as multiples of pi/2, where they are some, and differences of products are summed
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from hlo.elementary.complex_parts import (
     angle,
     circle_of,
     constant,
-    finite,
+    finite_magnitude,
     growth_of,
     in_half_plane,
     is_finite,
@@ -24,7 +29,7 @@ from hlo.elementary.double_double import Pair, fast_two_sum, two_product, two_su
 from hlo.elementary.exponential_f64 import clamped
 from hlo.elementary.logarithm import INFINITY, NAN
 from hlo.elementary.machine import ROUND, Condition, Machine, V, with_sign_of
-from hlo.elementary.power import without_doubt
+from hlo.elementary.power import snapped_to_exact
 from hlo.elementary.trigonometric_f64 import HALF_PI
 from hlo.elementary.unbounded import Rounding, Unbounded
 
@@ -34,24 +39,24 @@ _LARGEST = 2000.0
 
 
 def _signed(x: V, machine: Machine[V]) -> Unbounded[V]:
-    """A number, anything for infinities and NaN."""
-    return unbounded.value(with_sign_of(finite(x, machine), x, machine), machine)
+    """Convert a number with its sign; anything for infinities and NaN."""
+    return unbounded.from_f64(with_sign_of(finite_magnitude(x, machine), x, machine), machine)
 
 
 def _sign(x: V, machine: Machine[V]) -> V:
-    """1 or -1."""
-    return with_sign_of(finite(x, machine) * 0.0 + 1.0, x, machine)
+    """Return 1 or -1, the sign of x."""
+    return with_sign_of(finite_magnitude(x, machine) * 0.0 + 1.0, x, machine)
 
 
-def _turned(a: Unbounded[V], sign: V) -> Unbounded[V]:
-    """a times 1 or -1, zeros too."""
+def _times_sign(a: Unbounded[V], sign: V) -> Unbounded[V]:
+    """Multiply by 1 or -1, zeros too."""
     return Unbounded(double_double.scaled(a.pair, sign), a.exponent)
 
 
-def _power_of_e(g: Unbounded[V], machine: Machine[V]) -> Unbounded[V]:
-    """e**g; beyond -2000 and 2000 what it is there."""
+def _exponential(g: Unbounded[V], machine: Machine[V]) -> Unbounded[V]:
+    """Evaluate e**g; beyond -2000 and 2000 what it is there: rounded, 0 or infinite."""
     sign = _sign(g.pair.high, machine)
-    whole = unbounded.normal(*_turned(g, sign), machine)
+    whole = unbounded.normalised(*_times_sign(g, sign), machine)
     exponent = clamped(whole.exponent, -1000.0, 20.0, machine)
     pair = double_double.scaled(whole.pair, unbounded.scale(exponent, machine))
     huge = pair.high > _LARGEST
@@ -62,8 +67,11 @@ def _power_of_e(g: Unbounded[V], machine: Machine[V]) -> Unbounded[V]:
 
 
 class _Polar(NamedTuple, Generic[V]):
-    """An angle, and its parts: ``side`` (``quarters`` pi/2 + ``rest``), where ``quarters`` is a
-    sum of two powers of two or zeros, and ``rest`` is 0 on the axes and diagonals."""
+    """Hold an angle, and its parts: ``side`` (``quarters`` pi/2 + ``rest``).
+
+    ``quarters`` is a sum of two powers of two or zeros, each exact, and ``rest`` is 0 on the axes
+    and the diagonals: a multiple of such an angle is exact, too.
+    """
 
     angle: Unbounded[V]
     side: V
@@ -72,10 +80,10 @@ class _Polar(NamedTuple, Generic[V]):
 
 
 def _polar(x: V, y: V, machine: Machine[V]) -> _Polar[V]:
-    """Of finite numbers."""
+    """Evaluate the angle of finite numbers."""
     sizes = machine.absolute(x), machine.absolute(y)
     upright, diagonal = sizes[1] > sizes[0], machine.equal(*sizes)
-    wide = [unbounded.value(size, machine) for size in sizes]
+    wide = [unbounded.from_f64(size, machine) for size in sizes]
     small = unbounded.select(upright, wide[0], wide[1], machine)
     first = angle(small, unbounded.select(upright, wide[1], wide[0], machine), machine)
     zero = sizes[0] * 0.0
@@ -84,64 +92,72 @@ def _polar(x: V, y: V, machine: Machine[V]) -> _Polar[V]:
     whole = machine.select(upright, 1.0, machine.select(left, 2.0, zero))
     inward = machine.select(upright, _sign(-x, machine), _sign(x, machine))
     half = machine.select(diagonal, inward * 0.5, zero)
-    rest = unbounded.select(diagonal, nothing, _turned(first, inward), machine)
+    rest = unbounded.select(diagonal, nothing, _times_sign(first, inward), machine)
     quarter = constant(HALF_PI, zero, machine)
-    turn = unbounded.multiply(quarter, unbounded.value(whole + half, machine))
-    return _Polar(_turned(unbounded.add(turn, rest, machine), side), side, (whole, half), rest)
+    turn = unbounded.multiply(quarter, unbounded.from_f64(whole + half, machine))
+    return _Polar(_times_sign(unbounded.add(turn, rest, machine), side), side, (whole, half), rest)
 
 
 def _modulo_four(x: V, machine: Machine[V]) -> V:
-    """x less a multiple of 4, exactly, in [-2, 2]."""
+    """Subtract a multiple of 4, exactly; the rest is in [-2, 2]. What is beyond 2**90 becomes 0."""
     x = machine.select(machine.absolute(x) > 2.0**90, 0.0, x)
     x = x - ((x + _ROUND_TO_2_40) - _ROUND_TO_2_40)
     return x - ((x + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
 
 
 def _multiple(polar: _Polar[V], c: V, machine: Machine[V]) -> tuple[Unbounded[V], V]:
-    """c times an angle, but for the multiple of pi/2 that is returned, too."""
+    """Multiply an angle by c; return it without a multiple of pi/2, and that multiple."""
     turns = [_modulo_four(c * quarters, machine) for quarters in polar.quarters]
     whole = [(turn + ROUND) - ROUND for turn in turns]
     left = two_sum(turns[0] - whole[0], turns[1] - whole[1])
     more = (left.high + ROUND) - ROUND
-    fraction = unbounded.of_pair(fast_two_sum(left.high - more, left.low), machine)
+    fraction = unbounded.from_pair(fast_two_sum(left.high - more, left.low), machine)
     quarter = constant(HALF_PI, c, machine)
-    along = unbounded.multiply(unbounded.value(c, machine), polar.rest)
+    along = unbounded.multiply(unbounded.from_f64(c, machine), polar.rest)
     t = unbounded.add(unbounded.multiply(quarter, fraction), along, machine)
-    return _turned(t, polar.side), (whole[0] + whole[1] + more) * polar.side
+    return _times_sign(t, polar.side), (whole[0] + whole[1] + more) * polar.side
 
 
-def power(a: V, b: V, c: V, d: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """e**(w log z) for z = a + b i, w = c + d i: e**g (cos t + i sin t), where
-    g = c log|z| - d arg z, t = d log|z| + c arg z. A component that can only be short is, as in
-    ``power`` of floats."""
-    x, y, u, v = (with_sign_of(finite(part, machine), part, machine) for part in (a, b, c, d))
+def power(a: V, b: V, c: V, d: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate e**(w log z) = e**g (cos t + i sin t) for z = a + b i and w = c + d i.
+
+    g = c log|z| - d arg z, t = d log|z| + c arg z. Components that can only be exact powers, or
+    midpoints, count as such, as in ``power`` of floats.
+    """
+    x, y, u, v = (
+        with_sign_of(finite_magnitude(part, machine), part, machine) for part in (a, b, c, d)
+    )
     along = log_magnitude(machine.absolute(x), machine.absolute(y), machine)
     polar = _polar(x, y, machine)
     of_angle, quarters = _multiple(polar, u, machine)
-    wide = unbounded.value(u, machine), unbounded.value(v, machine)
+    wide = unbounded.from_f64(u, machine), unbounded.from_f64(v, machine)
     g = unbounded.subtract(
         unbounded.multiply(wide[0], along), unbounded.multiply(wide[1], polar.angle), machine
     )
     t = unbounded.add(unbounded.multiply(wide[1], along), of_angle, machine)
-    plain = v * along.pair.high + u * polar.angle.pair.high
+    # Where t is an exact zero, its sign is that of the sum in plain floats.
+    naive = v * along.pair.high + u * polar.angle.pair.high
     side = _sign(t.pair.high, machine)
     still = unbounded.is_zero(t, machine) & machine.equal(quarters, 0.0)
-    sign = _sign(machine.select(still, plain, side), machine)
-    size = _power_of_e(g, machine)
-    turned = circle_of(_turned(t, side), quarters * side, machine)
+    sign = _sign(machine.select(still, naive, side), machine)
+    size = _exponential(g, machine)
+    turned = circle_of(_times_sign(t, side), quarters * side, machine)
     parts = []
     for part in (turned.cosine, turned.sine):
         value = unbounded.multiply(size, part)
-        whole = unbounded.normal(value.pair, value.exponent, machine)
-        rounded = to(Unbounded(without_doubt(whole.pair, machine), whole.exponent))
-        parts.append(machine.select(unbounded.is_zero(whole, machine), 0.0, rounded))
+        whole = unbounded.normalised(value.pair, value.exponent, machine)
+        component = rounded(Unbounded(snapped_to_exact(whole.pair, machine), whole.exponent))
+        parts.append(machine.select(unbounded.is_zero(whole, machine), 0.0, component))
     re, im = parts
     return _limits((a, b), (c, d), (re, with_signs(im, (sign,), machine)), machine)
 
 
 def _limits(z: Parts[V], w: Parts[V], result: Parts[V], machine: Machine[V]) -> Parts[V]:
-    """As XLA has it: 1 if w is 0 or z is 1; 0 to a real w above zero is 0, to any other NaN; of
-    what is not finite, only the positive real infinity has powers, those with a real w."""
+    """Return ``result`` where all components are finite, else the special cases as XLA has them.
+
+    1 if w is 0 or z is 1; 0 to a real w above zero is 0, to any other NaN; of what is not finite,
+    only the positive real infinity has powers, those with a real w.
+    """
     (a, b), (c, d), (re, im) = z, w, result
     ordinary = [is_finite(part, machine) for part in (*z, *w)]
     all_finite = ordinary[0] & ordinary[1] & ordinary[2] & ordinary[3]
@@ -163,9 +179,11 @@ def _limits(z: Parts[V], w: Parts[V], result: Parts[V], machine: Machine[V]) -> 
 
 
 def _difference_of_squares(values: tuple[V, V, V, V], machine: Machine[V]) -> Unbounded[V]:
-    """a**2 + b**2 - c**2 - d**2 for numbers >= 0, summed exactly but for what is far below the
-    largest."""
-    wide = [unbounded.value(x, machine) for x in values]
+    """Evaluate a**2 + b**2 - c**2 - d**2 for numbers >= 0, exactly summed.
+
+    All are aligned to the largest; what is far below that is lost.
+    """
+    wide = [unbounded.from_f64(x, machine) for x in values]
     largest = wide[0].exponent
     for other in wide[1:]:
         largest = unbounded.larger(largest, other.exponent, machine)
@@ -178,14 +196,18 @@ def _difference_of_squares(values: tuple[V, V, V, V], machine: Machine[V]) -> Un
     return Unbounded(total.pair, total.exponent + 2.0 * clamped(largest, -2000.0, 2000.0, machine))
 
 
-def _size_and_sign(a: Unbounded[V], machine: Machine[V]) -> tuple[Unbounded[V], Condition]:
+def _magnitude_and_sign(a: Unbounded[V], machine: Machine[V]) -> tuple[Unbounded[V], Condition]:
+    """Return |a|, and whether a is negative."""
     sign = _sign(a.pair.high, machine)
-    return _turned(a, sign), sign < 0.0
+    return _times_sign(a, sign), sign < 0.0
 
 
-def _half_turn(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> list[Unbounded[V]]:
-    """A multiple of the square root of x + y i, with the sign of y on the imaginary part."""
-    (along, left), (across, below) = _size_and_sign(x, machine), _size_and_sign(y, machine)
+def _square_root(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> list[Unbounded[V]]:
+    """Return the square root of x + y i, its imaginary part with the sign of y."""
+    (along, left), (across, below) = (
+        _magnitude_and_sign(x, machine),
+        _magnitude_and_sign(y, machine),
+    )
     size = unbounded.square_root(square_sum(along, across, machine), machine)
     large, small = root(along, across, size, machine)
     re = unbounded.select(left, small, large, machine)
@@ -194,19 +216,18 @@ def _half_turn(x: Unbounded[V], y: Unbounded[V], machine: Machine[V]) -> list[Un
 
 
 def _cross(a: list[Unbounded[V]], b: list[Unbounded[V]], machine: Machine[V]) -> list[Unbounded[V]]:
-    """a times the conjugate of b."""
+    """Multiply a by the conjugate of b."""
     re = unbounded.add(unbounded.multiply(a[0], b[0]), unbounded.multiply(a[1], b[1]), machine)
     im = unbounded.subtract(unbounded.multiply(a[1], b[0]), unbounded.multiply(a[0], b[1]), machine)
     return [re, im]
 
 
-def atan2(c: V, d: V, a: V, b: V, machine: Machine[V], to: Rounding[V]) -> Parts[V]:
-    """-i log((x + i y) / sqrt(x**2 + y**2)) for y = c + d i, x = a + b i, as XLA has it; NaN where
-    x**2 + y**2 is 0 or something is not finite.
+def atan2(c: V, d: V, a: V, b: V, machine: Machine[V], rounded: Rounding[V]) -> Parts[V]:
+    """Evaluate -i log((x + i y) / sqrt(x**2 + y**2)) for y = c + d i and x = a + b i, as XLA does.
 
-    With p = x + i y and q = x - i y the real part is, but for half a turn, half the angle of
-    p / q, (|x|**2 - |y|**2) + 2 (ac + bd) i; the imaginary part is log|q / p| / 2, where |q|**2 -
-    |p|**2 = 4 (ad - bc).
+    With p = x + i y and q = x - i y the real part is, but for half a turn, half the angle of p / q,
+    that is of (|x|**2 - |y|**2) + 2 (ac + bd) i; the imaginary part is log|q / p| / 2, where |q|**2
+    - |p|**2 = 4 (ad - bc). NaN where x**2 + y**2 is 0 or something is not finite.
     """
     wide = [_signed(part, machine) for part in (a, b, c, d)]
     p = [unbounded.subtract(wide[0], wide[3], machine), unbounded.add(wide[1], wide[2], machine)]
@@ -214,7 +235,7 @@ def atan2(c: V, d: V, a: V, b: V, machine: Machine[V], to: Rounding[V]) -> Parts
     squares = square_sum(p[0], p[1], machine), square_sum(q[0], q[1], machine)
     dot, cross = _cross(wide[:2], wide[2:], machine)
     im = _half_log_ratio(unbounded.negative(cross), squares, machine)
-    sizes = [finite(part, machine) for part in (a, b, c, d)]
+    sizes = [finite_magnitude(part, machine) for part in (a, b, c, d)]
     along = _difference_of_squares((sizes[0], sizes[1], sizes[2], sizes[3]), machine)
     sums = (
         _difference_of_squares((sizes[0], sizes[2], sizes[1], sizes[3]), machine),
@@ -224,21 +245,21 @@ def atan2(c: V, d: V, a: V, b: V, machine: Machine[V], to: Rounding[V]) -> Parts
     )
     nothing = unbounded.is_zero(sums[1], machine)
     side = machine.select(nothing, a * b + c * d, sums[1].pair.high)
-    across = _turned(sums[1], _sign(sums[1].pair.high, machine))
-    across = _turned(unbounded.times_two(across, 1.0), _sign(side, machine))
-    direction = _cross(p, _half_turn(sums[0], across, machine), machine)
+    across = _times_sign(sums[1], _sign(sums[1].pair.high, machine))
+    across = _times_sign(unbounded.times_two(across, 1.0), _sign(side, machine))
+    direction = _cross(p, _square_root(sums[0], across, machine), machine)
     re = _half_angle(along, dot, direction, _sign(b + c, machine), machine)
     fine = ~(unbounded.is_zero(squares[0], machine) | unbounded.is_zero(squares[1], machine))
     for part in (a, b, c, d):
         fine = fine & is_finite(part, machine)
-    return machine.select(fine, to(re), NAN), machine.select(fine, to(im), NAN)
+    return machine.select(fine, rounded(re), NAN), machine.select(fine, rounded(im), NAN)
 
 
 def _half_log_ratio(
     quarter: Unbounded[V], squares: tuple[Unbounded[V], Unbounded[V]], machine: Machine[V]
 ) -> Unbounded[V]:
-    """log(|q|**2 / |p|**2) / 4 from (|q|**2 - |p|**2) / 4 and (|p|**2, |q|**2)."""
-    size, below = _size_and_sign(quarter, machine)
+    """Evaluate log(|q|**2 / |p|**2) / 4 from (|q|**2 - |p|**2) / 4 and (|p|**2, |q|**2)."""
+    size, below = _magnitude_and_sign(quarter, machine)
     least = unbounded.select(below, squares[1], squares[0], machine)
     ratio = unbounded.divide(unbounded.times_two(size, 2.0), least)
     ratio = unbounded.select(unbounded.is_zero(least, machine), size, ratio, machine)
@@ -253,24 +274,30 @@ def _half_angle(
     side: V,
     machine: Machine[V],
 ) -> Unbounded[V]:
-    """Half the angle of along + 2 dot i, turned by half a turn where ``direction``, that of
-    p / sqrt(p q), is opposite."""
+    """Evaluate half the angle of along + 2 dot i, turned by half a turn where it must be.
+
+    ``direction`` is that of p / sqrt(p q), of which the result is the angle: where the square root
+    taken here is opposite to it, half a turn is missing.
+    """
     across = unbounded.times_two(dot, 1.0)
-    (size, left), (height, _) = _size_and_sign(along, machine), _size_and_sign(across, machine)
+    (size, left), (height, _) = (
+        _magnitude_and_sign(along, machine),
+        _magnitude_and_sign(across, machine),
+    )
     first = in_half_plane(angle(height, size, machine), left, machine)
     first = unbounded.times_two(first, -1.0)
     sign = machine.select(
         unbounded.is_zero(across, machine), side, _sign(across.pair.high, machine)
     )
-    first = _turned(first, sign)
-    guess = _half_turn(
-        along, _turned(_turned(across, _sign(across.pair.high, machine)), sign), machine
+    first = _times_sign(first, sign)
+    guess = _square_root(
+        along, _times_sign(_times_sign(across, _sign(across.pair.high, machine)), sign), machine
     )
     opposite = _cross(direction, guess, machine)[0].pair.high < 0.0
     zero = sign * 0.0
     half_turn = in_half_plane(Unbounded(Pair(zero, zero), zero), machine.equal(zero, 0.0), machine)
-    turned = unbounded.subtract(first, _turned(half_turn, sign), machine)
+    turned = unbounded.subtract(first, _times_sign(half_turn, sign), machine)
     turned = unbounded.select(
-        unbounded.is_zero(first, machine), _turned(half_turn, sign), turned, machine
+        unbounded.is_zero(first, machine), _times_sign(half_turn, sign), turned, machine
     )
     return unbounded.select(opposite, turned, first, machine)

@@ -1,4 +1,4 @@
-"""erf, for results of f32 and narrower types."""
+"""Evaluate erf for f32 and narrower."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ FAR = (
 
 
 def erf(x: V, machine: Machine[V]) -> V:
-    """The error function for x >= 0. Beyond 4 it is 1 in every narrow type."""
+    """Evaluate the error function for x >= 0. Beyond 4 it is 1 in every narrow type.
+
+    Up to 3/4 it is 2/sqrt(pi) x plus a polynomial in x**2; above, 1 - e**(-x**2) P(x), where P is
+    e**(x**2) erfc(x).
+    """
     clamped = machine.select(x > 4.0, 4.0, x)
     square = clamped * clamped
     near = clamped * _SLOPE_HIGH + clamped * (square * horner(square, NEAR) + _SLOPE_LOW)

@@ -1,4 +1,4 @@
-"""erf on f64, in double-double."""
+"""Evaluate erf for f64, in double-double arithmetic."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ _SERIES = tuple(constant(Fraction(2**n, math.prod(range(1, 2 * n + 2, 2)))) for 
 
 
 def _sum(z: Pair[V]) -> Pair[V]:
+    """Evaluate the series at z by Horner's rule."""
     result = Pair(z.high * 0.0, z.high * 0.0)
     for coefficient in reversed(_SERIES):
         product = multiply(result, z)
+        # TwoSum, not the FastTwoSum of horner_pairs: for z > 1 the product may be the larger
+        # addend.
         total = two_sum(product.high, z.high * 0.0 + coefficient.high)
         result = fast_two_sum(total.high, total.low + (product.low + coefficient.low))
     return result
 
 
 def erf(x: V, machine: Machine[V]) -> V:
-    """The error function for x >= 0; 1 beyond 6."""
+    """Evaluate the error function for x >= 0; 1 beyond 6."""
     near = machine.select(x > 6.0, 6.0, x)
     square = two_product(near, near)
     fraction, biased = reduced(negative(square))
@@ -49,6 +52,7 @@ def erf(x: V, machine: Machine[V]) -> V:
     )
     slope = multiply_value(_SLOPE, near)
     result = multiply(multiply(slope, falling), _sum(square)).high
+    # Tiny x: 2/sqrt(pi) x, rounded once also where it is subnormal.
     k, m, _ = normalised(x, machine)
     tiny = times_power_of_two(multiply_value(_SLOPE, m), _at_least(k, machine), machine)
     result = machine.select(x < 2.0**-60, tiny, result)
@@ -56,5 +60,5 @@ def erf(x: V, machine: Machine[V]) -> V:
 
 
 def _at_least(k: V, machine: Machine[V]) -> V:
-    """Exponents that ``times_power_of_two`` takes."""
+    """Clamp an exponent to what ``times_power_of_two`` takes."""
     return machine.select(k < -1100.0, -1100.0, machine.select(k > 0.0, 0.0, k))

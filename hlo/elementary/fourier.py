@@ -1,4 +1,4 @@
-"""Roots of unity for the discrete Fourier transform."""
+"""Compute the roots of unity (twiddle factors) of the discrete Fourier transform."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _BLOCK = 8192  # angles at a time, for the cache's sake
 
 
 def roots_of_unity(n: int) -> tuple[Array, Array]:
-    """cos(2 pi j / n) and sin(2 pi j / n) for j = 0 .. n-1, each the nearest float64; no -0.
+    """Return cos(2 pi j / n) and sin(2 pi j / n) for j = 0 … n-1, each the nearest float64; no -0.
 
-    In double-double on an octant: 2 pi j / n = g pi/2 +- pi/4 p / n with 0 <= p <= n.
+    Evaluated in double-double on one octant, to which symmetry reduces every angle: 2 pi j / n = g
+    pi/2 +- pi/4 p / n with 0 <= p <= n. Only distinct p are evaluated.
     """
     octant, rest = np.divmod(8 * np.arange(n, dtype=np.int64), n)
     backwards = octant % 2 == 1
@@ -36,7 +37,7 @@ def roots_of_unity(n: int) -> tuple[Array, Array]:
 
 
 def _octant(part: Array, n: int) -> tuple[Array, Array]:
-    """cos and sin of pi/4 part / n."""
+    """Evaluate cos and sin of pi/4 part / n."""
     whole = Pair(part * 0.0 + n, part * 0.0)
     sine, cosine = sine_and_cosine(divide(multiply_value(_QUARTER_PI, part), whole))
     return cosine.high, sine.high

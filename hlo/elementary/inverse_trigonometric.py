@@ -1,4 +1,4 @@
-"""asin, acos and atan, for results of f32 and narrower types."""
+"""Evaluate asin, acos and atan for f32 and narrower."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ TAIL = (
 
 
 def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
-    """atan(opposite / adjacent) for numbers >= 0 and finite, not both zero.
+    """Evaluate atan(opposite / adjacent) for two finite numbers >= 0, not both zero.
 
-    tan(a - c) = (tan a - tan c) / (1 + tan a tan c) brings the ratio below tan(pi/16).
+    Reduces the ratio to [0, 1] by exchanging the two (pi/2 less the result), then below tan(pi/16)
+    by one of three angles c: tan(a - c) = (tan a - tan c) / (1 + tan a tan c), without forming tan
+    a, so there is one division in all.
     """
     swap = opposite > adjacent
     small = machine.select(swap, adjacent, opposite)
@@ -46,6 +48,7 @@ def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
     t = (small - c * large) / (large + c * small)
     z = t * t
     rest = t + t * z * horner(z, TAIL)
+    # The constant angle as a float64 and its error, selected alike.
     offset = []
     for angles, complements in zip(zip(*_ANGLES), zip(*_COMPLEMENTS)):
         direct = machine.select(upper, angles[2], machine.select(middle, angles[1], zero))
@@ -57,18 +60,20 @@ def angle(opposite: V, adjacent: V, machine: Machine[V]) -> V:
 
 
 def atan(x: V, machine: Machine[V]) -> V:
-    """The arc tangent for x >= 0."""
+    """Evaluate the arc tangent for x >= 0."""
+    # From 2**60 on it is pi/2 to the last bit; an infinite leg would make NaN.
     clamped = machine.select(x > 2.0**60, 2.0**60, x)
     return angle(clamped, clamped * 0.0 + 1.0, machine)
 
 
 def asin(x: V, machine: Machine[V]) -> V:
-    """The arc sine for x >= 0, NaN above 1."""
+    """Evaluate the arc sine for x >= 0, NaN above 1: the angle of legs x and sqrt(1 - x**2)."""
+    # x is an f32, so x * x is exact, and 1 - x**2 is rounded once.
     return angle(x, machine.sqrt(1.0 - x * x), machine)
 
 
 def acos(x: V, machine: Machine[V]) -> V:
-    """The arc cosine, NaN beyond -1 and 1."""
+    """Evaluate the arc cosine, NaN beyond -1 and 1."""
     magnitude = machine.absolute(x)
     result = angle(machine.sqrt(1.0 - magnitude * magnitude), magnitude, machine)
     return machine.select(x < 0.0, _PI - (result - _PI_LOW), result)

@@ -1,4 +1,4 @@
-"""asin, acos, atan on f64 and atan2 on every float type, in double-double."""
+"""Evaluate asin, acos and atan for f64, and atan2 for all floats, in double-double arithmetic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlo.elementary.double_double import (
     to_odd,
     two_product,
 )
-from hlo.elementary.exponential_f64 import clamped, keeps, times_power_of_two
+from hlo.elementary.exponential_f64 import clamped, identity_if_tiny, times_power_of_two
 from hlo.elementary.inverse_trigonometric import angle as rounded_angle
 from hlo.elementary.logarithm import INFINITY, NAN
 from hlo.elementary.logarithm_f64 import normalised
@@ -27,10 +27,10 @@ PI: Pair[Any] = Pair(3.141592653589793, 1.2246467991473532e-16)
 
 
 def angle(opposite: Pair[V], adjacent: Pair[V], machine: Machine[V]) -> Pair[V]:
-    """atan(opposite / adjacent) for numbers >= 0 and finite, not both zero.
+    """Evaluate atan(opposite / adjacent) as a pair, for finite numbers >= 0, not both zero.
 
-    With a guess g of f64: tan(a - g) = (opposite cos g - adjacent sin g) / (adjacent cos g +
-    opposite sin g), so small that it is its own arc tangent.
+    With a guess g in float64: tan(a - g) = (opposite cos g - adjacent sin g) / (adjacent cos g +
+    opposite sin g), so small (about 2**-53) that it is its own arc tangent.
     """
     swap = opposite.high > adjacent.high
     small = select(swap, adjacent, opposite, machine)
@@ -44,27 +44,27 @@ def angle(opposite: Pair[V], adjacent: Pair[V], machine: Machine[V]) -> Pair[V]:
 
 
 def atan(x: V, machine: Machine[V]) -> V:
-    """The arc tangent for x >= 0."""
+    """Evaluate the arc tangent for x >= 0."""
     x_or_large = machine.select(x > 2.0**120, 2.0**120, x)
     zero = x_or_large * 0.0
     result = angle(Pair(x_or_large, zero), Pair(zero + 1.0, zero), machine)
-    return keeps(x, result.high, machine)
+    return identity_if_tiny(x, result.high, machine)
 
 
 def _other_leg(x: V, machine: Machine[V]) -> Pair[V]:
-    """sqrt(1 - x**2); NaN beyond -1 and 1."""
+    """Evaluate sqrt(1 - x**2) as a pair; NaN beyond -1 and 1."""
     return square_root(add_value(negative(two_product(x, x)), 1.0), machine)
 
 
 def asin(x: V, machine: Machine[V]) -> V:
-    """The arc sine for x >= 0, NaN above 1."""
+    """Evaluate the arc sine for x >= 0, NaN above 1."""
     near = machine.select(x <= 1.0, x, NAN)
     result = angle(Pair(near, near * 0.0), _other_leg(near, machine), machine)
-    return keeps(x, result.high, machine)
+    return identity_if_tiny(x, result.high, machine)
 
 
 def acos(x: V, machine: Machine[V]) -> V:
-    """The arc cosine, NaN beyond -1 and 1."""
+    """Evaluate the arc cosine, NaN beyond -1 and 1."""
     magnitude = machine.absolute(x)
     near = machine.select(magnitude <= 1.0, magnitude, NAN)
     right = angle(_other_leg(near, machine), Pair(near, near * 0.0), machine)
@@ -73,7 +73,7 @@ def acos(x: V, machine: Machine[V]) -> V:
 
 
 def _corner(size: V, other: V, machine: Machine[V]) -> V:
-    """``size``, made finite: two infinities are at pi/4, one is far beyond anything finite."""
+    """Make a leg finite: two infinities are at pi/4, one is far beyond any finite other leg."""
     both = machine.equal(size, INFINITY) & machine.equal(other, INFINITY)
     finite = machine.select(machine.equal(other, INFINITY), 0.0, size)
     finite = machine.select(machine.equal(size, INFINITY), 1.0, finite)
@@ -81,7 +81,7 @@ def _corner(size: V, other: V, machine: Machine[V]) -> V:
 
 
 def finite_legs(y: V, x: V, machine: Machine[V]) -> tuple[V, V]:
-    """|y| and |x| made finite and not both zero, for the angle between them."""
+    """Make |y| and |x| finite and not both zero, with the same angle between them."""
     opposite, adjacent = machine.absolute(y), machine.absolute(x)
     finite = _corner(opposite, adjacent, machine), _corner(adjacent, opposite, machine)
     nothing = machine.equal(opposite, 0.0) & machine.equal(adjacent, 0.0)
@@ -89,7 +89,7 @@ def finite_legs(y: V, x: V, machine: Machine[V]) -> tuple[V, V]:
 
 
 def _in_half_plane(y: V, x: V, first: Pair[V], machine: Machine[V]) -> Pair[V]:
-    """The angle of |y| and x, from that of |y| and |x|."""
+    """Return the angle of (x, |y|) from that of (|x|, |y|); NaN for NaN."""
     one = machine.select(machine.equal(x, x), 1.0, x)
     left = with_sign_of(one, x, machine) < 0.0  # -0 is on the left, too
     result = select(left, add(PI, negative(first)), first, machine)
@@ -98,9 +98,10 @@ def _in_half_plane(y: V, x: V, first: Pair[V], machine: Machine[V]) -> Pair[V]:
 
 
 def atan2(y: V, x: V, machine: Machine[V]) -> V:
-    """The angle of (x, y) for f32 and narrower types, rounded to odd; y >= 0.
+    """Evaluate the angle of (x, y) for f32 and narrower, y >= 0, rounded to odd.
 
-    A tiny ratio is a little more than its arc tangent: what it is more may vanish, its sign not.
+    atan(t) is a little less than a tiny t, by a part that may vanish even in 106 bits. Its sign
+    decides if t is a midpoint: so 2**-92 of t is subtracted.
     """
     opposite, adjacent = finite_legs(y, x, machine)
     zero = opposite * 0.0
@@ -111,7 +112,12 @@ def atan2(y: V, x: V, machine: Machine[V]) -> V:
 
 
 def atan2_f64(y: V, x: V, machine: Machine[V]) -> V:
-    """The angle of (x, y) for f64; y >= 0. A tiny ratio differs from y / x by too little to see."""
+    """Evaluate the angle of (x, y) for f64, y >= 0.
+
+    Both are scaled by a power of two first, in two steps, so that products neither overflow nor
+    underflow. A tiny ratio rounds as y / x does, whose rounding is the processor's, but for
+    subnormals.
+    """
     opposite, adjacent = finite_legs(y, x, machine)
     larger = machine.select(opposite > adjacent, opposite, adjacent)
     k, _, _ = normalised(larger, machine)
@@ -129,7 +135,7 @@ def atan2_f64(y: V, x: V, machine: Machine[V]) -> V:
 
 
 def _subnormal_ratio(opposite: V, adjacent: V, machine: Machine[V]) -> V:
-    """A little less than opposite / adjacent < 2**-1000: so a half is rounded down."""
+    """Round a little less than opposite / adjacent < 2**-1000: so that a tie is rounded down."""
     (k, m, _), (n, d, _) = normalised(opposite, machine), normalised(adjacent, machine)
     zero = m * 0.0
     quotient = divide(Pair(m, zero), Pair(d, zero))

@@ -1,19 +1,20 @@
-"""The abstract machine that runs elementary functions: a few operations on float64.
+"""Define the abstract machine that evaluates elementary functions: a few operations on float64.
 
-A sequence is a Python function that only uses what stands here, so it takes the same branch-free
-path for every value and serves NumPy arrays, C expressions and the proofs alike. Whoever runs it
-provides three kinds of things:
+A sequence is a Python function that uses only what is declared here. It cannot branch on a value
+(conditions feed ``select`` only), so the same operations are performed for every input, and NumPy
+arrays, C expressions and the proofs can all run it. A machine provides three kinds of things:
 
-* values, IEEE 754 binary64: ``+ - * /`` (each rounded to nearest even, never contracted or
-  reassociated, subnormals kept), unary ``-``, ``< <= > >=`` (false on NaN) with values or Python
-  floats on either side (``2.0 * x``, ``1.0 - x``, ``1.0 / x``); a float may be infinite or NaN;
-* conditions, what comparisons give: ``& | ~``, for ``select`` only;
+* values, IEEE 754 binary64: ``+ - * /``, each rounded to nearest even, never contracted to an FMA
+  or reassociated, subnormals kept; unary ``-``; ``< <= > >=`` (false on NaN). A Python float may
+  stand on either side (``2.0 * x``, ``1.0 / x``) and may be infinite or NaN.
+* conditions, the results of comparisons: ``& | ~``, and ``select``.
 * words, 64 bits: ``+ -`` modulo 2**64, ``& | ^`` with words or Python ints in [-2**63, 2**63), and
-  ``<< >>`` by a Python int. ``>>`` may be either shift: a word from 2**63 on is shifted only where
-  the result is discarded.
+  ``<< >>`` by a Python int. ``>>`` may be arithmetic or logical: a word from 2**63 on is shifted
+  only where the result is discarded.
 
-Garbage in a lane that a later ``select`` discards, or that meets a NaN, is normal: no operation may
-trap, and NumPy's warnings have to be silenced. A result may go unused.
+Both sides of a ``select`` are evaluated. What a discarded lane holds (an overflow, a NaN, a shifted
+garbage word) is of no consequence, so no operation may trap, and NumPy's warnings are to be
+silenced. Results may go unused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 
 class Value(Protocol):
-    """A float64, or as many as the machine holds in one."""
+    """Hold a float64, or a vector of them: whatever the machine computes at once."""
 
     def __add__(self, other: Any, /) -> Self: ...
     def __radd__(self, other: Any, /) -> Self: ...
@@ -40,7 +41,7 @@ class Value(Protocol):
 
 
 class Condition(Protocol):
-    """The truth of a comparison."""
+    """Hold the truth of a comparison, per lane."""
 
     def __and__(self, other: Any, /) -> Condition: ...
     def __or__(self, other: Any, /) -> Condition: ...
@@ -48,7 +49,7 @@ class Condition(Protocol):
 
 
 class Word(Protocol):
-    """64 bits."""
+    """Hold 64 bits per lane: the encoding of a float64, or an integer."""
 
     def __add__(self, other: Any, /) -> Word: ...
     def __sub__(self, other: Any, /) -> Word: ...
@@ -63,45 +64,53 @@ V = TypeVar("V", bound=Value)
 
 
 class Machine(Protocol[V]):
-    """What a sequence may do to values beyond their operators."""
+    """Provide the operations on values that Python has no operator for."""
 
     def select(self, condition: Condition, on_true: V | float, on_false: V | float) -> V:
-        """Per lane: the bits of one of the two."""
+        """Return the bits of ``on_true`` where ``condition`` holds, else those of ``on_false``."""
 
     def equal(self, lhs: V, rhs: V | float) -> Condition:
-        """``==`` of IEEE 754: -0 equals +0, NaN equals nothing."""
+        """Compare by ``==`` of IEEE 754: -0 equals +0, NaN equals nothing."""
 
     def absolute(self, x: V) -> V:
-        """Clears the sign bit."""
+        """Clear the sign bit, also of a NaN."""
 
     def sqrt(self, x: V) -> V:
-        """Correctly rounded; -0 for -0, NaN below."""
+        """Take the square root, correctly rounded: -0 for -0, NaN for negative numbers."""
 
     def bits(self, x: V) -> Word:
-        """The encoding of ``x``."""
+        """Return the encoding of ``x``."""
 
     def from_bits(self, word: Word) -> V:
-        """The value encoded by ``word``."""
+        """Return the value that ``word`` encodes."""
 
 
 SIGN = -(2**63)  # the sign bit, as an int64
 MANTISSA_BITS = 52
 BIAS = 1023
-ROUND = 1.5 * 2.0**52  # adding it rounds to an integer, which the low bits of the sum then hold
+# The rounding constant: for |x| < 2**51 the sum x + ROUND is in [2**52, 2**53), where a last bit is
+# worth 1, so the addition itself rounds x to the nearest integer (ties to even), and the low bits
+# of the sum's encoding hold it. 1.5 and not 1: a negative x must not leave that interval.
+# Throughout, ``biased`` names such a sum, and ``biased - ROUND`` is the integer as a float.
+ROUND = 1.5 * 2.0**52
 
 
 def power_of_two(biased: V, machine: Machine[V]) -> V:
-    """2**k for ``biased == k + ROUND``, -1022 <= k <= 1023."""
+    """Return 2**k for ``biased == k + ROUND`` and -1022 <= k <= 1023, by building its encoding.
+
+    The low 12 bits of ``biased`` are k in two's complement; plus the bias they are the exponent
+    field, which the shift brings into place while it drops all bits above them.
+    """
     return machine.from_bits((machine.bits(biased) + BIAS) << MANTISSA_BITS)
 
 
 def with_sign_of(x: V, sign: V, machine: Machine[V]) -> V:
-    """``x``, negated where ``sign`` is negative or -0."""
+    """Return ``x``, negated where ``sign`` is negative or -0."""
     return machine.from_bits(machine.bits(x) ^ (machine.bits(sign) & SIGN))
 
 
 def horner(x: V, coefficients: tuple[float, ...]) -> V:
-    """The polynomial with these ``coefficients``, that of x**0 first; two or more of them."""
+    """Evaluate the polynomial c[0] + c[1] x + c[2] x**2 + … (two or more c) by Horner's rule."""
     *rest, before_last, last = coefficients
     result = x * last + before_last
     for coefficient in reversed(rest):

@@ -1,7 +1,8 @@
-"""Operands at which rounding a sequence's float64 result to f32 gives the wrong neighbour.
+"""List the operands at which rounding a sequence's float64 result to f32 misrounds.
 
+There the exact result is so close to the midpoint of two f32 that the sequence's error decides.
 ``python -m selftest.prove FUNCTION`` finds them by trying every f32, and fails if one is missing.
-Per function: (operand, the f32 that is right). Odd and even functions list x >= 0 only.
+Per function: pairs (operand, correctly rounded f32). Odd and even functions list x >= 0 only.
 """
 
 from __future__ import annotations

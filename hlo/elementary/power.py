@@ -1,8 +1,8 @@
-"""power(x, y) on every float type, in double-double: x**y = e**(y log(x)).
+"""Evaluate power(x, y) of every float type in double-double arithmetic: x**y = e**(y log(x)).
 
-Powers can be exact, or lie exactly half way between two results (13.5**2 in a type of few bits):
-there the error of the sequence must not decide. What is closer to such a point than any other
-power can be expected to come counts as exact.
+Unlike other functions, powers can be exact, or exactly the midpoint of two results (13.5**2 in a
+type of few bits). There the rounding is a tie, and the error of the sequence must not decide it. A
+computed power closer to such a point than any inexact power is expected to come counts as exact.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from hlo.elementary.logarithm import INFINITY, NAN
 from hlo.elementary.logarithm_f64 import log_near_one, normalised
 from hlo.elementary.machine import ROUND, Condition, Machine, V, power_of_two, with_sign_of
 
-# Of the 2**64 pairs of f32, none but the exact cases is expected nearer to a middle of two f32.
+# Relative distances within which a power counts as exact. Of the 2**64 pairs of f32, none but the
+# exact cases is expected nearer than this to a midpoint of two f32 (``docs/proofs.md``).
 _EXACT = 2.0**-91
 _EXACT_F64 = 2.0**-35  # relative to half a last bit of an f64
 
 
 def _is_integer(y: V, machine: Machine[V]) -> Condition:
-    """Whether |y| >= 0 is an integer; infinity is one."""
+    """Return whether |y| >= 0 is an integer; infinity is one."""
     return (y >= 2.0**52) | machine.equal((y + 2.0**52) - 2.0**52, y)
 
 
 def _special(x: V, y: V, result: V, machine: Machine[V]) -> V:
-    """``result``, |x|**y for finite x but 0, with the cases of C's pow."""
+    """Replace ``result``, |x|**y for finite x but 0, by C's special cases (C11 F.10.4.4)."""
     size, exponent = machine.absolute(x), machine.absolute(y)
     zero, infinite = machine.equal(size, 0.0), machine.equal(size, INFINITY)
     grows = (zero & (y < 0.0)) | (infinite & (y > 0.0))
@@ -51,10 +52,12 @@ def _special(x: V, y: V, result: V, machine: Machine[V]) -> V:
 
 
 def _parts(x: V, y: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
-    """n + ROUND and r with |x|**y = 2**n e**r, |n| <= 2200, |r| <= 1500; x = 1 for 0 and infinity.
+    """Reduce |x|**y = 2**n e**r; return n + ROUND and r, with |n| <= 2200 and |r| <= 1500.
 
-    With x = 2**k m: k y = n + fraction exactly, so r = fraction ln(2) + y log(m) is relatively
-    precise if k y is an integer. Limited to what gives 0 or infinity anyway.
+    With x = 2**k m it is 2**(k y) m**y. k y is split exactly into n and a fraction in [-1/2, 1/2],
+    so r = fraction ln(2) + y log(m); where k y is an integer, log(m) alone makes r, with its
+    relative precision: powers of numbers next to 1 need that. x = 1 stands for 0 and infinity. What
+    is clamped is infinite or 0 in f64 either way.
     """
     size = machine.absolute(x)
     ordinary = (size > 0.0) & (size < INFINITY)
@@ -75,7 +78,7 @@ def _parts(x: V, y: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
 
 
 def power(x: V, y: V, machine: Machine[V]) -> V:
-    """x**y for f32 and narrower types: rounded to odd, unless it counts as exact."""
+    """Evaluate x**y for f32 and narrower: rounded to odd, unless it counts as exact."""
     biased, r = _parts(x, y, machine)
     fraction, biased_too = reduced(r)
     value = add_value(fraction, 1.0)
@@ -86,11 +89,16 @@ def power(x: V, y: V, machine: Machine[V]) -> V:
 
 
 def power_f64(x: V, y: V, machine: Machine[V]) -> V:
-    """x**y for f64. Next to 1 only few powers of few bits are exact, and no middle is hit."""
+    """Evaluate x**y for f64, rounded once, also to a subnormal.
+
+    e**r with a tiny r is 1 + r + …, where 1 is separated exactly (few powers next to 1 have few
+    bits, and none is a midpoint). x**2, 1/x and sqrt(x) are the machine's own, correctly rounded
+    operations.
+    """
     biased, r = _parts(x, y, machine)
     fraction, biased_too = reduced(r)
     k = clamped((biased - ROUND) + (biased_too - ROUND), -1100.0, 1100.0, machine)
-    value = without_doubt(add_value(fraction, 1.0), machine)
+    value = snapped_to_exact(add_value(fraction, 1.0), machine)
     near_one = rounded_sum(x * 0.0 + 1.0, fraction, machine)
     small = (machine.absolute(r.high) < 2.0**-28) & (k > -1000.0)
     zero = near_one * 0.0
@@ -101,10 +109,16 @@ def power_f64(x: V, y: V, machine: Machine[V]) -> V:
     return _special(x, y, result, machine)
 
 
-def without_doubt(value: Pair[V], machine: Machine[V]) -> Pair[V]:
-    """``value``, or the exact middle of two f64, or the exact f64, that it can only mean."""
+def snapped_to_exact(value: Pair[V], machine: Machine[V]) -> Pair[V]:
+    """Snap a pair to the float64, or the midpoint of two, that it can only be an approximation of.
+
+    If adding ``low`` with a little less and a little more than its size rounds differently, ``low``
+    is half a last bit but for the sequence's error: a midpoint, whose tie goes to the even
+    neighbour. If ``low`` is next to nothing, the power is ``high``.
+    """
     lesser = fast_two_sum(value.high, value.low * (1.0 - _EXACT_F64)).high
     larger = fast_two_sum(value.high, value.low * (1.0 + _EXACT_F64))
+    # The last bit becomes that of 2**62 in an encoding: a float64 of 2.0, above 1, where it is set.
     is_even = machine.from_bits((machine.bits(lesser) & 1) << 62) < 1.0
     even = machine.select(is_even, lesser, larger.high)
     middle = ~machine.equal(lesser, larger.high)

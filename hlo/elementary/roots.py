@@ -1,4 +1,4 @@
-"""sqrt, rsqrt and cbrt, for results of f32 and narrower types."""
+"""Evaluate sqrt, rsqrt and cbrt for f32 and narrower."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hlo.elementary.machine import ROUND, Machine, V, horner, power_of_two
 
 _CUBE_ROOT_OF_TWO = 1.2599210498948732
 _CUBE_ROOT_OF_HALF = 0.7937005259840998
+# The binomial series (cbrt(1 + t) - 1) / t: the guess leaves |t| < 2**-14, so four terms do.
 _CUBE_ROOT_OF_ONE_PLUS = (1.0 / 3.0, -1.0 / 9.0, 5.0 / 81.0, -10.0 / 243.0)
 _ROUND_TO_17_BITS = 1.5 * 2.0**36
 
@@ -22,21 +23,23 @@ CUBE_ROOT = (
 
 
 def sqrt(x: V, machine: Machine[V]) -> V:
-    """The square root."""
+    """Take the square root, a correctly rounded operation of the machine."""
     return machine.sqrt(x)
 
 
 def rsqrt(x: V, machine: Machine[V]) -> V:
-    """1 / sqrt(x): an infinity of the same sign for a zero, NaN below."""
+    """Evaluate 1 / sqrt(x): an infinity of the same sign for a zero, NaN for negative numbers."""
     return 1.0 / machine.sqrt(x)
 
 
 def reduced_cube_root(exponent: V, m: V, machine: Machine[V]) -> tuple[V, V, V]:
-    """w, its cube root and k + ROUND with 2**exponent m = 8**k w.
+    """Reduce 2**exponent m = 8**k w; return w in [sqrt(1/8), sqrt(8)), cbrt(w) and k + ROUND.
 
-    y is a first guess of 17 bits, so that its cube is exact; cbrt(w) = y cbrt(1 + t).
+    y is a guess of 17 bits, so that its cube is exact in 51, and cbrt(w) = y cbrt(1 + t) with t =
+    (w - y**3) / y**3.
     """
     third = exponent * (1.0 / 3.0) + ROUND
+    # exponent = 3 k + left with left in {-1, 0, 1}, which w and the guess take as a factor.
     left = exponent - 3.0 * (third - ROUND)
     above, below = left > 0.5, left < -0.5
     one = m * 0.0 + 1.0
@@ -50,7 +53,7 @@ def reduced_cube_root(exponent: V, m: V, machine: Machine[V]) -> tuple[V, V, V]:
 
 
 def cbrt(x: V, machine: Machine[V]) -> V:
-    """The cube root for x >= 0."""
+    """Evaluate the cube root for x >= 0."""
     exponent, m, _ = exponent_and_significand(x, machine)
     _, root, third = reduced_cube_root(exponent, m, machine)
     return machine.select((x > 0.0) & (x < INFINITY), root * power_of_two(third, machine), x)

@@ -1,4 +1,4 @@
-"""rsqrt and cbrt on f64: the rounded result and one step of Newton from its exact residual."""
+"""Evaluate rsqrt and cbrt for f64: a guess, and Newton's method from its exact residual."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from hlo.elementary.roots import reduced_cube_root
 
 
 def rsqrt(x: V, machine: Machine[V]) -> V:
-    """1 / sqrt(x): an infinity of the same sign for a zero, NaN below."""
+    """Evaluate 1 / sqrt(x): an infinity of the same sign for a zero, NaN for negative numbers.
+
+    With the residual h = 1 - w g**2 of the guess g: 1/sqrt(w) = g / sqrt(1 - h) = g (1 + h/2 + 3/8
+    h**2 + …).
+    """
     exponent, m, _ = normalised(x, machine)
     biased_half = exponent * 0.5 + ROUND
     left = exponent - 2.0 * (biased_half - ROUND)  # -1, 0 or 1
@@ -33,7 +37,7 @@ def rsqrt(x: V, machine: Machine[V]) -> V:
 
 
 def cbrt(x: V, machine: Machine[V]) -> V:
-    """The cube root for x >= 0."""
+    """Evaluate the cube root for x >= 0: g + t - t**2/g with t = (w - g**3) / (3 g**2)."""
     exponent, m, _ = normalised(x, machine)
     w, guess, biased = reduced_cube_root(exponent, m, machine)
     square = two_product(guess, guess)

@@ -1,13 +1,18 @@
-"""sine, cosine and tan, for results of f32 and narrower types; x >= 0."""
+"""Evaluate sine, cosine and tan for f32 and narrower, x >= 0.
+
+Argument reduction by Payne and Hanek ("Radian reduction for trigonometric functions", SIGNUM
+Newsletter 18(1), 1983) for every x, large or small: only those bits of 2/pi are multiplied that can
+matter modulo 4 quadrants.
+"""
 
 from __future__ import annotations
 
 from hlo.elementary.double_double import two_sum
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, Machine, V, horner
 
-# 2/pi in pieces of 27 bits: their products with an f32 are exact. Each row serves the x below its
-# bound, where what stands before its first piece makes multiples of 4 only, and the last number is
-# all the rest, rounded.
+# 2/pi in pieces of 27 bits, each of which times an f32 (24 bits) is exact. A row of four pieces
+# serves the x below its bound: what stands before its first piece contributes multiples of 4 only,
+# and the row's entry of _REST is all that follows the row, rounded.
 _TWO_OVER_PI = (
     float.fromhex("0x1.45f306c000000p-1"),
     float.fromhex("0x1.c9c8828000000p-29"),
@@ -25,6 +30,7 @@ _REST = (
 )
 _BOUNDS = (2.0**52, 2.0**79, 2.0**106)
 
+# Rounding constants: adding and subtracting one rounds to a multiple of 4, or of 2**-27.
 _ROUND_TO_FOURS = 1.5 * 2.0**54
 _ROUND_TO_26_BITS = 1.5 * 2.0**25
 
@@ -54,7 +60,10 @@ COSINE = (
 
 
 def _window(x: V, machine: Machine[V]) -> list[V]:
-    """The five numbers whose sum times ``x`` is 2/pi x, but for a multiple of 4."""
+    """Select, by the size of ``x``, the row of 2/pi; return x times its five numbers.
+
+    Their sum is 2/pi x, but for a multiple of 4.
+    """
     rows = [(*_TWO_OVER_PI[start : start + 4], _REST[start]) for start in range(4)]
     numbers = []
     for column in zip(*rows, strict=True):
@@ -66,9 +75,10 @@ def _window(x: V, machine: Machine[V]) -> list[V]:
 
 
 def _quadrant(x: V, machine: Machine[V]) -> tuple[V, V, V]:
-    """k + ROUND, r_high and r_low with x = pi/2 (k + r), k modulo 4, |r| <= 1/2, r_high of 26 bits.
+    """Reduce x = pi/2 (k + r) with |r| <= 1/2; return k + ROUND (k modulo 4), and r as high + low.
 
-    Payne and Hanek's reduction; x is an f32, which is what makes the products exact.
+    ``high`` has at most 26 bits. The first two products are exact and large: only their remainders
+    modulo 4 are kept, exactly, before anything is added.
     """
     first, second, third, fourth, rest = _window(x, machine)
     first = first - ((first + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
@@ -83,16 +93,17 @@ def _quadrant(x: V, machine: Machine[V]) -> tuple[V, V, V]:
 
 
 def _sine_and_cosine(high: V, low: V) -> tuple[V, V]:
-    """sin and cos of pi/2 (high + low)."""
+    """Evaluate sin and cos of pi/2 (high + low), |high + low| <= 1/2."""
     r = high + low
     z = r * r
     tail = r * z * horner(z, SINE)
+    # 26 by 26 bits: the leading product is exact.
     sine = high * _HALF_PI_HIGH + (low * _HALF_PI_HIGH + (r * _HALF_PI_LOW + tail))
     return sine, z * horner(z, COSINE) + 1.0
 
 
-def of_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
-    """``even`` in quadrants 0 and 2, ``odd`` in 1 and 3, negated in 2 and 3."""
+def select_by_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
+    """Select ``even`` or ``odd`` by the parity of the quadrant k; negate in quadrants 2, 3."""
     word = machine.bits(biased)
     is_odd = machine.from_bits((word & 1) << MANTISSA_BITS) > 0.0
     chosen = machine.select(is_odd, odd, even)
@@ -100,21 +111,21 @@ def of_quadrant(biased: V, even: V, odd: V, machine: Machine[V]) -> V:
 
 
 def sine(x: V, machine: Machine[V]) -> V:
-    """sin(x) for x >= 0; NaN for infinity."""
+    """Evaluate sin(x) for x >= 0; NaN for infinity."""
     biased, high, low = _quadrant(x, machine)
     sine_, cosine_ = _sine_and_cosine(high, low)
-    return of_quadrant(biased, sine_, cosine_, machine)
+    return select_by_quadrant(biased, sine_, cosine_, machine)
 
 
 def cosine(x: V, machine: Machine[V]) -> V:
-    """cos(x) for x >= 0: the sine one quadrant further."""
+    """Evaluate cos(x) for x >= 0, as the sine one quadrant further."""
     biased, high, low = _quadrant(x, machine)
     sine_, cosine_ = _sine_and_cosine(high, low)
-    return of_quadrant(biased + 1.0, sine_, cosine_, machine)
+    return select_by_quadrant(biased + 1.0, sine_, cosine_, machine)
 
 
 def tan(x: V, machine: Machine[V]) -> V:
-    """tan(x) for x >= 0."""
+    """Evaluate tan(x) for x >= 0: sin/cos in even quadrants, -cos/sin in odd ones."""
     biased, high, low = _quadrant(x, machine)
     sine_, cosine_ = _sine_and_cosine(high, low)
     is_odd = machine.from_bits((machine.bits(biased) & 1) << MANTISSA_BITS) > 0.0

@@ -1,4 +1,7 @@
-"""sine, cosine and tan on f64, in double-double; x >= 0."""
+"""Evaluate sine, cosine and tan for f64, in double-double arithmetic; x >= 0.
+
+Payne and Hanek's reduction, as in ``trigonometric.py``, with ten pieces of 2/pi.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from hlo.elementary.double_double import (
     select,
     two_sum,
 )
-from hlo.elementary.double_double import halves as halves_of
-from hlo.elementary.exponential_f64 import horner_pairs, keeps
+from hlo.elementary.double_double import veltkamp_split as veltkamp_split
+from hlo.elementary.exponential_f64 import horner_pairs, identity_if_tiny
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, Machine, V, horner
 from hlo.elementary.pi import pi
-from hlo.elementary.trigonometric import of_quadrant
+from hlo.elementary.trigonometric import select_by_quadrant
 
 HALF_PI: Pair[Any] = Pair(1.5707963267948966, 6.123233995736766e-17)
 
@@ -32,7 +35,7 @@ _TWO_OVER_PI = int((2 << (_BITS * (_ROWS + _PIECES))) / pi(1300))
 _ROUND_TO_2_40 = 1.5 * 2.0**92
 _ROUND_TO_FOURS = 1.5 * 2.0**54
 
-# sin(a) / a and cos(a) by Taylor in a**2, for a <= pi/4
+# sin(a) / a and cos(a) by Taylor's series in a**2, for a <= pi/4; the tails in one float64.
 _SINE = tuple(constant(Fraction((-1) ** n, math.factorial(2 * n + 1))) for n in range(9))
 _SINE_TAIL = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(9, 15))
 _COSINE = tuple(constant(Fraction((-1) ** n, math.factorial(2 * n))) for n in range(9))
@@ -40,14 +43,16 @@ _COSINE_TAIL = tuple((-1) ** n / math.factorial(2 * n) for n in range(9, 15))
 
 
 def _piece(row: int, column: int) -> float:
-    """Piece ``row + column`` of 2/pi, times 2**(_BITS * row)."""
+    """Return piece ``row + column`` of 2/pi, times 2**(_BITS * row)."""
     shift = _BITS * (_ROWS + _PIECES - 1 - row - column)
     return math.ldexp((_TWO_OVER_PI >> shift) & (2**_BITS - 1), -_BITS * (column + 1))
 
 
 def _window(x: V, machine: Machine[V]) -> tuple[V, list[V | float]]:
-    """x / 2**(27 r) and the pieces of 2/pi from the r-th, times 2**(27 r), so that their products
-    add up to 2/pi x but for a multiple of 4: what stands before makes that if x >= 2**(54 + 27 r).
+    """Select the row of 2/pi that x needs; return x / 2**(27 r) and its pieces, times 2**(27 r).
+
+    The products add up to 2/pi x, but for a multiple of 4: what stands before the r-th piece
+    contributes such a multiple if x >= 2**(54 + 27 r). The factors keep the products within range.
     """
     chosen: list[V | float] = [_piece(0, column) for column in range(_PIECES)]
     scale: V | float = 1.0
@@ -60,16 +65,19 @@ def _window(x: V, machine: Machine[V]) -> tuple[V, list[V | float]]:
 
 
 def _modulo_four(t: V) -> V:
+    """Reduce t modulo 4, exactly, for |t| < 2**91."""
+    # A rounding constant reaches over 53 bits: multiples of 2**40 go first, then those of 4.
     t = t - ((t + _ROUND_TO_2_40) - _ROUND_TO_2_40)
     return t - ((t + _ROUND_TO_FOURS) - _ROUND_TO_FOURS)
 
 
 def quadrant(x: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
-    """k + ROUND and pi/2 r with x = pi/2 (k + r), k modulo 4, |r| <= 1/2 (Payne and Hanek)."""
+    """Reduce x = pi/2 (k + r), |r| <= 1/2; return k + ROUND (k modulo 4), and pi/2 r as a pair."""
     limited, pieces = _window(x, machine)
     first = second = third = x * 0.0
     for column, piece in enumerate(pieces):
-        for half in halves_of(limited):
+        # 26 bits by 27 bits: each product is exact. Only those of the first three pieces reach 4.
+        for half in veltkamp_split(limited):
             product = half * piece
             product = _modulo_four(product) if column < 3 else product
             first, error = two_sum(first, product)
@@ -82,41 +90,43 @@ def quadrant(x: V, machine: Machine[V]) -> tuple[V, Pair[V]]:
 
 
 def sine_slope(square: Pair[V]) -> Pair[V]:
-    """sin(a) / a for a**2 = ``square``, |a| <= pi/4."""
+    """Evaluate sin(a) / a for a**2 = ``square``, |a| <= pi/4."""
     return horner_pairs(square, horner(square.high, _SINE_TAIL), _SINE)
 
 
 def cosine_curvature(square: Pair[V]) -> Pair[V]:
-    """(cos(a) - 1) / a**2 for a**2 = ``square``, |a| <= pi/4."""
+    """Evaluate (cos(a) - 1) / a**2 for a**2 = ``square``, |a| <= pi/4."""
     return horner_pairs(square, horner(square.high, _COSINE_TAIL), _COSINE[1:])
 
 
 def sine_and_cosine(angle: Pair[V]) -> tuple[Pair[V], Pair[V]]:
-    """sin and cos of |angle| <= pi/4."""
+    """Evaluate sin and cos of a pair, |angle| <= pi/4."""
     square = multiply(angle, angle)
     cosine_ = horner_pairs(square, horner(square.high, _COSINE_TAIL), _COSINE)
     return multiply(angle, sine_slope(square)), cosine_
 
 
 def sine(x: V, machine: Machine[V]) -> V:
-    """sin(x) for x >= 0; NaN for infinity."""
+    """Evaluate sin(x) for x >= 0; NaN for infinity."""
     biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
-    return keeps(x, of_quadrant(biased, sine_.high, cosine_.high, machine), machine)
+    return identity_if_tiny(
+        x, select_by_quadrant(biased, sine_.high, cosine_.high, machine), machine
+    )
 
 
 def cosine(x: V, machine: Machine[V]) -> V:
-    """cos(x) for x >= 0: the sine one quadrant further."""
+    """Evaluate cos(x) for x >= 0, as the sine one quadrant further."""
     biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
-    return of_quadrant(biased + 1.0, sine_.high, cosine_.high, machine)
+    return select_by_quadrant(biased + 1.0, sine_.high, cosine_.high, machine)
 
 
 def tan(x: V, machine: Machine[V]) -> V:
-    """tan(x) for x >= 0."""
+    """Evaluate tan(x) for x >= 0: sin/cos in even quadrants, -cos/sin in odd ones."""
     biased, angle = quadrant(x, machine)
     sine_, cosine_ = sine_and_cosine(angle)
     is_odd = machine.from_bits((machine.bits(biased) & 1) << MANTISSA_BITS) > 0.0
     above = select(is_odd, negative(cosine_), sine_, machine)
     quotient = divide(above, select(is_odd, sine_, cosine_, machine))
-    return keeps(x, quotient.high, machine)
+    return identity_if_tiny(x, quotient.high, machine)

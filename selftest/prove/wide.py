@@ -118,7 +118,11 @@ def _log_plus_one(x: Array) -> Pair[Array]:
 
 _KERNELS: dict[str, tuple[Callable[[Array], Pair[Array]], float, float]] = {
     "exponential": (_exponential, -0.3465, 0.3465),
-    "exponential_minus_one": (lambda x: exponential_f64.minus_one(x, NumpyMachine()), -30, 30),
+    "exponential_minus_one": (
+        lambda x: exponential_f64.exponential_minus_one_pair(x, NumpyMachine()),
+        -30,
+        30,
+    ),
     "log": (lambda x: logarithm_f64.log_pair(x, NumpyMachine()), 0.3, 3.0),
     "log_plus_one": (_log_plus_one, -0.9, 9.0),
     "sine": (_sine, -0.7853, 0.7853),
