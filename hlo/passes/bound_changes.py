@@ -1,8 +1,9 @@
-"""Write a ``copy`` where a value is handed on with other bounds than it has.
+"""Make changes of dynamic bounds explicit: write a ``copy`` where a value is handed on with others.
 
 A text may hand a bounded dimension on as a static one, or the other way round, through tuples,
-calls and control flow (docs/dynamic_shapes.md). Afterwards all that hands values on has exactly
-the shapes that it gets, and only a ``copy``, which computes like any other, changes bounds.
+calls and control flow (docs/dynamic_shapes.md). Afterwards every instruction that hands values on
+has exactly the shapes that it gets, and only a ``copy``, which computes like any other instruction,
+changes bounds.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ _RESULTS = {"all-gather-start": 1, "collective-permute-start": 1, "copy-start": 
 
 
 def explicit_bounds(module: Module) -> Module:
-    """The module with the same results, and a ``copy`` at each change of bounds."""
+    """Insert a ``copy`` at each change of bounds; the module's results stay the same."""
     if not any(has_bounds(i.shape) for c in module.computations for i in c.instructions):
         return module
     return _Module(module).done()
 
 
 class _Module:
-    """The computations so far; those that are made stand before the one that calls them."""
+    """Hold the computations rebuilt so far, each before those that call it."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -45,20 +46,26 @@ class _Module:
         self.done_by_name: dict[str, Computation] = {}
 
     def done(self) -> Module:
+        """Rebuild every computation of the module, callees first."""
         for computation in self.module.computations:
             self.add(_Body(self, computation).done())
         return replace(self.module, computations=tuple(self._computations))
 
     def add(self, computation: Computation) -> None:
+        """Append a rebuilt computation."""
         self._computations.append(computation)
         self.done_by_name[computation.name] = computation
 
     def adapted(self, name: str, operand: Shape, result: Shape) -> str:
-        """A computation of one parameter, with other bounds of it and of its result."""
+        """Return a computation like ``name`` with other bounds of parameter and result.
+
+        Where bounds differ at all, an adapter copies the parameter, calls ``name`` and copies the
+        result.
+        """
         callee = self.done_by_name[name]
         (taken,) = (p.shape for p in callee.parameters)
-        given = callee.root_instruction.shape
-        if compatible(taken, operand) and compatible(given, result):
+        returned = callee.root_instruction.shape
+        if compatible(taken, operand) and compatible(returned, result):
             return name
         parameter = Instruction("operand", operand, "parameter", (), {"parameter_number": 0})
         empty = Computation(self._names.fresh(f"{name}.bounds"), (parameter,), parameter.name)
@@ -66,14 +73,14 @@ class _Module:
         body.shapes[parameter.name] = operand
         body.rebuilt.add(parameter)
         passed = body.converted(parameter.name, taken)
-        made = body.fresh("call", given, passed, to_apply=name)
+        made = body.fresh("call", returned, passed, to_apply=name)
         root = body.converted(made, result)
         self.add(replace(body.rebuilt.done(), root=root))
         return empty.name
 
 
 class _Body:
-    """One computation being rebuilt."""
+    """Hold one computation being rebuilt, with the shape that each value now has."""
 
     def __init__(self, owner: _Module, computation: Computation) -> None:
         self._owner, self._computation = owner, computation
@@ -83,6 +90,7 @@ class _Body:
         self._finished: set[str] = set()  # such results
 
     def done(self) -> Computation:
+        """Rebuild all instructions; convert each result to the bounds that the text declares."""
         for instruction in self._computation.instructions:
             resolved = self.rebuilt.resolved(instruction)
             rule = _RULES.get(instruction.opcode)
@@ -100,11 +108,12 @@ class _Body:
         return self.rebuilt.add(instruction)
 
     def fresh(self, opcode: str, shape: Shape, *operands: str, **attributes: object) -> str:
+        """Append a new instruction with a fresh name; return it."""
         name = self.rebuilt.names.fresh(opcode)
         return self._add(Instruction(name, shape, opcode, operands, attributes))  # type: ignore[arg-type]
 
     def converted(self, name: str, wanted: Shape) -> str:
-        """The value with the bounds of a shape."""
+        """Return a value equal to ``name``, copied as far as its bounds differ from a shape's."""
         shape = self.shapes[name]
         if compatible(shape, wanted):
             return name
@@ -118,52 +127,59 @@ class _Body:
         shapes = TupleShape(tuple(map(self.shapes.__getitem__, parts)))
         return self.fresh("tuple", shapes, *parts)
 
-    def given(self, instruction: Instruction) -> list[Shape]:
+    def operand_shapes(self, instruction: Instruction) -> list[Shape]:
+        """Return the shapes that the operands now have."""
         return [self.shapes[name] for name in instruction.operands]
 
-    # One rule for each way of handing on: the instruction with the shapes that it gets
+    # Rules, one for each way of handing a value on: the instruction with the shapes that it gets
 
     def tuple_(self, instruction: Instruction) -> Instruction:
-        return instruction._replace(shape=TupleShape(tuple(self.given(instruction))))
+        """A tuple has its operands' shapes."""
+        return instruction._replace(shape=TupleShape(tuple(self.operand_shapes(instruction))))
 
-    def first(self, instruction: Instruction) -> Instruction:
-        return instruction._replace(shape=self.given(instruction)[0])
+    def with_first_shape(self, instruction: Instruction) -> Instruction:
+        """The result has the first operand's shape."""
+        return instruction._replace(shape=self.operand_shapes(instruction)[0])
 
-    def inferred(self, instruction: Instruction) -> Instruction:
-        shapes = self.given(instruction)
-        given = keywords(self._owner.module, instruction, _entered)
+    def with_inferred_shape(self, instruction: Instruction) -> Instruction:
+        """The result has the shape that shape inference gives."""
+        shapes = self.operand_shapes(instruction)
+        attributes = keywords(self._owner.module, instruction, _root_shape)
         op = column("hlo.ops")[function_name(instruction.opcode)]
-        return instruction._replace(shape=call_op(op, instruction, shapes, given, shapes[0]))
+        return instruction._replace(shape=call_op(op, instruction, shapes, attributes, shapes[0]))
 
-    def started(self, instruction: Instruction) -> Instruction:
-        """As it is, or, where bounds change, what it starts: no copy may stand between a start and
-        what is done then."""
+    def async_start(self, instruction: Instruction) -> Instruction:
+        """Keep an asynchronous start, or replace it by what it starts where bounds change.
+
+        No copy may stand between a start and its done, so the change cannot be made explicit
+        otherwise.
+        """
         opcode, shape = instruction.opcode.removesuffix("-start"), instruction.shape
         attributes = dict(instruction.attributes)
         attributes.pop("cross_program_prefetch_index", None)
-        given = self.given(instruction)
-        source = given[0] if "slice_sizes" in attributes else one_or_tuple(given)
+        shapes = self.operand_shapes(instruction)
+        source = shapes[0] if "slice_sizes" in attributes else one_or_tuple(shapes)
         place = _RESULTS.get(instruction.opcode)
         declared, taken = shape, source
         if place is not None:
             assert isinstance(shape, TupleShape)
             declared, taken = shape.elements[place], shape.elements[1 - place]
         plain = instruction._replace(opcode=opcode, shape=declared, attributes=attributes)
-        plain = plain if opcode == "all-gather" else self.inferred(plain)
+        plain = plain if opcode == "all-gather" else self.with_inferred_shape(plain)
         if compatible(plain.shape, declared) and compatible(taken, source):
             return instruction
         self._declared[instruction.name] = declared
         return plain
 
-    def done_then(self, instruction: Instruction) -> Instruction:
-        """What hands the result on, if it is there already."""
+    def async_done(self, instruction: Instruction) -> Instruction:
+        """Replace the done of a start that was replaced: its operand is the result already."""
         if instruction.operands[0] not in self._finished:
-            return self.inferred(instruction)
-        (shape,) = self.given(instruction)
+            return self.with_inferred_shape(instruction)
+        (shape,) = self.operand_shapes(instruction)
         return instruction._replace(opcode="opt-barrier", shape=shape, attributes={})
 
     def send(self, instruction: Instruction) -> Instruction:
-        """Of what the text says that is sent."""
+        """Send what the text declares to be sent."""
         assert isinstance(instruction.shape, TupleShape)
         data, token = instruction.operands
         return instruction._replace(
@@ -171,6 +187,7 @@ class _Body:
         )
 
     def call(self, instruction: Instruction) -> Instruction:
+        """Convert operands to the parameters' shapes; the result has that of the callee's root."""
         (name,) = called(instruction)
         callee = self._owner.done_by_name[name]
         parameters = sorted(callee.parameters, key=lambda p: integer(p, "parameter_number"))
@@ -178,10 +195,10 @@ class _Body:
         return instruction._replace(shape=callee.root_instruction.shape, operands=operands)
 
     def while_(self, instruction: Instruction) -> Instruction:
-        """The state is bounded where it is before the first turn, or after a turn."""
+        """Bound the state where it is bounded before the first iteration, or after an iteration."""
         condition, body = (str(instruction.attributes[name]) for name in ("condition", "body"))
         after = self._owner.done_by_name[body].root_instruction.shape
-        state = _either(self.given(instruction)[0], after)
+        state = _bounded_in_either(self.operand_shapes(instruction)[0], after)
         predicate = self._owner.done_by_name[condition].root_instruction.shape
         attributes = {
             **instruction.attributes,
@@ -192,7 +209,8 @@ class _Body:
         return instruction._replace(shape=state, operands=operands, attributes=attributes)
 
     def conditional(self, instruction: Instruction) -> Instruction:
-        shapes = self.given(instruction)[1:]
+        """Adapt every branch to its operand's shape and to the declared result."""
+        shapes = self.operand_shapes(instruction)[1:]
         attributes = dict(instruction.attributes)
         branches = iter(
             [
@@ -211,14 +229,15 @@ class _Body:
         return tuple(map(self.converted, names, shapes))
 
 
-def _entered(computation: Computation) -> Callable[..., Shape]:
+def _root_shape(computation: Computation) -> Callable[..., Shape]:
+    """Return the callee as shape inference calls it: its result's shape."""
     return lambda *arguments: computation.root_instruction.shape
 
 
-def _either(one: Shape, other: Shape) -> Shape:
-    """Bounded where one of both is."""
+def _bounded_in_either(one: Shape, other: Shape) -> Shape:
+    """Return a shape that is bounded where one of the two is."""
     if isinstance(one, TupleShape) and isinstance(other, TupleShape):
-        return TupleShape(tuple(map(_either, one.elements, other.elements)))
+        return TupleShape(tuple(map(_bounded_in_either, one.elements, other.elements)))
     assert isinstance(one, ArrayShape) and isinstance(other, ArrayShape)
     if compatible(one, other):
         return one
@@ -234,8 +253,8 @@ _RULES: dict[str, _Rule] = {
     "while": _Body.while_,
     "conditional": _Body.conditional,
     "send": _Body.send,
-    **dict.fromkeys(_FIRST, _Body.first),
-    **dict.fromkeys(_INFERRED, _Body.inferred),
-    **dict.fromkeys(("all-reduce-start", *_RESULTS), _Body.started),
-    **dict.fromkeys(_DONE, _Body.done_then),
+    **dict.fromkeys(_FIRST, _Body.with_first_shape),
+    **dict.fromkeys(_INFERRED, _Body.with_inferred_shape),
+    **dict.fromkeys(("all-reduce-start", *_RESULTS), _Body.async_start),
+    **dict.fromkeys(_DONE, _Body.async_done),
 }

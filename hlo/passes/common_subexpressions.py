@@ -1,4 +1,4 @@
-"""Compute equal things once: equal instructions, and equal computations."""
+"""Eliminate common subexpressions (value numbering), and merge equal computations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hlo.passes.effects import effects
 from hlo.passes.rewriting import Rebuilt, each
 from hlo.walk import with_callees
 
-# Parameters are themselves; what a custom call computes is known to whoever registered it only,
-# and each of the others has a partner that is matched by identity.
+# Never merged: parameters, custom calls (only who registered one knows whether it is a function of
+# its operands), and halves of asynchronous pairs, whose other half refers to them by name.
 _NEVER = frozenset(
     [
         "parameter",
@@ -32,7 +32,7 @@ _NEVER = frozenset(
 
 
 def common_subexpressions(module: Module) -> Module:
-    """Of instructions with equal opcode, shape, operands and attributes the first one stays."""
+    """Merge instructions of equal opcode, shape, operands and attributes into the first one."""
     has_effects = effects(module)
 
     def merged(computation: Computation) -> Computation:
@@ -54,14 +54,18 @@ def common_subexpressions(module: Module) -> Module:
 
 
 def merge_computations(module: Module) -> Module:
-    """Of computations that differ in names only, the first one stays."""
+    """Merge computations that are equal but for names into the first of them."""
     seen: dict[Hashable, str] = {}
     same: dict[str, str] = {}
     kept: list[Computation] = []
     lengths = Counter(len(computation.instructions) for computation in module.computations)
     for computation in module.computations:
+        # Callees come first, so by now they are merged: computations that call equal ones become
+        # equal.
         renamed = _with_callees(computation, lambda name: same.get(name, name))
         first = computation.name
+        # A computation of a length of its own has no equal: spare it the key, which is linear in
+        # its size.
         if lengths[len(computation.instructions)] > 1:
             first = seen.setdefault(_computation_key(renamed), computation.name)
         if first == computation.name or computation.name == module.entry_name:
@@ -72,18 +76,24 @@ def merge_computations(module: Module) -> Module:
 
 
 def _is_elided(instruction: Instruction) -> bool:
+    """Return whether an instruction is a constant whose value the text elides."""
     literal = instruction.attributes.get("literal")
     return isinstance(literal, Literal) and literal.is_elided
 
 
 def _key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
+    """Return the value number's key of an instruction: what determines its result."""
     attributes = sorted(instruction.attributes.items(), key=itemgetter(0))
+    # -0.0 == 0.0 in Python, so equal attributes are distinguished by their texts, too.
     floats = tuple(repr(value) for _, value in attributes if isinstance(value, float))  # 0 and -0
     return instruction.opcode, instruction.shape, operands, tuple(attributes), floats
 
 
 def _computation_key(computation: Computation) -> Hashable:
-    """Equal for computations that differ in names only, also to a custom call."""
+    """Return equal keys for computations that are equal but for names (alpha equivalence).
+
+    A custom call may depend on its backend_config; an elided constant is only equal to itself.
+    """
     numbers = {i.name: n for n, i in enumerate(computation.instructions)}
     keys = tuple(
         (
@@ -97,6 +107,7 @@ def _computation_key(computation: Computation) -> Hashable:
 
 
 def _with_callees(computation: Computation, rename: Callable[[str], str]) -> Computation:
+    """Rename the computations that instructions call."""
     instructions = tuple(
         i._replace(attributes=with_callees(i.attributes, rename))
         if i.attributes and not COMPUTATION_ATTRIBUTES.isdisjoint(i.attributes)

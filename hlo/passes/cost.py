@@ -1,7 +1,7 @@
-"""What one element of each elemental instruction costs, in additions of its type.
+"""Estimate what one element of each elemental instruction costs, in additions of its type.
 
-The numbers need to be right within a factor of two only: they tell apart what is free (an index),
-what memory traffic hides (a few operations), and what is worth storing.
+The estimates need to be right within a factor of two only: they tell apart what is free (an index),
+what memory traffic hides (a few operations), and what is worth materialising.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remove what nothing needs: instructions without uses, computations that nothing calls."""
+"""Eliminate dead code: instructions whose results nothing uses, computations that nothing calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from hlo.walk import live
 
 
 def dead_code(module: Module) -> Module:
-    """Parameters stay (they are the signature), and so do instructions with effects."""
+    """Eliminate dead code.
+
+    Parameters stay, as they are the signature, and so do instructions with side effects.
+    """
     has_effects = effects(module)
 
     def pruned(computation: Computation) -> Computation:

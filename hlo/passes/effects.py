@@ -1,4 +1,4 @@
-"""Which instructions do more than compute their result, so that they may not vanish or merge."""
+"""Find the instructions with side effects, which may be neither eliminated nor merged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hlo.module import Instruction, Module
 from hlo.walk import called
 
-# rng is here because every one that runs advances the count that seeds the next.
+# rng is here because each one that runs advances the counter from which the next one draws.
 _EFFECTS = frozenset(
     [
         "infeed",
@@ -23,7 +23,7 @@ _EFFECTS = frozenset(
 
 
 def effects(module: Module) -> Callable[[Instruction], bool]:
-    """Says of an instruction whether it, or a computation that it calls, has effects."""
+    """Return a predicate: whether an instruction, or what it calls, has side effects."""
     with_effects: set[str] = set()
 
     def has(instruction: Instruction) -> bool:
@@ -33,6 +33,7 @@ def effects(module: Module) -> Callable[[Instruction], bool]:
             return True
         return bool(with_effects) and not with_effects.isdisjoint(called(instruction))
 
+    # Callees stand before their callers in a module, so one sweep reaches transitive calls.
     for computation in module.computations:
         if any(map(has, computation.instructions)):
             with_effects.add(computation.name)

@@ -1,4 +1,4 @@
-"""Move some instructions of a computation into a computation of their own."""
+"""Outline instructions of a computation into a computation of their own (the body of a fusion)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hlo.passes.rewriting import Names
 def fused_computation(
     name: str, inside: Sequence[Instruction], outside: Mapping[str, Instruction]
 ) -> tuple[Computation, tuple[str, ...]]:
-    """A computation of ``inside``, the last of which is its root, and the operands to call it with.
+    """Build a computation of ``inside``, whose last is the root; return it and its call's operands.
 
-    What ``inside`` uses and does not contain becomes a parameter, in the order of first use.
+    Values that ``inside`` uses but does not define become parameters, in the order of first use;
+    ``outside`` has their definitions by name.
     """
     own = {i.name for i in inside}
     names = Names(own)

@@ -1,12 +1,14 @@
-"""Decide what is computed together: all fusion decisions are made here, and nowhere else.
+"""Decide which instructions are computed together (producer-consumer fusion): here, and only here.
 
-Afterwards every computation that control flow reaches consists of parameters, constants, tuples
-and their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory,
-and fusions. A fusion has one result and at most one hero, which then is its root: a ``reduce``
-that reads computed elements, or a ``concatenate`` of many parts; without a hero it is a map.
+Afterwards every computation that control flow reaches consists of parameters, constants, tuples and
+their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory, and
+fusions. A fusion has one result and at most one hero, which then is its root: a ``reduce`` that
+reads computed elements, or a ``concatenate`` of many parts; without a hero it is a map.
 
-Instructions are taken from last to first. Each elemental one is either *absorbed* by the loops of
-all its users (computed there, on the fly) or *stored*: the root of a fusion of its own.
+Instructions are visited from last to first. Each elemental one is either *absorbed* by the loops of
+all its users (recomputed there for each use) or *stored* (materialised in memory, as the root of a
+fusion of its own). Absorbing saves a store and loads; it costs operations where several loops, or
+several paths in a loop, use an element. The constants below are that cost model.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ _Uses = dict[str, dict[int, float]]  # root → path → how many elements it ne
 
 
 def fusion(module: Module) -> Module:
+    """Replace groups of instructions by ``fusion`` instructions that call them as a computation."""
     names = Names(computation.name for computation in module.computations)
     fused: list[Computation] = []
     sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
@@ -58,20 +61,20 @@ def fusion(module: Module) -> Module:
 
 
 def _fused(computation: Computation, names: Names) -> list[Computation]:
-    """The computation with fusions, after the computations that these call."""
+    """Fuse within one computation; the computations that it then calls stand before it."""
     decisions = _Decisions(computation)
     decisions.decide()
     made: list[Computation] = []
     kept: list[Instruction] = []
     for instruction in computation.instructions:
         if instruction.name in decisions.stored:
-            inside = decisions.inside(instruction)
-            if len(inside) == 1 and instruction.opcode == "reshape":
+            members = decisions.members(instruction)
+            if len(members) == 1 and instruction.opcode == "reshape":
                 kept.append(instruction)  # of an array in memory: the same memory
                 continue
             opcode = instruction.opcode.replace("-", "_")
             callee, operands = fused_computation(
-                names.fresh(f"fused_{opcode}"), inside, decisions.by_name
+                names.fresh(f"fused_{opcode}"), members, decisions.by_name
             )
             made.append(callee)
             attributes = {"kind": "kLoop", "calls": callee.name}
@@ -84,11 +87,16 @@ def _fused(computation: Computation, names: Names) -> list[Computation]:
 
 
 def _is_static_array(shape: object) -> bool:
+    """Return whether a shape is an array of fixed size."""
     return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.dynamic
 
 
 class _Decisions:
-    """What becomes of each elemental instruction and reduction of a computation."""
+    """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
+
+    ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
+    with how many elements; ``_operations`` the size of each root's loop body so far.
+    """
 
     def __init__(self, computation: Computation) -> None:
         self._instructions = computation.instructions
@@ -108,7 +116,10 @@ class _Decisions:
         self.stored: set[str] = set()
 
     def _is_fusible(self, instruction: Instruction) -> bool:
-        """Arrays of bounded size stay in kernels of one instruction each."""
+        """Return whether an instruction may join a fusion: elemental or a reduction.
+
+        Only of static arrays: those of bounded size stay in kernels of one instruction each.
+        """
         if instruction.opcode not in COST and instruction.opcode != "reduce":
             return False
         shapes = [instruction.shape, *(self.by_name[o].shape for o in instruction.operands)]
@@ -119,12 +130,12 @@ class _Decisions:
         return instruction.opcode != "constant" or array(instruction.shape).rank == 0
 
     def _is_root(self, instruction: Instruction) -> bool:
-        """Whether the instruction is a hero that is always the root of a fusion."""
+        """Return whether an instruction is a hero that is always the root of a fusion."""
         many = instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS
         return many or instruction.opcode == "reduce"
 
     def _weights(self) -> dict[str, float]:
-        """At most how many operations an element takes if all its operands are absorbed."""
+        """Bound the operations that an element takes if all operands are absorbed, transitively."""
         weights: dict[str, float] = {}
         for instruction in self._instructions:
             if instruction.name in self._fusible and not self._is_root(instruction):
@@ -138,6 +149,7 @@ class _Decisions:
         return weights
 
     def decide(self) -> None:
+        """Visit all fusible instructions, users before their operands."""
         for instruction in reversed(self._instructions):
             if instruction.name in self._fusible:
                 if self._is_root(instruction):
@@ -146,6 +158,7 @@ class _Decisions:
                     self._decide(instruction)
 
     def _decide(self, instruction: Instruction) -> None:
+        """Absorb or store one elemental instruction, by its uses."""
         uses = self._uses_of(instruction)
         if instruction.opcode == "constant":
             self._absorb(instruction, uses)
@@ -164,7 +177,7 @@ class _Decisions:
             self._store(instruction, {})
 
     def is_needed(self, instruction: Instruction) -> bool:
-        """Whether something other than a fusion needs the instruction's result."""
+        """Return whether something other than a fusion needs the instruction's result in memory."""
         users = self._users[instruction.name]
         outside = any(user.name not in self._fusible for user, _ in users)
         return outside or not users or instruction.name == self._root
@@ -179,22 +192,27 @@ class _Decisions:
         )
 
     def _uses_of(self, instruction: Instruction) -> _Uses:
-        """Where the loops of the instruction's users need its elements."""
+        """Collect, over all users, the loops and paths that need the instruction's elements."""
         found: _Uses = {}
         shape = array(instruction.shape)
         for user, number in self._users[instruction.name]:
             if user.name not in self._fusible:
                 continue
+            # A reduction's loop runs over its operand's elements, which its uses count already.
             part = 1.0 if user.opcode == "reduce" else share(user, number, shape)
             for root, paths in self._uses[user.name].items():
                 mine = found.setdefault(root, {})
                 for path, elements in paths.items():
                     here = self._paths.through(user, number, shape, path)
                     wanted = 1.0 if shape.elements == 1 else elements * part
+                    # Two readers on one path share the element (common subexpression): count the
+                    # larger need, not both.
                     mine[here] = max(mine.get(here, 0.0), wanted)
         return found
 
     def _fits(self, instruction: Instruction, uses: _Uses) -> bool:
+        """Return whether every loop that would absorb it stays within MOST_OPERATIONS."""
+        # Every path is a copy in the loop's body; even a free instruction takes part of its code.
         each = max(1, COST[instruction.opcode])
         return all(
             self._operations[root] + len(paths) * each <= MOST_OPERATIONS
@@ -202,29 +220,37 @@ class _Decisions:
         )
 
     def _is_worth_repeating(self, instruction: Instruction, uses: _Uses) -> bool:
-        """Whether computing elements where they are used beats storing them once."""
+        """Return whether recomputing elements at each use costs less than storing them once."""
         elements = array(instruction.shape).elements
         weight = self._weight[instruction.name]
+        # One reader on one path, and cheap: the loop is bound by memory, so even a broadcast may
+        # repeat it.
         if weight <= CHEAP and sum(map(len, uses.values())) == 1:
             return True
         computed = sum(sum(paths.values()) for paths in uses.values())
+        # The operations repeated, against one store and one load of each element.
         return (computed - elements) * weight <= max(FEW, STORED * elements)
 
     def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
+        """Compute the instruction in the loops of its users."""
         self.absorbed.add(instruction.name)
         self._uses[instruction.name] = uses
         for root, paths in uses.items():
             self._operations[root] += len(paths) * max(1, COST[instruction.opcode])
 
     def _store(self, instruction: Instruction, uses: _Uses) -> None:
+        """Compute the instruction in a loop of its own, and note how many elements that has.
+
+        The loop of a reduction runs over its operand.
+        """
         shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)
         self._uses[instruction.name] = {**uses, instruction.name: {LOOP: float(elements)}}
         self._operations[instruction.name] = COST.get(instruction.opcode, 1)
 
-    def inside(self, root: Instruction) -> list[Instruction]:
-        """The instructions that a stored one is computed by, itself last."""
+    def members(self, root: Instruction) -> list[Instruction]:
+        """Return the instructions that compute a stored one, in order, itself last."""
         found, todo = {root.name}, [root]
         while todo:
             for name in todo.pop().operands:

@@ -1,8 +1,8 @@
-"""At how many different indices a fused loop needs an instruction's elements.
+"""Number the distinct index functions by which a fused loop reads an instruction.
 
-A *path* is how an index of an instruction comes from the loop's: through which slices, broadcasts
-and so on. Two readers on one path read the same element, which is computed once; each other path
-is another copy of the instruction, and of all that it absorbed, in the generated code.
+A *path* is the composition of index maps (slices, broadcasts, transposes, …) from the loop's index
+to an instruction's. Two readers on one path read the same element, which is computed once; every
+other path is another copy of the instruction, and of all that it absorbed, in the generated code.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _MOVED: dict[str, range] = {
 
 
 class Paths:
-    """Numbers for paths; equal numbers are equal paths."""
+    """Intern paths: equal paths get equal numbers."""
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
 
     def through(self, instruction: Instruction, number: int, operand: ArrayShape, path: int) -> int:
-        """The path of an operand's elements, where the instruction's are needed on ``path``."""
+        """Return the path of an operand's elements from that of the instruction that reads them."""
         if operand.elements == 1:
             return SCALAR
         if number not in _MOVED.get(instruction.opcode, ()):
@@ -52,7 +52,7 @@ class Paths:
 
 
 def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
-    """How many elements of an operand one element of the result needs on average."""
+    """Return how many elements of an operand one element of the result reads on average."""
     result = array(instruction.shape).elements
     if operand.elements == 1 or not result:
         return 1.0

@@ -1,6 +1,6 @@
-"""Replace every ``call`` and ``fusion`` by the instructions of the computation it calls.
+"""Inline every ``call`` and ``fusion``: replace it by the instructions of the computation it calls.
 
-So it is with what is started and done later: one rank alone has nobody to wait for. It is done
+So are asynchronous operations: a single rank never waits, so what ``async-start`` starts is inlined
 where its last operand is given.
 """
 
@@ -17,17 +17,17 @@ from hlo.walk import called
 _INLINED = ("call", "fusion")
 _SPLICED = (*_INLINED, "async-start")
 
-# Calls can double a program at every level of nesting; the largest real one known has 2 million
-# instructions in all.
+# Calls can double a program at every level of nesting, so n levels of text make 2**n instructions
+# (hostile input). The largest real program known has 2 million once inlined.
 MOST_INSTRUCTIONS = 1 << 22
 
 
 def inline(module: Module) -> Module:
-    """No ``call``, no ``fusion`` and no ``async-start`` is left; their instructions are named
-    ``callee.name``.
+    """Inline all calls; no ``call``, ``fusion`` or ``async-start`` is left.
 
-    Annotations that order instructions by name (control-predecessors) are dropped: names change.
-    Unsupported if the result would have more than ``MOST_INSTRUCTIONS`` in one computation.
+    Inlined instructions are named ``callee.name``. Annotations that order instructions by name
+    (control-predecessors) are dropped, as names change. Raises Unsupported if a computation would
+    exceed ``MOST_INSTRUCTIONS``.
     """
     module = explicit_bounds(module)
     _check_size(module)
@@ -45,6 +45,7 @@ def inline(module: Module) -> Module:
 
 
 def _check_size(module: Module) -> None:
+    """Count the instructions after inlining, before any is made; raise Unsupported if too many."""
     sizes: dict[str, int] = {}
     for computation in module.computations:
         size = 0
@@ -64,7 +65,7 @@ _ASYNC = ("async-start", "async-update", "async-done")
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A computation, the operands that it has so far, and its result once it has them all."""
+    """Hold an asynchronous call: callee, operands so far, and the result once all are given."""
 
     callee: Computation
     operands: tuple[str, ...]
@@ -72,7 +73,7 @@ class _Started:
 
 
 class _Body:
-    """The instructions of one computation while calls in it are inlined."""
+    """Hold the instructions of one computation while the calls in it are inlined."""
 
     def __init__(
         self, computation: Computation, done: dict[str, Computation], made: set[str]
@@ -84,6 +85,7 @@ class _Body:
         self._started: dict[str, _Started] = {}
 
     def take(self, instruction: Instruction) -> None:
+        """Append an instruction, or what it calls."""
         operands = tuple(self._replaced.get(name, name) for name in instruction.operands)
         if instruction.opcode in _INLINED:
             (callee,) = called(instruction)
@@ -94,6 +96,7 @@ class _Body:
             self._add(instruction, instruction.name, operands)
 
     def _take_async(self, instruction: Instruction, operands: tuple[str, ...]) -> None:
+        """Collect an asynchronous call's operands over start and updates, then inline it."""
         if instruction.opcode == "async-start":
             (name,) = called(instruction)
             started = _Started(self._done[name], operands)
@@ -107,6 +110,7 @@ class _Body:
             self._replaced[instruction.name] = started.result
 
     def _add(self, instruction: Instruction, name: str, operands: tuple[str, ...]) -> None:
+        """Append an instruction under another name, without control-predecessors."""
         annotations = instruction.annotations
         if "control-predecessors" in annotations:
             kept = {k: v for k, v in annotations.items() if k != "control-predecessors"}
@@ -114,13 +118,15 @@ class _Body:
         self._instructions.append(instruction._replace(name=name, operands=operands))
 
     def _splice(self, callee: Computation, arguments: tuple[str, ...]) -> str:
-        """Add the callee's instructions; the name of its result."""
+        """Append the callee's instructions, renamed; return the name of its result."""
         renamed: dict[str, str] = {}
         for instruction in callee.instructions:
             if instruction.opcode == "parameter":
                 renamed[instruction.name] = arguments[integer(instruction, "parameter_number")]
                 continue
             old = instruction.name
+            # Prefixed once only: names of instructions inlined over several levels would grow with
+            # the depth.
             name = self._names.fresh(old if old in self._made else f"{callee.name}.{old}")
             self._made.add(name)
             renamed[old] = name
@@ -128,6 +134,7 @@ class _Body:
         return renamed[callee.root]
 
     def done(self) -> Computation:
+        """Return the computation with all calls inlined."""
         root = self._replaced.get(self._computation.root, self._computation.root)
         return Computation(
             self._computation.name, tuple(self._instructions), root, self._computation.annotations

@@ -1,8 +1,9 @@
-"""Remove layouts: from here on an array is its elements in row-major order.
+"""Remove layouts: from here on, an array is its elements in row-major order.
 
-Only ``bitcast`` depends on layouts (it reads the elements in the order in which the operand's
-layout stores them, and stores them in that of the result's); it becomes a transpose to that order,
-a reshape, and a transpose back. ``copy`` does nothing but change a layout.
+Layouts have no influence on results but through ``bitcast``, which reinterprets memory: it reads
+the elements in the order in which the operand's layout stores them and writes them in that of the
+result's. It becomes a transpose to the order in memory, a reshape, and a transpose back. A ``copy``
+only changes the layout, so it goes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from hlo.types import ArrayShape, ElementType, Shape, compatible, without_layout
 
 
 def layouts(module: Module) -> Module:
-    """No shape has a layout, no ``bitcast`` is left, and no ``copy`` that changes no bounds."""
+    """Remove all layouts, every ``bitcast``, and every ``copy`` that changes no bounds."""
     attributes = {k: v for k, v in module.attributes.items() if k != "entry_computation_layout"}
     return each(replace(module, attributes=attributes), _without_layouts)
 
 
 def _without_layouts(computation: Computation) -> Computation:
+    """Rewrite one computation."""
     rebuilt = Rebuilt(computation)
     shapes = {i.name: i.shape for i in computation.instructions}
     for instruction in computation.instructions:
@@ -42,6 +44,7 @@ def _without_layouts(computation: Computation) -> Computation:
 
 
 def _stripped(instruction: Instruction) -> Instruction:
+    """Remove the layout of an instruction's shape and literal."""
     shape: Shape = without_layout(instruction.shape)
     if shape is instruction.shape:
         return instruction
@@ -53,6 +56,7 @@ def _stripped(instruction: Instruction) -> Instruction:
 
 
 def _stripped_literal(literal: Literal) -> Literal:
+    """Remove the layouts in a literal."""
     value = literal.value
     if isinstance(value, tuple):
         value = tuple(map(_stripped_literal, value))
@@ -60,19 +64,21 @@ def _stripped_literal(literal: Literal) -> Literal:
 
 
 def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
+    """Return the dimensions from major to minor, as memory is laid out."""
     if shape.layout is None:
         return tuple(range(shape.rank))
     return tuple(reversed(shape.layout.minor_to_major))
 
 
 class _Steps:
-    """Row-major instructions that do what one bitcast does; each step names its result."""
+    """Emit the row-major instructions that one bitcast expands to, as a chain."""
 
     def __init__(self, rebuilt: Rebuilt, instruction: Instruction) -> None:
         self._rebuilt, self._instruction = rebuilt, instruction
         self._name = instruction.operands[0]
 
     def bitcast(self, source: ArrayShape, target: ArrayShape) -> str:
+        """Emit transpose, bitcast-convert, reshape, transpose; return the last one's name."""
         _require_defined(source, target)
         stored = _major_to_minor(target)
         shape = self._transposed(source, _major_to_minor(source))
@@ -84,6 +90,7 @@ class _Steps:
         return self._name
 
     def _add(self, opcode: str, shape: ArrayShape, attributes: dict[str, Attribute]) -> ArrayShape:
+        """Append a unary instruction on the current value, named after the bitcast."""
         name = self._rebuilt.names.fresh(f"{self._instruction.name}.{opcode}")
         self._name = self._rebuilt.add(
             Instruction(
@@ -93,15 +100,17 @@ class _Steps:
         return shape
 
     def _transposed(self, shape: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
+        """Permute the dimensions, unless they are in order already."""
         if dimensions == tuple(range(shape.rank)):
             return array(without_layout(shape))
         return self._add("transpose", _permuted(shape, dimensions), {"dimensions": dimensions})
 
     def _reshaped(self, shape: ArrayShape, target: ArrayShape) -> ArrayShape:
+        """Reshape, unless the shapes are equal."""
         return target if shape == target else self._add("reshape", target, {})
 
     def _converted(self, shape: ArrayShape, target: ArrayShape) -> ArrayShape:
-        """The same bits as elements of the target's type; a wider type joins the minor ones."""
+        """Reinterpret the bits as the target's type; a wider type joins minor elements."""
         element_type: ElementType = target.element_type
         if element_type is shape.element_type:
             return shape
@@ -116,6 +125,7 @@ class _Steps:
 
 
 def _require_defined(source: ArrayShape, target: ArrayShape) -> None:
+    """Raise Unsupported for a bitcast whose result the language does not define."""
     if why_not := meaningless("bitcast", (source,), {}, target):
         raise Unsupported(f"a bitcast of {why_not}")
     for one in (source, target) if source.element_type.bits != target.element_type.bits else ():
@@ -127,7 +137,7 @@ def _require_defined(source: ArrayShape, target: ArrayShape) -> None:
 
 
 def _permuted(shape: ArrayShape, dimensions: tuple[int, ...]) -> ArrayShape:
-    """The row-major shape of a transpose."""
+    """Return the row-major shape of a transpose."""
     dims = tuple(shape.dims[d] for d in dimensions)
     dynamic = tuple(shape.dynamic[d] for d in dimensions) if shape.dynamic else ()
     return ArrayShape(shape.element_type, dims, dynamic)

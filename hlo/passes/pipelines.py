@@ -1,4 +1,4 @@
-"""The passes by name, and the pipelines: lists of them."""
+"""Name the passes and the pipelines, which are sequences of passes."""
 
 from __future__ import annotations
 
@@ -29,20 +29,23 @@ PIPELINES: dict[str, tuple[str, ...]] = {
         "merge_computations",
         "simplify",
         "common_subexpressions",
-        "simplify",  # equal operands show more
+        "simplify",  # merged operands make more rules apply: select(p, x, x)
         "dead_code",
         "fusion",
         "merge_computations",
         "dead_code",
     ),
-    "lowerable": ("inline", "layouts"),  # what the C backend asks for, and no more
+    "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
 
 
 def run(
     module: Module, pipeline: str, after: Callable[[str, Module], None] | None = None
 ) -> Module:
-    """The module after the passes of a pipeline; ``after`` sees what each one made of it."""
+    """Run the passes of a pipeline in order; call ``after`` with each name and its result.
+
+    Raises KeyError for an unknown pipeline, and what the passes raise (Unsupported).
+    """
     for name in PIPELINES[pipeline]:
         module = PASSES[name](module)
         if after is not None:

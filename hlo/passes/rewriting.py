@@ -1,4 +1,4 @@
-"""What passes are written with: fresh names, computations being rebuilt, typed attributes."""
+"""Provide what passes rewrite computations with: names, bodies under construction, attributes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ Slices = tuple[tuple[int, int, int], ...]
 
 
 class Names:
-    """Gives names that are not taken: the stem itself, else the stem and the next number."""
+    """Generate fresh names: the stem itself if it is free, else the stem and the next number."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
         self._next: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
+        """Return a name that was not taken, and take it."""
         name, number = stem, self._next.get(stem, 1)
         while name in self._taken:
             name, number = f"{stem}.{number}", number + 1
@@ -30,7 +31,11 @@ class Names:
 
 
 class Rebuilt:
-    """A computation being rebuilt, in order: instructions are added, or replaced by a name."""
+    """Hold a computation while a pass rebuilds it from first instruction to last.
+
+    Each instruction is added, perhaps changed, or its uses are forwarded to an earlier value.
+    ``definitions`` are the instructions so far, by name.
+    """
 
     def __init__(self, computation: Computation) -> None:
         self.computation = computation
@@ -39,55 +44,62 @@ class Rebuilt:
         self._replaced: dict[str, str] = {}
 
     def resolved(self, instruction: Instruction) -> Instruction:
-        """The instruction with the operands that now stand for those it had."""
+        """Return the instruction with each operand replaced by what it was forwarded to."""
         operands = tuple(map(self.now, instruction.operands))
         if operands == instruction.operands:
             return instruction
         return instruction._replace(operands=operands)
 
     def now(self, name: str) -> str:
+        """Return the name of the value that now stands for ``name``."""
         return self._replaced.get(name, name)
 
     def add(self, instruction: Instruction) -> str:
+        """Append an instruction; return its name."""
         self.definitions[instruction.name] = instruction
         return instruction.name
 
     def forward(self, name: str, target: str) -> None:
-        """Let ``target``, which is already there, stand for ``name`` from here on."""
+        """Replace later uses of ``name`` by ``target``, which must be defined already."""
         self._replaced[name] = self.now(target)
 
     def done(self) -> Computation:
+        """Return the rebuilt computation, with the root that stands for the old one."""
         instructions, root = tuple(self.definitions.values()), self.now(self.computation.root)
         return replace(self.computation, instructions=instructions, root=root)
 
 
 def each(module: Module, change: Callable[[Computation], Computation]) -> Module:
-    """The module with every computation changed."""
+    """Apply a change to every computation of a module."""
     return replace(module, computations=tuple(map(change, module.computations)))
 
 
 def array(shape: object) -> ArrayShape:
-    """A shape that the language says is an array's."""
+    """Narrow a shape to an array's, where the language allows no other."""
     assert isinstance(shape, ArrayShape), shape
     return shape
 
 
 def integer(instruction: Instruction, attribute: str) -> int:
+    """Return an attribute that is an integer."""
     return cast(int, instruction.attributes[attribute])
 
 
 def integers(instruction: Instruction, attribute: str) -> tuple[int, ...]:
-    """The numbers of ``dimensions`` and the like; absent means none."""
+    """Return an attribute that is a list of integers (``dimensions``), empty if absent."""
     return cast("tuple[int, ...]", instruction.attributes.get(attribute, ()))
 
 
 def slices(instruction: Instruction, attribute: str) -> Slices:
-    """The triples of ``slice`` or ``padding``."""
+    """Return an attribute that is a list of triples (``slice``, ``padding``), empty if absent."""
     return cast(Slices, instruction.attributes.get(attribute, ()))
 
 
 def reachable(module: Module, follow: Callable[[Instruction], bool]) -> Iterator[Computation]:
-    """The computations, in their order, that the entry reaches through instructions to follow."""
+    """Yield the computations that the entry reaches, in module order.
+
+    Follows the calls of those instructions for which ``follow`` is true.
+    """
     by_name = {computation.name: computation for computation in module.computations}
     found, todo = {module.entry_name}, [module.entry_name]
     while todo:

@@ -1,8 +1,9 @@
-"""Rewrite instructions to simpler ones that give the same bits, always (any NaN being any NaN).
+"""Simplify instructions algebraically (peephole rewriting): only where every bit stays the same.
 
-One pass from first to last: a rule sees its operands as already simplified and answers with the
-name of an earlier value, with a simpler instruction (to which the rules apply again), or None.
-Of bounded dimensions rules know nothing: there only what hands values on is rewritten.
+One pass from first instruction to last. A rule sees its operands simplified already, and answers
+with the name of an earlier value, with a simpler instruction (to which the rules apply again), or
+None. Rules are written for static shapes: where a dimension is bounded, only instructions that hand
+a value on unchanged are rewritten.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes import simplify_arithmetic, simplify_data_movement
 from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Rebuilt, each
-from hlo.passes.value_facts import Known, Rule
+from hlo.passes.value_facts import Rule, ValueFacts
 
 _RULES: dict[str, tuple[Rule, ...]] = {
     opcode: simplify_data_movement.RULES.get(opcode, ()) + simplify_arithmetic.RULES.get(opcode, ())
     for opcode in {**simplify_data_movement.RULES, **simplify_arithmetic.RULES}
 }
-# Whatever the actual sizes are, the result has them. Elsewhere an operand that a rule leaves out
-# may be the one that is shorter than the others.
+# Rules for these are right for bounded dimensions, too: the result has the sizes of the value that
+# it stands for. For other ops an operand that a rule drops may be the one of the smallest size.
 _HAND_ON = frozenset(
     ("add-dependency", "copy-done", "domain", "get-dimension-size", "get-tuple-element")
     + ("opt-barrier", "tuple")
@@ -28,14 +29,15 @@ _HAND_ON = frozenset(
 
 
 def simplify(module: Module) -> Module:
+    """Apply all rules to every instruction of a module."""
     return each(explicit_bounds(module), _simplified)
 
 
 def _simplified(computation: Computation) -> Computation:
     rebuilt = Rebuilt(computation)
-    known = Known(rebuilt.definitions)
+    facts = ValueFacts(rebuilt.definitions)
     for instruction in computation.instructions:
-        result = _applied(known, rebuilt.resolved(instruction))
+        result = _applied(facts, rebuilt.resolved(instruction))
         if isinstance(result, str):
             rebuilt.forward(instruction.name, result)
             if instruction.opcode == "copy-done":  # a start is there for one done only
@@ -45,14 +47,18 @@ def _simplified(computation: Computation) -> Computation:
     return rebuilt.done()
 
 
-def _applied(known: Known, instruction: Instruction) -> Instruction | str:
-    """The instruction after all rules. Each rule makes it shorter, so this ends."""
+def _applied(facts: ValueFacts, instruction: Instruction) -> Instruction | str:
+    """Apply rules until none answers: the simplified instruction, or the name of an equal value.
+
+    Terminates, as each rule shortens the chain of instructions behind its result.
+    """
     answer: Instruction | str | None = instruction
     while isinstance(answer, Instruction):
         instruction = answer
-        rules: tuple[Callable[[Known, Instruction], Instruction | str | None], ...]
+        rules: tuple[Callable[[ValueFacts, Instruction], Instruction | str | None], ...]
         rules = _RULES.get(instruction.opcode, ())
-        answer = next((a for rule in rules if (a := rule(known, instruction)) is not None), None)
+        answer = next((a for rule in rules if (a := rule(facts, instruction)) is not None), None)
+        # Asked last: the shapes of all operands are looked at only where a rule has answered.
         if answer is not None and instruction.opcode not in _HAND_ON:
-            answer = answer if known.is_static(instruction) else None
+            answer = answer if facts.is_static(instruction) else None
     return instruction if answer is None else answer

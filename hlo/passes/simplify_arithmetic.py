@@ -1,4 +1,7 @@
-"""Rules for arithmetic: only what is exact for every operand, signed zeros and infinities too."""
+"""Define simplification rules for arithmetic, each exact for every operand.
+
+Signed zeros, infinities and NaN included: only any NaN may stand for any other.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from functools import partial
 import numpy as np
 
 from hlo.module import Instruction
-from hlo.passes.value_facts import Answer, Known, Rule
+from hlo.passes.value_facts import Answer, Rule, ValueFacts
 from hlo.types import F32, F64, ElementType
 
 
-def _same_shape(known: Known, instruction: Instruction) -> Answer:
-    return instruction.operands[0] if known.shape(instruction) == instruction.shape else None
+def _same_shape(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A conversion to the same shape is its operand."""
+    return instruction.operands[0] if facts.shape(instruction) == instruction.shape else None
 
 
 def _embeds(source: ElementType, target: ElementType) -> bool:
-    """Whether every value of ``source`` is one of ``target``, and ``convert`` gives just that."""
+    """Return whether ``convert`` from ``source`` to ``target`` is exact for every value."""
     if source.kind == "pred":
         return target.is_integer or target in (F32, F64)
     if source.is_float:
@@ -29,15 +33,15 @@ def _embeds(source: ElementType, target: ElementType) -> bool:
     return False
 
 
-def _convert_of_convert(known: Known, instruction: Instruction) -> Answer:
-    """The first conversion goes if it loses nothing and the second sees the same number.
+def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """convert(convert(x)) is convert(x) if the first conversion is exact.
 
-    From an integer over a float to an integer does not: floats saturate where integers wrap.
+    Not from an integer over a float to an integer: converting a float saturates, an integer wraps.
     """
-    inner = known.operand(instruction)
+    inner = facts.operand(instruction)
     if inner.opcode != "convert":
         return None
-    source, between = known.array(inner).element_type, known.array(instruction).element_type
+    source, between = facts.array(inner).element_type, facts.array(instruction).element_type
     target = getattr(instruction.shape, "element_type", None)
     assert isinstance(target, ElementType)
     if not _embeds(source, between):
@@ -47,10 +51,13 @@ def _convert_of_convert(known: Known, instruction: Instruction) -> Answer:
     return instruction._replace(operands=inner.operands)
 
 
-def _neutral(value: float, known: Known, instruction: Instruction) -> Answer:
-    """``x · value`` is x. Complex products are not componentwise, so they stay."""
-    shape = known.array(instruction)
-    number = known.splat(instruction.operands[1])
+def _neutral(value: float, facts: ValueFacts, instruction: Instruction) -> Answer:
+    """``x op value`` is x, where ``value`` is the neutral element of op.
+
+    Not for complex numbers, whose product is not componentwise: (∞ + 0i)(1 + 0i) = ∞ + NaN i.
+    """
+    shape = facts.array(instruction)
+    number = facts.splat(instruction.operands[1])
     if number is None or shape.is_complex or shape.element_type.kind == "pred":
         return None
     if shape.is_integer:
@@ -60,29 +67,32 @@ def _neutral(value: float, known: Known, instruction: Instruction) -> Answer:
     return instruction.operands[0] if same else None
 
 
-def _add_zero(known: Known, instruction: Instruction) -> Answer:
-    """x + -0 is x, and so is an integer plus 0; but -0 + +0 is +0."""
-    return _neutral(0.0 if known.array(instruction).is_integer else -0.0, known, instruction)
+def _add_zero(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """x + -0 is x for every float x (but -0 + +0 is +0), and so is an integer plus 0."""
+    return _neutral(0.0 if facts.array(instruction).is_integer else -0.0, facts, instruction)
 
 
-def _of_itself(opcode: str, known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _involution(opcode: str, facts: ValueFacts, instruction: Instruction) -> Answer:
+    """f(f(x)) is x, for an involution f."""
+    inner = facts.operand(instruction)
     return inner.operands[0] if inner.opcode == opcode else None
 
 
-def _negated_twice(known: Known, instruction: Instruction) -> Answer:
-    """But f8e8m0fnu has no negative numbers: what is negated is NaN."""
-    if known.array(instruction).element_type.name == "f8e8m0fnu":
+def _negated_twice(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """-(-x) is x; not in f8e8m0fnu, which has no negative numbers, so that -x is NaN."""
+    if facts.array(instruction).element_type.name == "f8e8m0fnu":
         return None
-    return _of_itself("negate", known, instruction)
+    return _involution("negate", facts, instruction)
 
 
-def _part(number: int, known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _part(number: int, facts: ValueFacts, instruction: Instruction) -> Answer:
+    """The real or imaginary part of complex(re, im) is the operand ``number``."""
+    inner = facts.operand(instruction)
     return inner.operands[number] if inner.opcode == "complex" else None
 
 
-def _either_way(known: Known, instruction: Instruction) -> Answer:
+def _equal_branches(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """select(p, x, x) is x."""
     _, on_true, on_false = instruction.operands
     return on_true if on_true == on_false else None
 
@@ -97,8 +107,8 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "maximum": (partial(_neutral, -np.inf),),
     "minimum": (partial(_neutral, np.inf),),
     "negate": (_negated_twice,),
-    "not": (partial(_of_itself, "not"),),
+    "not": (partial(_involution, "not"),),
     "real": (partial(_part, 0),),
     "imag": (partial(_part, 1),),
-    "select": (_either_way,),
+    "select": (_equal_branches,),
 }

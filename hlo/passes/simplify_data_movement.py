@@ -1,4 +1,4 @@
-"""Rules for instructions that move data: those without effect go, chains of them become one."""
+"""Define simplification rules for data movement: drop what moves nothing, compose chains."""
 
 from __future__ import annotations
 
@@ -7,71 +7,79 @@ import numpy as np
 from hlo.literal import Literal
 from hlo.module import Instruction
 from hlo.passes.rewriting import array, integer, integers, slices
-from hlo.passes.value_facts import Answer, Known, Rule
+from hlo.passes.value_facts import Answer, Rule, ValueFacts
 from hlo.types import S32, ArrayShape, TupleShape
 
 
-def _first_operand(known: Known, instruction: Instruction) -> Answer:
+def _first_operand(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """The result is the first operand."""
     return instruction.operands[0]
 
 
-def _same_shape(known: Known, instruction: Instruction) -> Answer:
-    return instruction.operands[0] if known.shape(instruction) == instruction.shape else None
+def _same_shape(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A reshape or slice to the same shape is its operand."""
+    return instruction.operands[0] if facts.shape(instruction) == instruction.shape else None
 
 
-def _identity_transpose(known: Known, instruction: Instruction) -> Answer:
-    """Dimensions of one element may change places: that is a reshape, or nothing."""
-    dims = known.array(instruction).dims
+def _identity_transpose(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A transpose that only moves dimensions of extent 1 is a reshape."""
+    dims = facts.array(instruction).dims
     long = [d for d in integers(instruction, "dimensions") if dims[d] != 1]
     if long != sorted(long):
         return None
     return instruction._replace(opcode="reshape", attributes={})
 
 
-def _identity_broadcast(known: Known, instruction: Instruction) -> Answer:
+def _identity_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A broadcast that adds only dimensions of extent 1 is a reshape."""
     dimensions = integers(instruction, "dimensions")
     result = array(instruction.shape)
-    if known.array(instruction).elements != result.elements:
+    if facts.array(instruction).elements != result.elements:
         return None
     kept = tuple(result.dims[d] for d in dimensions)
-    if list(dimensions) != sorted(dimensions) or kept != known.array(instruction).dims:
+    if list(dimensions) != sorted(dimensions) or kept != facts.array(instruction).dims:
         return None
     return instruction._replace(opcode="reshape", attributes={})
 
 
-def _no_padding(known: Known, instruction: Instruction) -> Answer:
+def _no_padding(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A pad by nothing is its operand."""
     nothing = all(triple == (0, 0, 0) for triple in slices(instruction, "padding"))
     return instruction.operands[0] if nothing else None
 
 
-def _no_reversal(known: Known, instruction: Instruction) -> Answer:
-    dims = known.array(instruction).dims
+def _no_reversal(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A reversal of dimensions of extent 0 or 1 is its operand."""
+    dims = facts.array(instruction).dims
     nothing = all(dims[d] <= 1 for d in integers(instruction, "dimensions"))
     return instruction.operands[0] if nothing else None
 
 
-def _one_part(known: Known, instruction: Instruction) -> Answer:
+def _one_part(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A concatenation of one operand is that operand."""
     return instruction.operands[0] if len(instruction.operands) == 1 else None
 
 
-def _reshape_of_reshape(known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _reshape_of_reshape(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """reshape(reshape(x)) is reshape(x)."""
+    inner = facts.operand(instruction)
     if inner.opcode != "reshape":
         return None
     return instruction._replace(operands=inner.operands, attributes={})
 
 
-def _of_scalar_broadcast(known: Known, instruction: Instruction) -> Answer:
-    """However the copies of one element are arranged, it is a broadcast of that element."""
-    inner = known.operand(instruction)
+def _of_scalar_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A rearrangement of copies of one scalar is a broadcast of that scalar."""
+    inner = facts.operand(instruction)
     if inner.opcode != "broadcast" or integers(inner, "dimensions"):
         return None
     attributes = {"dimensions": ()}
     return instruction._replace(opcode="broadcast", operands=inner.operands, attributes=attributes)
 
 
-def _transpose_of_transpose(known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _transpose_of_transpose(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """transpose(transpose(x)) is the transpose by the composed permutation."""
+    inner = facts.operand(instruction)
     if inner.opcode != "transpose":
         return None
     first = integers(inner, "dimensions")
@@ -79,8 +87,9 @@ def _transpose_of_transpose(known: Known, instruction: Instruction) -> Answer:
     return instruction._replace(operands=inner.operands, attributes={"dimensions": both})
 
 
-def _broadcast_of_broadcast(known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _broadcast_of_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """broadcast(broadcast(x)) is the broadcast by the composed map of dimensions."""
+    inner = facts.operand(instruction)
     if inner.opcode != "broadcast":
         return None
     outer = integers(instruction, "dimensions")
@@ -91,24 +100,28 @@ def _broadcast_of_broadcast(known: Known, instruction: Instruction) -> Answer:
 def _slice_in_slice(
     outer: tuple[int, int, int], window: tuple[int, int, int]
 ) -> tuple[int, int, int]:
+    """Compose two slices of one dimension, each (start, limit, stride)."""
     first, _, step = outer
     start, limit, stride = window
+    # Nothing is left: the stride does not matter, and start + (limit - 1) * step could be out of
+    # range.
     if limit <= start:
         return first, first, 1
     return first + start * step, first + (limit - 1) * step + 1, step * stride
 
 
-def _slice_of_slice(known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _slice_of_slice(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """slice(slice(x)) is the composed slice of x."""
+    inner = facts.operand(instruction)
     if inner.opcode != "slice":
         return None
     both = tuple(map(_slice_in_slice, slices(inner, "slice"), slices(instruction, "slice")))
     return instruction._replace(operands=inner.operands, attributes={"slice": both})
 
 
-def _slice_of_concatenate(known: Known, instruction: Instruction) -> Answer:
-    """A slice inside one part is a slice of that part."""
-    inner = known.operand(instruction)
+def _slice_of_concatenate(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """A slice that lies in one operand of a concatenation is a slice of that operand."""
+    inner = facts.operand(instruction)
     if inner.opcode != "concatenate":
         return None
     (dimension,) = integers(inner, "dimensions")
@@ -116,7 +129,7 @@ def _slice_of_concatenate(known: Known, instruction: Instruction) -> Answer:
     start, limit, stride = window[dimension]
     first = 0
     for number, part in enumerate(inner.operands):
-        extent = known.array(inner, number).dims[dimension]
+        extent = facts.array(inner, number).dims[dimension]
         if first <= start < limit <= first + extent:
             window[dimension] = (start - first, limit - first, stride)
             return instruction._replace(operands=(part,), attributes={"slice": tuple(window)})
@@ -124,16 +137,17 @@ def _slice_of_concatenate(known: Known, instruction: Instruction) -> Answer:
     return None
 
 
-def _element_of_tuple(known: Known, instruction: Instruction) -> Answer:
-    inner = known.operand(instruction)
+def _element_of_tuple(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """get-tuple-element(tuple(…, x, …)) is x."""
+    inner = facts.operand(instruction)
     return inner.operands[integer(instruction, "index")] if inner.opcode == "tuple" else None
 
 
-def _tuple_of_elements(known: Known, instruction: Instruction) -> Answer:
-    """A tuple taken apart and put together again is the tuple."""
+def _tuple_of_elements(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """tuple(get-tuple-element(x, 0), …, get-tuple-element(x, n)) is x, if that is all of x."""
     whole: set[str] = set()
     for number, name in enumerate(instruction.operands):
-        element = known.operand(instruction, number)
+        element = facts.operand(instruction, number)
         if element.opcode != "get-tuple-element" or element.attributes["index"] != number:
             return None
         whole.update(element.operands)
@@ -141,22 +155,25 @@ def _tuple_of_elements(known: Known, instruction: Instruction) -> Answer:
             return None
     if not whole:
         return None
-    return whole.pop() if _has_shape(known, instruction) else None
+    return whole.pop() if _has_shape(facts, instruction) else None
 
 
-def _has_shape(known: Known, instruction: Instruction) -> bool:
-    element = known.operand(instruction)
-    shape = known.shape(element)
+def _has_shape(facts: ValueFacts, instruction: Instruction) -> bool:
+    """Return whether the tuple that the elements come from has the instruction's shape."""
+    element = facts.operand(instruction)
+    shape = facts.shape(element)
     return isinstance(shape, TupleShape) and shape == instruction.shape
 
 
-def _copied(known: Known, instruction: Instruction) -> Answer:
-    start = known.operand(instruction)
+def _copy_done(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """copy-done(copy-start(x)) is x: nothing is asynchronous here."""
+    start = facts.operand(instruction)
     return start.operands[0] if start.opcode == "copy-start" else None
 
 
-def _static_size(known: Known, instruction: Instruction) -> Answer:
-    shape = known.array(instruction)
+def _static_size(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """get-dimension-size of a static dimension is a constant."""
+    shape = facts.array(instruction)
     (dimension,) = integers(instruction, "dimensions")
     if shape.dynamic and shape.dynamic[dimension]:
         return None
@@ -177,6 +194,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "concatenate": (_one_part,),
     "get-tuple-element": (_element_of_tuple,),
     "tuple": (_tuple_of_elements,),
-    "copy-done": (_copied,),
+    "copy-done": (_copy_done,),
     "get-dimension-size": (_static_size,),
 }

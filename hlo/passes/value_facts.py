@@ -1,4 +1,4 @@
-"""What a rule of :mod:`hlo.passes.simplify` may ask about the values before an instruction."""
+"""Answer what a simplification rule may ask about its operands' definitions."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ from hlo.types import ArrayShape, Shape
 Answer = Instruction | str | None
 
 
-class Known:
-    """The instructions before the one at hand, already simplified, by name."""
+class ValueFacts:
+    """Look up the definitions of operands: earlier instructions, simplified already."""
 
     def __init__(self, definitions: Mapping[str, Instruction]) -> None:
         self._definitions = definitions
 
     def operand(self, instruction: Instruction, number: int = 0) -> Instruction:
+        """Return the instruction that defines an operand, by its number."""
         return self._definitions[instruction.operands[number]]
 
     def shape(self, instruction: Instruction, number: int = 0) -> Shape:
+        """Return an operand's shape."""
         return self._definitions[instruction.operands[number]].shape
 
     def array(self, instruction: Instruction, number: int = 0) -> ArrayShape:
+        """Return an operand's shape where it must be an array's."""
         return array(self.shape(instruction, number))
 
     def is_static(self, instruction: Instruction) -> bool:
-        """Whether nothing has bounded dimensions: not the result, no operand, no operand of one."""
+        """Return whether result, operands and their operands have no bounded dimension."""
         operands = [self._definitions[name] for name in instruction.operands]
         before = [self._definitions[name] for operand in operands for name in operand.operands]
         return not any(has_bounds(i.shape) for i in (instruction, *operands, *before))
 
     def splat(self, name: str) -> np.generic | None:
-        """The number of which every element is, where a constant shows it."""
+        """Return the value of all elements where a constant shows it (a splat), else None."""
         definition = self._definitions[name]
         if definition.opcode == "broadcast":
             definition = self._definitions[definition.operands[0]]
@@ -47,4 +50,4 @@ class Known:
         return literal.value.reshape(-1)[0] if literal.value.size == 1 else None
 
 
-Rule = Callable[[Known, Instruction], Answer]
+Rule = Callable[[ValueFacts, Instruction], Answer]
