@@ -12,9 +12,9 @@ import numpy as np
 
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import inside as within
-from backend_c.ir.bounded_elements import resized, smaller, zero_beyond
-from backend_c.ir.element import Element, scalar, stored
-from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr
+from backend_c.ir.bounded_elements import resized, smaller_size, zero_beyond
+from backend_c.ir.element import Element, scalar
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
@@ -101,7 +101,9 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
     if not operand.sizes:
         return Element(ArrayShape(operand.shape.element_type, dims), at)
     sizes = [
-        ix.divide(ix.clamp(0, ix.add(smaller(size, limit), stride - 1 - start), 1 << 62), stride)
+        ix.divide(
+            ix.clamp(0, ix.add(smaller_size(size, limit), stride - 1 - start), 1 << 62), stride
+        )
         for size, (start, limit, stride) in zip(operand.sizes, slice, strict=True)
     ]
     shape = ArrayShape(operand.shape.element_type, dims, operand.shape.dynamic)

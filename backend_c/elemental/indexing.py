@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
-from backend_c.ir.bounded_elements import resized, smaller
+from backend_c.ir.bounded_elements import resized, smaller_size
 from backend_c.ir.element import At, Element, zero
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import apply
@@ -48,7 +48,7 @@ def inside(place: Expr, size: Expr) -> list[Expr]:
 def dynamic_slice(
     operand: Element, *start_indices: Element, dynamic_slice_sizes: tuple[int, ...]
 ) -> Element:
-    windows = [smaller(operand.size(d), size) for d, size in enumerate(dynamic_slice_sizes)]
+    windows = [smaller_size(operand.size(d), size) for d, size in enumerate(dynamic_slice_sizes)]
     firsts = _firsts(operand, start_indices, windows, dynamic_slice_sizes)
     dynamic = operand.shape.dynamic if operand.sizes else ()
     shape = ArrayShape(operand.shape.element_type, dynamic_slice_sizes, dynamic)
@@ -60,7 +60,7 @@ def dynamic_update_slice(operand: Element, update: Element, *start_indices: Elem
     dims, sizes = operand.shape.dims, update.shape.dims
     if 0 in sizes:
         return operand
-    windows = [smaller(operand.size(d), update.size(d)) for d in range(len(dims))]
+    windows = [smaller_size(operand.size(d), update.size(d)) for d in range(len(dims))]
     least = [ix.value_of(window) or 0 for window in windows]
     firsts = _firsts(operand, start_indices, windows, least)
 
@@ -111,7 +111,7 @@ def gather(
     for d, source in zip(offset_dims, window_dims, strict=True):
         dims[d] = slice_sizes[source]
 
-    windows = [smaller(operand.size(d), size) for d, size in enumerate(slice_sizes)]
+    windows = [smaller_size(operand.size(d), size) for d, size in enumerate(slice_sizes)]
 
     def start(batch: Sequence[Expr], component: int) -> Expr:
         position = dict(zip(batch_of_indices, batch))

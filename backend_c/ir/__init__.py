@@ -1,1 +1,1 @@
-"""The loop IR: index arithmetic, scopes, and the elements that loops read and write."""
+"""Represent kernels in a small typed loop IR, and build it: scopes, indices, elements, nests."""

@@ -1,9 +1,9 @@
-"""Bounded dimensions in generated code: sizes as expressions, cut to agree, filled with zeros.
+"""Handle bounded dimensions in generated code: actual sizes as expressions, zeros beyond them.
 
-A buffer has the room of the bounds, and beside it lie the actual sizes
-(:class:`backend_c.lower.plan.Buffer`). Loops of maps run over the room: what is computed beyond the
-actual sizes means nothing, and whoever reads it must not let it count
-(:mod:`hlo.dynamic_sizes` says what the sizes are).
+A buffer has room for the bounds, and beside it lie the actual sizes
+(:class:`backend_c.lower.plan.Buffer`). Loops of maps run over the bounds: what is computed beyond
+the actual sizes means nothing, and whoever reads it must not let it count. :mod:`hlo.dynamic_sizes`
+says what the sizes of results are.
 """
 
 from __future__ import annotations
@@ -21,47 +21,60 @@ from hlo.module import Instruction
 from hlo.types import PRED, ArrayShape, Shape, bounded, is_bounded
 
 
-def agreed(
+def with_agreed_sizes(
     instruction: Instruction, shapes: Sequence[Shape], operands: list[Value], scope: Scope
 ) -> list[Value]:
-    """Operands whose sizes agree: the smallest of those that must."""
+    """Make operands agree: dimensions that must be equal get the smallest of their sizes.
+
+    Raises Unsupported where an op of bounded operands has no meaning.
+    """
     elements = [operand for operand in operands if isinstance(operand, Element)]
     if len(elements) < len(operands) or not any(element.sizes for element in elements):
         return operands
     opcode, attributes = instruction.opcode, instruction.attributes
     if why_not := meaningless(opcode, shapes, attributes, instruction.shape):
         raise Unsupported(f"%{instruction.name} = {opcode}: {why_not}")
-    for places, stretches in agreements(opcode, shapes, attributes):
-        known = [(n, d) for n, d in places if _may_vary(shapes[n], d)]
-        sizes = list(dict.fromkeys(elements[n].size(d) for n, d in known))
-        common = _Common(scope, stretches, elements[known[0][0]].shape.dims[known[0][1]])
+    # Each agreement names (operand, dimension) pairs that must have one size. Only bounded ones are
+    # asked for it: a static dimension is whole, which its bound says.
+    for operand_dimensions, stretches in agreements(opcode, shapes, attributes):
+        bounded_ones = [(n, d) for n, d in operand_dimensions if _may_vary(shapes[n], d)]
+        sizes = list(dict.fromkeys(elements[n].size(d) for n, d in bounded_ones))
+        common = _AgreedSize(
+            scope, stretches, elements[bounded_ones[0][0]].shape.dims[bounded_ones[0][1]]
+        )
         size = common.of(sizes)
-        for n, d in places:
-            may_stretch = len(sizes) > 1 and stretches and (n, d) in known
+        for n, d in operand_dimensions:
+            # Sizes that are the same expression need no test at run time.
+            may_stretch = len(sizes) > 1 and stretches and (n, d) in bounded_ones
             elements[n] = _of_size(elements[n], d, size, may_stretch)
     return list(elements)
 
 
 def _may_vary(shape: Shape, dimension: int) -> bool:
+    """Return whether an operand's dimension is bounded."""
     return isinstance(shape, ArrayShape) and is_bounded(shape, dimension)
 
 
 @dataclass(frozen=True)
-class _Common:
-    """The one size of dimensions of one bound."""
+class _AgreedSize:
+    """Compute the one size of several dimensions of the same bound.
+
+    ``stretches``: a size of 1 stands for any other (implicit broadcast).
+    """
 
     scope: Scope
     stretches: bool
     bound: int
 
     def of(self, sizes: Sequence[Expr]) -> Expr:
+        """Return the smallest of the sizes, short of those that stretch."""
         result = sizes[0]
         for size in sizes[1:]:
             result = self.scope.bind(ix.clamp(0, self._of_two(result, size), self.bound))
         return result
 
     def _of_two(self, one: Expr, other: Expr) -> Expr:
-        least = smaller(one, other)
+        least = smaller_size(one, other)
         if not self.stretches:
             return least
         for size, instead in ((one, other), (other, one)):
@@ -70,13 +83,13 @@ class _Common:
         return least
 
 
-def smaller(one: Expr, other: Expr | int) -> Expr:
-    """The smaller one of two sizes."""
+def smaller_size(one: Expr, other: Expr | int) -> Expr:
+    """Return the smaller one of two sizes."""
     return ix.clamp(0, one, other)
 
 
 def _of_size(element: Element, dimension: int, size: Expr, may_stretch: bool) -> Element:
-    """The element with another size of a dimension, of which it may have only the first place."""
+    """Give a dimension another size; if it may stretch, its last element is repeated."""
     sizes = [element.size(d) for d in range(element.shape.rank)]
     extent, before = element.shape.dims[dimension], sizes[dimension]
     sizes[dimension] = size
@@ -92,7 +105,7 @@ def _of_size(element: Element, dimension: int, size: Expr, may_stretch: bool) ->
 
 
 def resized(element: Element, sizes: Sequence[Expr]) -> Element:
-    """The same elements, of which other sizes count; those of the bounds make it static."""
+    """Return the same elements with other actual sizes; sizes equal to the bounds are static."""
     shape = element.shape
     varies = [ix.value_of(size) != dim for size, dim in zip(sizes, shape.dims, strict=True)]
     dynamic = tuple(is_bounded(shape, d) or varies[d] for d in range(shape.rank))
@@ -102,7 +115,7 @@ def resized(element: Element, sizes: Sequence[Expr]) -> Element:
 
 
 def inside(index: Sequence[Expr], sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
-    """The conditions under which an index within ``dims`` is within the actual sizes."""
+    """Return the conditions under which an index within ``dims`` is within the actual sizes."""
     return [
         apply("compare-LT", i, size, type=PRED)
         for i, size, dim in zip(index, sizes, dims, strict=True)
@@ -111,7 +124,7 @@ def inside(index: Sequence[Expr], sizes: Sequence[Expr], dims: Sequence[int]) ->
 
 
 def zero_beyond(element: Element, sizes: Sequence[Expr]) -> Element:
-    """The elements, and zeros beyond the sizes."""
+    """Return the elements, and zeros beyond the sizes."""
     dims = element.shape.dims
 
     def at(*index: Expr) -> Expr:
@@ -123,9 +136,12 @@ def zero_beyond(element: Element, sizes: Sequence[Expr]) -> Element:
     return Element(element.shape, at, element.sizes)
 
 
-def unit_beyond(element: Element) -> Element:
-    """Square matrices with the unit matrix beyond their actual size, and zeros beside: what is
-    computed of them beyond that size does not change what is computed within."""
+def identity_beyond(element: Element) -> Element:
+    """Pad square matrices with the identity beyond their actual size (zeros beside it).
+
+    What is computed from the padding then leaves what is computed within the size unchanged: a
+    factorisation or substitution of [[A, 0], [0, I]].
+    """
     if not any(is_bounded(element.shape, element.shape.rank - side) for side in (1, 2)):
         return Element(element.shape, element.at, (), element.array)
 
@@ -143,9 +159,11 @@ def unit_beyond(element: Element) -> Element:
     return Element(element.shape, at)
 
 
-def declared(element: Element, shape: ArrayShape) -> Element:
-    """The element as its text declares it: where a dimension is static, all of it is there, zeros
-    beyond what is."""
+def as_declared(element: Element, shape: ArrayShape) -> Element:
+    """Return the element with the bounds that its text declares.
+
+    A dimension that is declared static is whole, with zeros beyond its actual size.
+    """
     if not element.sizes:
         return element
     sizes = [
@@ -164,7 +182,7 @@ def declared(element: Element, shape: ArrayShape) -> Element:
 
 
 def product(sizes: Sequence[Expr]) -> Expr:
-    """The number of elements of dimensions of actual sizes."""
+    """Return the product of actual sizes: a number of elements."""
     result: Expr = ix.constant(1)
     for size in sizes:
         number, factor = ix.value_of(size), ix.value_of(result)

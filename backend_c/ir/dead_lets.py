@@ -1,4 +1,4 @@
-"""Values that no statement needs are not computed: compilers warn of them, and they cost time."""
+"""Eliminate dead lets: values that no statement needs cost time, and compilers warn of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from backend_c.ir.loop_ir import If, Let, Loop, Statement, expressions, variable
 
 
 def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """The statements, without lets of unused variables and blocks of which nothing is left."""
+    """Return the statements without lets of unused variables and blocks that are then empty."""
     return _live(body, set())
 
 
 def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
-    """From the last to the first, adding to ``used`` the names that they use."""
+    """Keep live statements, from last to first, adding the names that they use to ``used``."""
     kept: list[Statement] = []
     for statement in reversed(body):
         match statement:

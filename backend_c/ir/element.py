@@ -1,8 +1,8 @@
-"""Readers and writers: how kernels and the expressions inside them meet.
+"""Define readers and writers, by which kernels (loop nests) and the expressions inside them meet.
 
-An :class:`Element` reads: ``at(*index)`` is the expression of one element; a prologue is a reader
-that computes. A :class:`Writer` stores: ``writer(index, values)``; an epilogue is a writer that
-computes.
+A reader (:class:`Element`) maps an index to the expression of one element: ``at(*index)``. A reader
+that computes is a fused producer (the prologue of a contraction). A :class:`Writer` stores:
+``write(index, values)``; one that computes first is a fused epilogue.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ At = Callable[..., Expr]
 
 @dataclass(frozen=True)
 class Element:
-    """One array value as a function from an index to an expression.
+    """Represent an array value as a function from an index to an expression.
 
-    ``sizes`` has, for a shape with bounded dimensions, the actual size of each as an INDEX
-    expression (the elements are those of the bound; beyond the size they mean nothing). ``array``
-    is set when the elements simply lie in memory in row-major order.
+    ``sizes``, for a shape with bounded dimensions, has the actual size of each as an INDEX
+    expression: the elements are those of the bound, and beyond the size they mean nothing.
+    ``array`` is set when the elements simply lie in memory in row-major order.
     """
 
     shape: ArrayShape
@@ -33,11 +33,12 @@ class Element:
     array: Array | None = None
 
     def size(self, dimension: int) -> Expr:
-        """The actual size of a dimension."""
+        """Return the actual size of a dimension."""
         return self.sizes[dimension] if self.sizes else ix.constant(self.shape.dims[dimension])
 
 
 def zero(element_type: ElementType) -> Constant:
+    """Return the zero of a type."""
     kind = element_type.kind
     python: dict[str, bool | float | complex] = {"pred": False, "float": 0.0, "complex": 0j}
     return Constant(element_type, python.get(kind, 0))
@@ -46,8 +47,8 @@ def zero(element_type: ElementType) -> Constant:
 Value = Element | tuple["Value", ...]
 
 
-def stored(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Element:
-    """The reader of an array in memory."""
+def array_reader(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Element:
+    """Return the reader of an array in memory."""
 
     def at(*index: Expr) -> Expr:
         if not array.elements:  # in a loop without turns, but the load might move out of it
@@ -58,16 +59,17 @@ def stored(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) -> Ele
 
 
 def scalar(shape: ArrayShape, value: Expr) -> Element:
-    """A rank-0 reader of an expression."""
+    """Return a rank-0 reader of an expression."""
     return Element(ArrayShape(shape.element_type), lambda: value)
 
 
-def bound(element: Element, scope: Scope) -> Element:
-    """The same reader, but every element it computes gets a name in ``scope``, once per index.
+def memoised(element: Element, scope: Scope) -> Element:
+    """Return the same reader, memoised: each element that it computes is bound once per index.
 
-    What an index itself takes to compute (clamps, divisions) is named first, as far out as it can
-    be. A load has no name: it is read where it is used.
+    What computing the index takes (clamps, divisions) is bound first, as far out as it can be. A
+    load is not bound: it is read where it is used, so that no value lives longer than needed.
     """
+    # Keys of different readers must differ, even at one index.
     identity = object()
     in_memory = element.array is not None
 
@@ -95,8 +97,11 @@ def _with_atoms(value: Expr, scope: Scope) -> Expr:
 
 @dataclass(frozen=True)
 class Writer:
-    """Where a kernel's results go: ``arrays`` in row-major order, one per result shape, and beside
-    each the s32 array of its actual sizes if dimensions of it are bounded."""
+    """Store a kernel's results: ``arrays`` in row-major order, one per result shape.
+
+    Beside each array whose shape is bounded is the s32 array of its actual sizes (``size_arrays``).
+    ``short`` collects the static results of which less is there than their shape says.
+    """
 
     scope: Scope
     shapes: tuple[ArrayShape, ...]
@@ -111,15 +116,20 @@ class Writer:
     def some(
         self, numbers: Sequence[int], index: tuple[Expr, ...], values: tuple[Expr, ...]
     ) -> None:
-        """Store one element of the results ``numbers``: all values are computed first."""
+        """Store one element of the results ``numbers``.
+
+        All values are computed before the first store: a computation may read what it overwrites.
+        """
         named = list(values) if len(values) == 1 else [self.scope.bind(value) for value in values]
         for number, value in zip(numbers, named, strict=True):
             offset = ix.linearize(index, self.shapes[number].dims)
             self.scope.store(self.arrays[number], offset, value)
 
     def sizes(self, number: int, sizes: tuple[Expr, ...]) -> None:
-        """Store the actual sizes of a result: of one that is static, :meth:`fill` makes what is
-        not there zero. To be called before the elements are written."""
+        """Store the actual sizes of a result; to be called before its elements are written.
+
+        Where a static result has fewer elements than its shape, :meth:`fill` makes the others zero.
+        """
         array, shape = self.size_arrays[number], self.shapes[number]
         pairs = enumerate(zip(sizes, shape.dims, strict=True)) if sizes else ()
         if any(not is_bounded(shape, d) and ix.value_of(size) != dim for d, (size, dim) in pairs):
@@ -134,7 +144,7 @@ class Writer:
             self.scope.store(array, ix.constant(dimension), value)
 
     def fill(self) -> None:
-        """Zeros where results are static and sizes said that less is there; when all is written."""
+        """Zero what static results lack; to be called when all elements are written."""
         for number, sizes in self.short:
             shape, array = self.shapes[number], self.arrays[number]
             with self.scope.loop(shape.elements, "lanes") as offset:

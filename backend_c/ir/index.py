@@ -1,7 +1,8 @@
-"""Index arithmetic: constructors that keep every INDEX expression a folded linear form.
+"""Build index expressions (INDEX, int64) as folded affine forms: sums of atoms times integers.
 
-Offsets of reshapes, transposes and slices are sums of products with known bounds, so most
-divisions disappear: ``(8*i + j) / 8`` is ``i`` and ``8*(i/8) + i%8`` is ``i``.
+Offsets of reshapes, transposes and slices are affine in the loop variables, whose bounds are known,
+so most divisions fold away: ``(8*i + j) / 8`` is ``i`` for 0 <= j < 8, and ``8*(i/8) + i%8`` is
+``i``. An *atom* is what the constructors do not see into: a variable, a load, a quotient, a clamp.
 """
 
 from __future__ import annotations
@@ -11,27 +12,31 @@ from collections.abc import Callable, Iterable, Sequence
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable
 
 _LIMIT = 2**62
-_Linear = tuple[dict[Expr, int], int]  # coefficients of atoms, and a constant
+_AffineForm = tuple[dict[Expr, int], int]  # coefficients of atoms, and a constant
 
 
 def constant(value: int) -> Constant:
+    """Return an INDEX constant."""
     return Constant(INDEX, value)
 
 
 def value_of(expression: Expr) -> int | None:
-    """The number, if the expression is one."""
+    """Return the number that an expression is, or None if it is not constant."""
     return int(expression.value) if isinstance(expression, Constant) else None  # type: ignore[arg-type]
 
 
-def _linear(expression: Expr) -> _Linear:
+def _affine_form(expression: Expr) -> _AffineForm:
+    """Return an expression as coefficients of atoms, and a constant."""
     terms: dict[Expr, int] = {}
     offset = _gather(expression, 1, terms)
     return terms, offset
 
 
 def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
-    """Adds so many times the atoms of an expression to ``terms``; the constant part. (What was
-    built here has each sum's rest on the left.)"""
+    """Add ``factor`` times the atoms of an expression to ``terms``; return the constant part.
+
+    ``_affine_expression`` nests sums to the left, so a right operand is a single term.
+    """
     if type(expression) is Constant:
         return factor * int(expression.value)  # type: ignore[arg-type]
     if type(expression) is Apply:
@@ -46,17 +51,18 @@ def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
 
 
 def _sum(parts: Iterable[tuple[Expr, int]], offset: int = 0) -> Expr:
-    """Each expression so many times, and a number."""
+    """Build the sum of expressions, each times a factor, and a number."""
     terms: dict[Expr, int] = {}
     for expression, factor in parts:
         offset += _gather(expression, factor, terms)
+    # Terms that cancel must go: equal values are to be equal expressions, which are keys.
     if 0 in terms.values():
         terms = {atom: factor for atom, factor in terms.items() if factor}
-    return _built(*_merged(terms, offset))
+    return _affine_expression(*_with_quotients_recombined(terms, offset))
 
 
-def _merged(terms: dict[Expr, int], constant_part: int) -> _Linear:
-    """``k*c*(x/k) + c*(x%k)`` becomes ``c*x``."""
+def _with_quotients_recombined(terms: dict[Expr, int], constant_part: int) -> _AffineForm:
+    """Replace ``k*c*(x/k) + c*(x%k)`` by ``c*x``: what linearising a delinearised offset leaves."""
     for atom, coefficient in terms.items():
         if type(atom) is not Apply or atom.operation != "modulo":
             continue
@@ -64,15 +70,16 @@ def _merged(terms: dict[Expr, int], constant_part: int) -> _Linear:
         quotient = Apply("divide", (x, k), INDEX)
         if terms.get(quotient) == coefficient * (value_of(k) or 0):
             rest = {a: c for a, c in terms.items() if a not in (atom, quotient)}
-            whole, offset = _linear(x)
+            whole, offset = _affine_form(x)
             for part, factor in whole.items():
                 rest[part] = rest.get(part, 0) + factor * coefficient
             kept = {a: c for a, c in rest.items() if c}
-            return _merged(kept, constant_part + coefficient * offset)
+            return _with_quotients_recombined(kept, constant_part + coefficient * offset)
     return terms, constant_part
 
 
-def _built(terms: dict[Expr, int], offset: int) -> Expr:
+def _affine_expression(terms: dict[Expr, int], offset: int) -> Expr:
+    """Build the expression of an affine form, in the order of its terms."""
     result: Expr | None = None
     for atom, coefficient in terms.items():
         term = atom
@@ -85,22 +92,25 @@ def _built(terms: dict[Expr, int], offset: int) -> Expr:
 
 
 def add(*expressions: Expr | int) -> Expr:
+    """Build a sum."""
     offset = sum(e for e in expressions if isinstance(e, int))
     return _sum(((e, 1) for e in expressions if not isinstance(e, int)), offset)
 
 
 def subtract(lhs: Expr | int, rhs: Expr | int) -> Expr:
+    """Build a difference."""
     return add(lhs, multiply(rhs, -1) if not isinstance(rhs, int) else -rhs)
 
 
 def multiply(expression: Expr, factor: int) -> Expr:
+    """Build the product with an integer."""
     if type(expression) is Variable and factor == 1:
         return expression
     return _sum([(expression, factor)])
 
 
 def bounds(expression: Expr) -> tuple[int, int]:
-    """Numbers between which the value lies, both included; saturated at 2**62."""
+    """Enclose the value (interval arithmetic), both ends included, saturated at 2**62."""
     match expression:
         case Constant(_, value):
             return int(value), int(value)  # type: ignore[arg-type]
@@ -128,19 +138,22 @@ def bounds(expression: Expr) -> tuple[int, int]:
 
 
 def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
-    """The part of a linear form that ``divisor`` divides, divided; and the rest."""
-    terms, offset = _linear(expression)
+    """Split an affine form into multiples of ``divisor``, divided, and the remaining terms."""
+    terms, offset = _affine_form(expression)
     whole = {a: c // divisor for a, c in terms.items() if c % divisor == 0}
     rest = {a: c for a, c in terms.items() if c % divisor}
-    return _built(whole, offset // divisor), _built(rest, offset % divisor)
+    return _affine_expression(whole, offset // divisor), _affine_expression(rest, offset % divisor)
 
 
 def divide(expression: Expr, divisor: int) -> Expr:
-    """Division of a non-negative value, rounded down; by 0, in code that never runs, 0."""
+    """Build the quotient of a value >= 0, rounded down; by 0, in code that never runs, 0."""
     if divisor < 2:
         return expression if divisor else constant(0)
     whole, rest = _split(expression, divisor)
     low, high = bounds(rest)
+    # The terms that ``divisor`` divides come out whole; what is left adds nothing, if it is known
+    # to be in [0, divisor). If it may be negative (though the whole value is not), C's division,
+    # which truncates, must see the whole value.
     if low >= 0 and high < divisor:
         return whole
     if low < 0:
@@ -149,7 +162,7 @@ def divide(expression: Expr, divisor: int) -> Expr:
 
 
 def modulo(expression: Expr, divisor: int) -> Expr:
-    """The remainder of a non-negative value; by 0, in code that never runs, 0."""
+    """Build the remainder of a value >= 0; by 0, in code that never runs, 0."""
     if divisor < 2:
         return constant(0)
     _, rest = _split(expression, divisor)
@@ -162,7 +175,7 @@ def modulo(expression: Expr, divisor: int) -> Expr:
 
 
 def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
-    """``min(max(low, expression), high)``; without effect where the bounds show it."""
+    """Build ``min(max(low, expression), high)``, or just the expression where its bounds allow."""
     high_end = constant(high) if isinstance(high, int) else high
     least, greatest = bounds(expression)
     if low <= least and greatest <= bounds(high_end)[0]:
@@ -174,7 +187,7 @@ def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
 
 
 def linearize(index: Sequence[Expr], dims: Sequence[int]) -> Expr:
-    """The offset of an index in a row-major array."""
+    """Build the row-major offset of an index."""
     if len(index) == 1 and type(index[0]) in (Variable, Constant):
         return index[0]
     stride, strides = 1, []
@@ -185,36 +198,37 @@ def linearize(index: Sequence[Expr], dims: Sequence[int]) -> Expr:
 
 
 def delinearize(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
-    """The index of an offset in a row-major array without zero-sized dimensions."""
+    """Build the index of a row-major offset, for dims without 0."""
     index: list[Expr] = []
     for position, dim in reversed(list(enumerate(dims))):
+        # The first dimension needs no remainder: offsets are in bounds.
         index.append(modulo(offset, dim) if position else offset)
         offset = divide(offset, dim)
     return tuple(reversed(index))
 
 
-def with_atoms(expression: Expr, named: Callable[[Expr], Expr]) -> Expr:
-    """The linear form with every atom that takes computing replaced by ``named(atom)``."""
+def with_atoms(expression: Expr, named_atom: Callable[[Expr], Expr]) -> Expr:
+    """Replace every atom of the affine form that takes computing by ``named_atom(atom)``."""
     if type(expression) in (Variable, Constant):
         return expression
-    terms, offset = _linear(expression)
+    terms, offset = _affine_form(expression)
     if all(isinstance(atom, Variable) for atom in terms):
         return expression
     parts = [
-        multiply(atom if isinstance(atom, Variable) else named(atom), coefficient)
+        multiply(atom if isinstance(atom, Variable) else named_atom(atom), coefficient)
         for atom, coefficient in terms.items()
     ]
     return add(*parts, offset)
 
 
-def divisions(expression: Expr) -> bool:
-    """Whether evaluating it takes a division."""
+def has_division(expression: Expr) -> bool:
+    """Return whether evaluating an expression takes a division."""
     match expression:
         case Apply("divide" | "modulo", _, _):
             return True
         case Apply(_, inner, _):
-            return any(map(divisions, inner))
+            return any(map(has_division, inner))
         case Load(_, offset):
-            return divisions(offset)
+            return has_division(offset)
         case _:
             return False

@@ -1,14 +1,17 @@
-"""The loop IR: a small typed language of loops, lets and stores.
+"""Define the loop IR: a small typed language of loops, lets and stores.
 
-    expression := Constant | Variable | Load | Apply(operation, expressions)
+    expression := Constant | Variable | Load | Apply(operation, expressions) | Address
     statement  := Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
     kernel     := Kernel(parameters, body)
 
-Everything a kernel computes is one of these; :mod:`backend_c.render.statements` prints them. An
-operation is a name of HLO's own (``add``, ``divide``, ``shift-left``) on operands of one type,
-``convert`` and ``bitcast``, or the name of an elementary function. Expressions of type INDEX are
-built by :mod:`backend_c.ir.index`, which folds them. All but kernels are NamedTuples: of a kernel,
-thousands are made, hashed and compared, which dataclasses do in several times the time.
+Everything that a kernel computes is one of these; :mod:`backend_c.render.statements` prints them.
+An operation is a name of HLO's own (``add``, ``divide``, ``shift-left``) on operands of one type,
+``convert`` and ``bitcast``, the name of an elementary function, or one that
+:mod:`backend_c.render.operations` lists. Expressions of type INDEX are built by
+:mod:`backend_c.ir.index`, which folds them.
+
+All but kernels are NamedTuples: thousands are made, hashed and compared per kernel (for common
+subexpressions), which dataclasses do in several times the time.
 """
 
 from __future__ import annotations
@@ -22,17 +25,18 @@ import numpy as np
 from hlo.types import ElementType
 
 INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
-# The superaccumulators of runtime/hlo_exact_sum.h: for f32 and narrower, and for f64.
+# Opaque types are C structs that are only passed by address. The superaccumulators of
+# runtime/hlo_exact_sum.h: for f32 and narrower addends, and for f64.
 ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)
 ACCUMULATOR_F64 = ElementType("accumulator_f64", 0, "opaque", None)
 SEED = ElementType("seed", 0, "opaque", None)  # the random state of a run, runtime/hlo_random.h
 
 
 class Array(NamedTuple):
-    """A block of elements that a kernel reads or writes, by its name in the kernel.
+    """Represent a block of elements that a kernel reads or writes, by its name in the kernel.
 
-    ``mutable`` arrays are written by the kernel that reads them: their loads stay where they are.
-    A *view* reads the bytes of an array of elements of the type ``memory`` as its own elements.
+    ``mutable`` arrays are written by the kernel that reads them: their loads are neither moved nor
+    merged. ``is_local`` arrays are on the stack of each thread.
     """
 
     name: str
@@ -44,7 +48,10 @@ class Array(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A number of a type; floats of any width are exact Python floats. -0 is not 0."""
+    """Represent a number of a type; floats of any width are exact Python floats.
+
+    -0 and 0 are different constants, though Python calls them equal.
+    """
 
     type: ElementType
     value: bool | int | float | complex
@@ -61,11 +68,13 @@ class Constant(NamedTuple):
         return not self == other
 
     def __hash__(self) -> int:
+        # Equal constants have equal hashes: those that only their texts tell apart collide, which
+        # is allowed.
         return tuple.__hash__(self)
 
 
 class Variable(NamedTuple):
-    """A named value; an INDEX one knows its bounds, both included."""
+    """Represent a named value; an INDEX variable has bounds, both included."""
 
     type: ElementType
     name: str
@@ -75,6 +84,8 @@ class Variable(NamedTuple):
 
 
 class Load(NamedTuple):
+    """Read an element of an array."""
+
     array: Array
     offset: Expr
 
@@ -84,13 +95,15 @@ class Load(NamedTuple):
 
 
 class Apply(NamedTuple):
+    """Apply an operation to operands; ``type`` is that of the result."""
+
     operation: str
     operands: tuple[Expr, ...]
     type: ElementType
 
 
 class Address(NamedTuple):
-    """The address of a mutable variable, as an argument of a runtime function."""
+    """Take the address of a mutable variable, as an argument of a runtime function."""
 
     variable: Variable
 
@@ -103,43 +116,53 @@ Expr = Constant | Variable | Load | Apply | Address
 
 
 class Pointer(NamedTuple):
-    """The address of an element of an array, as an argument of a runtime function."""
+    """Take the address of an element of an array, as an argument of a runtime function."""
 
     array: Array
     offset: Expr
 
 
 class Let(NamedTuple):
+    """Bind a value to a name, once."""
+
     variable: Variable
     value: Expr
 
 
 class Mutable(NamedTuple):
-    """A variable that changes; without ``initial`` a runtime function sets it first."""
+    """Declare a variable that changes; without ``initial`` a runtime function sets it first."""
 
     variable: Variable
     initial: Expr | None
 
 
 class Assign(NamedTuple):
+    """Set a mutable variable."""
+
     variable: Variable
     value: Expr
 
 
 class LocalArray(NamedTuple):
+    """Declare an array on the stack."""
+
     array: Array
 
 
 class Store(NamedTuple):
+    """Write an element of an array."""
+
     array: Array
     offset: Expr
     value: Expr
 
 
 class Loop(NamedTuple):
-    """``for variable in 0 … extent-1``: ``parallel``, ``lanes`` (vectorised) or ``serial``.
+    """Run ``body`` for ``variable`` in 0 … extent-1.
 
-    ``sums`` are mutable float variables to which every iteration adds, in any order.
+    ``kind`` is "parallel" (over threads), "lanes" (vectorised), "parallel lanes" or "serial".
+    Iterations of all but serial loops must be independent, except that each may add to the mutable
+    float variables ``sums`` (a reduction, in any order).
     """
 
     variable: Variable
@@ -150,13 +173,15 @@ class Loop(NamedTuple):
 
 
 class If(NamedTuple):
+    """Run one of two blocks."""
+
     condition: Expr
     then: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
 
 
 class Call(NamedTuple):
-    """A call of a runtime function for its effect."""
+    """Call a runtime function for its effect."""
 
     function: str
     arguments: tuple[Expr | Pointer, ...]
@@ -167,8 +192,12 @@ Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A function of arrays: ``inputs`` are only read, ``outputs`` and ``scratch`` are written.
-    ``tables`` are the values of the last inputs: constants that the program brings along."""
+    """Represent a function of arrays.
+
+    ``inputs`` are only read, ``outputs`` and ``scratch`` are written, no two of them overlap.
+    ``tables`` are the values of the last inputs: constants that the program brings along.
+    ``uses_seed``: the random state of the run is one more argument.
+    """
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
@@ -179,7 +208,7 @@ class Kernel:
 
 
 def operands(expression: Expr) -> tuple[Expr, ...]:
-    """The expressions directly inside one."""
+    """Return the direct subexpressions of an expression."""
     match expression:
         case Load(_, offset):
             return (offset,)
@@ -190,7 +219,7 @@ def operands(expression: Expr) -> tuple[Expr, ...]:
 
 
 def expressions(statement: Statement) -> Iterator[Expr]:
-    """Those of a statement itself, not of the statements inside."""
+    """Yield the expressions of a statement itself, not those of the statements inside it."""
     match statement:
         case Let(_, value) | Assign(_, value):
             yield value
@@ -210,12 +239,13 @@ def expressions(statement: Statement) -> Iterator[Expr]:
             return
 
 
-def parts(expression: Expr) -> Iterator[Expr]:
-    """An expression and all that are in it."""
+def subexpressions(expression: Expr) -> Iterator[Expr]:
+    """Yield an expression and all its subexpressions."""
     waiting = [expression]
     while waiting:
         part = waiting.pop()
         yield part
+        # Compared by type, not matched: this is the innermost loop of code generation.
         kind = type(part)
         if kind is Apply:
             waiting += part.operands  # type: ignore[union-attr]
@@ -224,12 +254,12 @@ def parts(expression: Expr) -> Iterator[Expr]:
 
 
 def variables(expression: Expr) -> Iterator[str]:
-    """The names of the variables in an expression, each as often as it is used."""
-    return (part.name for part in parts(expression) if type(part) is Variable)
+    """Yield the names of the variables in an expression, each as often as it is used."""
+    return (part.name for part in subexpressions(expression) if type(part) is Variable)
 
 
 def is_mutable(part: Expr) -> bool:
-    """Whether what a part of an expression gives, but for the parts in it, changes with time."""
+    """Return whether a node's value, its subexpressions aside, can change within a kernel."""
     kind = type(part)
     if kind is Load:
         return part.array.mutable  # type: ignore[union-attr]

@@ -1,8 +1,8 @@
-"""Where code is written: a stack of open blocks, with names for values.
+"""Write statements into a stack of open blocks, binding every value where it is loop-invariant.
 
-Every value is bound in the outermost block in which its variables are known, so what does not
-change in a loop is computed before it. Binding is by value: the same expression in the same place
-has one name.
+A value is bound in the outermost block in which all its variables are known (loop-invariant code
+motion, while the code is generated), and an expression that was bound in an open block is not bound
+again (common subexpression elimination, by value numbering: expressions are keys).
 """
 
 from __future__ import annotations
@@ -34,20 +34,25 @@ from backend_c.ir.loop_ir import (
     Store,
     Variable,
     is_mutable,
-    parts,
+    subexpressions,
 )
 from hlo.types import ElementType, element_type_of
 
 
 @dataclass(slots=True)
 class _Block:
+    """Hold the statements of an open block, and the expressions that have a value in it."""
+
     statements: list[Statement] = field(default_factory=list)
-    known: dict[Hashable, Expr] = field(default_factory=dict)
+    values: dict[Hashable, Expr] = field(default_factory=dict)
 
 
 class Scope:
-    """The body of one kernel while it is written. What does at least ``grain`` element operations
-    is done by several threads."""
+    """Build the body of one kernel.
+
+    ``grain`` is the grain size: a loop nest of at least so many element operations is run by
+    several threads.
+    """
 
     def __init__(self, grain: int) -> None:
         self.grain = grain
@@ -60,25 +65,26 @@ class Scope:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
-        """The finished body; every block but the first must be closed."""
+        """Return the finished body; every block but the outermost must be closed."""
         (block,) = self._blocks
         return tuple(block.statements)
 
     # Names
 
     def _name(self, prefix: str) -> str:
+        """Return a fresh name."""
         self._names += 1
         return f"{prefix}{self._names}"
 
     def _depth_of(self, expression: Expr) -> int:
-        """The innermost block that an expression needs, or the present one for what changes."""
+        """Return the innermost block that a value depends on; the current one if it can change."""
         depth = self._fixed_depth_of(expression)
         return len(self._blocks) - 1 if depth is None else depth
 
     def _fixed_depth_of(self, expression: Expr) -> int | None:
-        """The innermost block that an expression needs; None if it changes with time."""
+        """Return the innermost block that a value depends on, or None if it can change."""
         depth, depths = 0, self._depth
-        for part in parts(expression):
+        for part in subexpressions(expression):
             if is_mutable(part):
                 return None
             if type(part) is Variable:
@@ -86,24 +92,25 @@ class Scope:
         return depth
 
     def find(self, key: Hashable) -> Expr | None:
-        """What :meth:`remember` knows of the key in an open block."""
+        """Return the value remembered for a key in an open block, or None."""
         for block in reversed(self._blocks):
-            if key in block.known:
-                return block.known[key]
+            if key in block.values:
+                return block.values[key]
         return None
 
     def remember(self, key: Hashable, value: Expr) -> None:
-        self._blocks[self._depth_of(value)].known[key] = value
+        """Remember a value for a key while the blocks that it depends on are open."""
+        self._blocks[self._depth_of(value)].values[key] = value
 
     def bind(self, expression: Expr) -> Expr:
-        """A name (or a number) for a value, computed as far out as it can be."""
+        """Return a variable (or a constant) with the value, computed as far out as it can be."""
         if isinstance(expression, Constant) or (
             isinstance(expression, Variable) and not expression.mutable
         ):
             return expression
-        known = self.find(expression)
-        if known is not None:
-            return known
+        found = self.find(expression)
+        if found is not None:
+            return found
         fixed = self._fixed_depth_of(expression)
         depth = len(self._blocks) - 1 if fixed is None else fixed
         low, high = ix.bounds(expression) if expression.type is INDEX else (-(2**62), 2**62)
@@ -111,39 +118,46 @@ class Scope:
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
         self._blocks[depth].statements.append(Let(variable, expression))
+        # What can change has a value of its own at each place.
         if fixed is not None:
-            self._blocks[depth].known[expression] = variable
+            self._blocks[depth].values[expression] = variable
         return variable
 
     # Statements
 
     def _emit(self, statement: Statement) -> None:
+        """Append a statement to the innermost block."""
         self._blocks[-1].statements.append(statement)
 
     def mutable(self, element_type: ElementType, initial: Expr | None = None) -> Variable:
+        """Declare a mutable variable here."""
         variable = Variable(element_type, self._name("m"), mutable=True)
         self._emit(Mutable(variable, initial))
         return variable
 
     def assign(self, variable: Variable, value: Expr) -> None:
+        """Set a mutable variable."""
         self._emit(Assign(variable, value))
 
     def local(self, element_type: ElementType, elements: int) -> Array:
-        """An array on the stack, for at most a few kilobytes."""
+        """Declare an array on the stack, for at most a few kilobytes."""
         array = Array(self._name("t"), element_type, elements, mutable=True, is_local=True)
         self._emit(LocalArray(array))
         return array
 
     def scratch(self, element_type: ElementType, elements: int, *, frozen: bool = False) -> Array:
-        """Workspace for the time of the kernel; ``frozen`` promises it is written before reads
-        and that no loop does both."""
+        """Allocate workspace for the time of the kernel.
+
+        ``frozen`` promises that it is written before it is read, and that no loop does both: then
+        its loads may be moved and merged as those of inputs.
+        """
         name = f"s{len(self.scratch_arrays)}"
         array = Array(name, element_type, elements, mutable=not frozen)
         self.scratch_arrays.append(array)
         return array
 
     def table(self, values: np.ndarray) -> Array:
-        """Constants that the program brings along, as one more array that the kernel reads."""
+        """Add constants that the program brings along, as one more array that the kernel reads."""
         element_type = element_type_of(values.dtype)
         assert element_type is not None, values.dtype
         array = Array(f"c{len(self.tables)}", element_type, values.size)
@@ -151,31 +165,33 @@ class Scope:
         return array
 
     def seed(self) -> Variable:
-        """The random state of the run, for runtime functions."""
+        """Return the random state of the run, an argument of runtime functions."""
         self.uses_seed = True
         return Variable(SEED, "seed")
 
     def partials(self, element_type: ElementType, elements: int) -> Array:
-        """Room for the partial results of one turn: workspace if no loop is around, which the
-        threads of the kernel share, else on the stack."""
+        """Allocate partial results: shared workspace outside loops, else the thread's stack."""
         if len(self._blocks) == 1:
             return self.scratch(element_type, elements)
         return self.local(element_type, elements)
 
     def load(self, array: Array, offset: Expr) -> Load:
+        """Build a load."""
         return Load(array, offset)
 
     def store(self, array: Array, offset: Expr, value: Expr) -> None:
+        """Write an element."""
         self._emit(Store(array, offset, value))
 
     def call(self, function: str, *arguments: Expr | Pointer) -> None:
+        """Call a runtime function for its effect."""
         self._emit(Call(function, arguments))
 
     @contextmanager
     def loop(
         self, extent: int | Expr, kind: str = "serial", sums: Sequence[Variable] = ()
     ) -> Iterator[Expr]:
-        """A loop around what is written inside; an extent of 1 is no loop."""
+        """Open a loop around what is written inside; an extent of 1 makes no loop."""
         end = ix.constant(extent) if isinstance(extent, int) else extent
         if ix.value_of(end) == 1:
             yield ix.constant(0)
@@ -191,8 +207,10 @@ class Scope:
     def over(
         self, extents: Sequence[int | Expr], sums: Sequence[Variable] = (), first: str = "serial"
     ) -> Iterator[tuple[Expr, ...]]:
-        """Nested loops over an index. With ``sums`` the last one runs in lanes; the outermost is
-        of the kind ``first``."""
+        """Open nested loops over an index, the outermost of the kind ``first``.
+
+        With ``sums``, to which the body adds, the innermost loop runs in lanes.
+        """
         if not extents:
             yield ()
             return
@@ -204,6 +222,7 @@ class Scope:
 
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
+        """Open an ``if`` around what is written inside."""
         self._blocks.append(_Block())
         yield
         body = tuple(self._blocks.pop().statements)
@@ -211,5 +230,5 @@ class Scope:
 
 
 def apply(operation: str, *arguments: Expr, type: ElementType | None = None) -> Apply:
-    """An operation; its type is that of its first operand unless given."""
+    """Build an operation; its type is that of its first operand unless given."""
     return Apply(operation, arguments, type or arguments[0].type)

@@ -12,7 +12,7 @@ import numpy as np
 from backend_c.elemental.elementwise import add, divide, multiply, rsqrt, subtract
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.element import Element, Writer, bound, stored
+from backend_c.ir.element import Element, Writer, array_reader, memoised
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.reduction import reduce
@@ -124,23 +124,23 @@ class _Features:
         start = Element(ArrayShape(self._type), lambda: zero)
         target = Writer(self._scope, (self._vector,), (kept,), (None,))
         reduce(
-            bound(values, self._scope),
+            memoised(values, self._scope),
             start,
             dimensions=self._others,
             to_apply=_addition(self._type),
             write=target,
             block=self._scope,
         )
-        return stored(kept, self._vector)
+        return array_reader(kept, self._vector)
 
     def vector(self, values: Element) -> Element:
         """The same values in memory."""
         kept = self._scope.scratch(self._type, max(self._vector.elements, 1), frozen=True)
         if self._vector.elements:
-            named = bound(values, self._scope)
+            named = memoised(values, self._scope)
             with nest.flat(self._scope, self._vector.dims) as (feature,):
                 self._scope.store(kept, feature, named.at(feature))
-        return stored(kept, self._vector)
+        return array_reader(kept, self._vector)
 
     def along(self, vector: Element) -> Element:
         """A vector broadcast along the features."""
@@ -156,7 +156,7 @@ class _Features:
         self._write.sizes(number, sizes)
         if 0 in dims:
             return
-        named = bound(values, self._scope)
+        named = memoised(values, self._scope)
         with nest.split(self._scope, dims, 8) as index:
             self._write.some((number,), index, (named.at(*index),))
 

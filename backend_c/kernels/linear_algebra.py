@@ -7,7 +7,7 @@ import math
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.bounded_elements import unit_beyond, zero_beyond
+from backend_c.ir.bounded_elements import identity_beyond, zero_beyond
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
@@ -124,7 +124,7 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     write.sizes(0, operand.sizes)
     if not size * count:
         return
-    array = in_memory(unit_beyond(operand), block)
+    array = in_memory(identity_beyond(operand), block)
     element_type = operand.shape.element_type
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
@@ -162,7 +162,7 @@ def triangular_solve(
     write.sizes(0, b.sizes)
     if 0 in b.shape.dims:
         return
-    array, right = in_memory(unit_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
+    array, right = in_memory(identity_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type
     with nest.flat(block, b.shape.dims) as index:
         write(index, (right.at(*index),))

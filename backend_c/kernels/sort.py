@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from backend_c.elemental.data_movement import iota
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.bounded_elements import smaller
+from backend_c.ir.bounded_elements import smaller_size
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
@@ -61,7 +61,7 @@ def topk(
     """The first k of the last dimension in falling order, and where they were. Every NaN counts as
     the largest value, -0 as less than +0."""
     last = operand.shape.rank - 1
-    sizes = (*operand.sizes[:-1], smaller(operand.sizes[-1], k)) if operand.sizes else ()
+    sizes = (*operand.sizes[:-1], smaller_size(operand.sizes[-1], k)) if operand.sizes else ()
     for number in range(2):
         write.sizes(number, sizes)
     places = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.bounded_elements import agreed, declared
+from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
 from backend_c.ir.dead_lets import without_dead_lets
-from backend_c.ir.element import Element, Value, Writer, bound, stored
+from backend_c.ir.element import Element, Value, Writer, array_reader, memoised
 from backend_c.ir.loop_ir import (
     INDEX,
     Array,
@@ -66,7 +66,7 @@ class KernelBuilder:
         """The kernel, and the buffers that are its inputs in order, but for its tables."""
         inputs = tuple(dict.fromkeys(_with_sizes(operands)))
         kernel = self._attempt(operands, inputs, outputs, nest.flat)
-        if any(map(_divides, kernel.body)):
+        if any(map(_has_division, kernel.body)):
             kernel = self._attempt(operands, inputs, outputs, nest.split)
         return kernel, inputs
 
@@ -87,7 +87,7 @@ class KernelBuilder:
             for n, b in enumerate(_with_sizes(outputs))
         ]
         writer = _writer(scope, outputs, targets)
-        arguments = [_named(_reader(operand, arrays, scope), scope) for operand in operands]
+        arguments = [_memoised(_reader(operand, arrays, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
         root = function_name(self._computation.root_instruction.opcode)
         if root not in self._columns.kernels:
@@ -137,7 +137,7 @@ class KernelBuilder:
             name = function_name(instruction.opcode)
             operand_shapes = [shapes[operand] for operand in instruction.operands]
             operand_shape = operand_shapes[0] if operand_shapes else None
-            operands = agreed(instruction, operand_shapes, operands, scope)
+            operands = with_agreed_sizes(instruction, operand_shapes, operands, scope)
             hero = self._columns.kernels.get(name)
             if hero is not None:
                 if writer is None or instruction.name != computation.root:
@@ -155,7 +155,7 @@ class KernelBuilder:
             if not isinstance(result, Element):
                 return result
             assert isinstance(instruction.shape, ArrayShape)
-            return bound(declared(result, instruction.shape), scope)
+            return memoised(as_declared(result, instruction.shape), scope)
 
         return walk(computation, arguments, run, order)
 
@@ -175,23 +175,23 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
     if isinstance(value, tuple):
         return tuple(_reader(element, arrays, scope) for element in value)
     if value.sizes is None:
-        return stored(arrays[value], value.shape)
+        return array_reader(arrays[value], value.shape)
     sizes: list[Expr] = []
-    for dimension, (bound_, dynamic) in enumerate(
+    for dimension, (bound, dynamic) in enumerate(
         zip(value.shape.dims, value.shape.dynamic, strict=True)
     ):
         load = Load(arrays[value.sizes], ix.constant(dimension))
-        size: Expr = ix.constant(bound_)
+        size: Expr = ix.constant(bound)
         if dynamic:
-            size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound_))
+            size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound))
         sizes.append(size)
-    return stored(arrays[value], value.shape, tuple(sizes))
+    return array_reader(arrays[value], value.shape, tuple(sizes))
 
 
-def _named(value: Value, scope: Scope) -> Value:
+def _memoised(value: Value, scope: Scope) -> Value:
     if isinstance(value, Element):
-        return bound(value, scope)
-    return tuple(_named(part, scope) for part in value)
+        return memoised(value, scope)
+    return tuple(_memoised(part, scope) for part in value)
 
 
 def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:
@@ -210,16 +210,16 @@ def _flattened(value: Value) -> list[Element]:
     return [element for part in value for element in _flattened(part)]
 
 
-def _divides(statement: Statement) -> bool:
+def _has_division(statement: Statement) -> bool:
     """Whether a statement divides indices."""
     match statement:
         case Loop(_, _, _, body, _):
-            return any(map(_divides, body))
+            return any(map(_has_division, body))
         case If(condition, then, otherwise):
-            return ix.divisions(condition) or any(map(_divides, (*then, *otherwise)))
+            return ix.has_division(condition) or any(map(_has_division, (*then, *otherwise)))
         case Let(_, value):
-            return ix.divisions(value)
+            return ix.has_division(value)
         case Store(_, offset, value):
-            return ix.divisions(offset) or ix.divisions(value)
+            return ix.has_division(offset) or ix.has_division(value)
         case _:
             return False

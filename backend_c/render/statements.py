@@ -30,7 +30,7 @@ from backend_c.ir.loop_ir import (
     Variable,
     expressions,
     is_mutable,
-    parts,
+    subexpressions,
     variables,
 )
 from backend_c.render.c_types import loaded, memory_type, register_type, to_store
@@ -237,4 +237,4 @@ class _Body:
 
 def _is_pure(value: Expr) -> bool:
     """Whether a value may be computed later than where it is bound."""
-    return not any(map(is_mutable, parts(value)))
+    return not any(map(is_mutable, subexpressions(value)))

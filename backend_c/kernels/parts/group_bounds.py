@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from backend_c.ir import bounded_elements, nest
 from backend_c.ir import index as ix
-from backend_c.ir.element import Element, stored
+from backend_c.ir.element import Element, array_reader
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from hlo.types import PRED, S64, ArrayShape
@@ -23,7 +23,7 @@ class GroupBounds:
         rows = math.prod(self._outer)
         ends, starts = (scope.scratch(S64, rows * self.groups, frozen=True) for _ in range(2))
         shape = ArrayShape(S64, sizes.shape.dims)
-        self._starts, self._ends = stored(starts, shape), stored(ends, shape)
+        self._starts, self._ends = array_reader(starts, shape), array_reader(ends, shape)
         with nest.outer(scope, (rows,), self.groups) as (row,):
             index = [scope.bind(i) for i in ix.delinearize(row, self._outer)]
             total = scope.mutable(S64, Constant(S64, 0))

@@ -92,7 +92,7 @@ class GroupedUpdates:
         of_floats = element_type.is_float or element_type.is_complex
         is_sum = of_floats and len(self._inits) == 1 and self._to_apply.monoid == "add"
         turns = scope.bind(ix.multiply(number, math.prod(self._inner)))
-        with scope.loop(turns, nest.parallel(scope, 2 * rows.positions * row)) as turn:
+        with scope.loop(turns, nest.loop_kind(scope, 2 * rows.positions * row)) as turn:
             group = self._group(turn, keys, order, starts)
             if is_sum:
                 self._add(group, write)
