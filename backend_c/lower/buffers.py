@@ -1,8 +1,10 @@
-"""Where buffers live: one workspace in which lifetimes that do not overlap share memory.
+"""Allocate buffers in one workspace by liveness: disjoint lifetimes share memory.
 
-The steps are numbered in text order. A buffer lives from the first to the last step that names it;
-if it is defined before a loop and used in it, to the loop's end. Offsets are given greedily, the
-largest buffer first, at the lowest place that is free during its whole life.
+Steps are numbered in text order. A buffer is live from the first step that names it to the last;
+one that is defined before a loop and used in it, to the loop's end, as the next iteration may read
+it. Offsets are assigned greedily by size, largest first, at the lowest offset that is free during
+the whole lifetime (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
+2020: greedy by size).
 """
 
 from __future__ import annotations
@@ -18,15 +20,15 @@ ALIGNMENT = 64  # a cache line, and the widest vector
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Byte offsets by buffer, and how many bytes there are in all."""
+    """Hold the byte offsets by buffer, and the number of bytes in all."""
 
     offsets: dict[Buffer, int]
     bytes: int
 
 
-def assign(plan: Plan) -> Workspace:
-    """Give every buffer that is no argument, result or constant its place."""
-    lives = _lives(plan)
+def allocate(plan: Plan) -> Workspace:
+    """Allocate every buffer that is no argument, result or constant."""
+    lives = _workspace_lifetimes(plan)
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
     placed: list[tuple[int, int, tuple[int, int]]] = []  # start, end, life
     offsets: dict[Buffer, int] = {}
@@ -34,35 +36,40 @@ def assign(plan: Plan) -> Workspace:
         first, last = lives[buffer]
         size = -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
         start = 0
+        # Sorted by offset, so this finds the lowest gap between the buffers that are live at the
+        # same time.
         for begin, end, (other_first, other_last) in placed:
-            apart = other_last < first or last < other_first
-            if not apart and begin < start + size and start < end:
+            disjoint = other_last < first or last < other_first
+            if not disjoint and begin < start + size and start < end:
                 start = end
         insort(placed, (start, start + size, (first, last)))
         offsets[buffer] = start
     return Workspace(offsets, max((end for _, end, _ in placed), default=0))
 
 
-def apart(plan: Plan) -> Workspace:
-    """The same, but that no place is used twice and that nobody's bytes are between any two: what
-    reads or writes beyond its buffer meets them, and what reads before it writes meets nothing
-    of an earlier buffer."""
+def allocate_apart(plan: Plan) -> Workspace:
+    """Allocate the same buffers without any sharing, and with a gap between any two.
+
+    For tests of generated code: a read or write beyond a buffer meets nobody's bytes, and a read
+    before any write meets nothing of an earlier buffer.
+    """
     offsets: dict[Buffer, int] = {}
     end = ALIGNMENT
-    for buffer in sorted(_lives(plan), key=lambda buffer: buffer.number):
+    for buffer in sorted(_workspace_lifetimes(plan), key=lambda buffer: buffer.number):
         offsets[buffer] = end
         end += (buffer.bytes // ALIGNMENT + 2) * ALIGNMENT
     return Workspace(offsets, end)
 
 
-def _lives(plan: Plan) -> dict[Buffer, tuple[int, int]]:
-    """The first and the last step of each buffer that lies in the workspace."""
+def _workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, int]]:
+    """Return the lifetimes of the buffers that lie in the workspace."""
     elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
     elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
     return {b: life for b, life in _lifetimes(plan.steps).items() if b not in elsewhere}
 
 
 def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
+    """Return the first and the last step at which each buffer must hold its value."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
     clock = 0
@@ -71,11 +78,14 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
         nonlocal clock
         clock += 1
         start = clock
-        for buffer in _named(step):
+        for buffer in _buffers_of(step):
             first.setdefault(buffer, clock)
             last[buffer] = clock
-        for inner in _inner(step):
+        for inner in _inner_steps(step):
             visit(inner)
+        # The back edge: what was defined before the loop must survive every iteration. The
+        # predicate is read between condition and body, at a time that has no number: it is kept
+        # throughout.
         if isinstance(step, Repeat):
             clock += 1
             for buffer, begin in first.items():
@@ -88,7 +98,8 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
     return {buffer: (begin, last[buffer]) for buffer, begin in first.items()}
 
 
-def _named(step: Step) -> Iterator[Buffer]:
+def _buffers_of(step: Step) -> Iterator[Buffer]:
+    """Yield the buffers that a step itself names."""
     match step:
         case Launch(_, inputs, outputs, scratch):
             yield from (*inputs, *outputs, *scratch)
@@ -100,7 +111,8 @@ def _named(step: Step) -> Iterator[Buffer]:
             return
 
 
-def _inner(step: Step) -> Iterator[Step]:
+def _inner_steps(step: Step) -> Iterator[Step]:
+    """Yield the steps inside a step."""
     match step:
         case Repeat(condition, _, body):
             yield from (*condition, *body)

@@ -1,7 +1,7 @@
-"""Control flow as C control flow, and the plumbing of values between instructions.
+"""Lower control flow to C control flow, and pass values between instructions.
 
 Functions with ``block`` emit steps over whole arrays; those without pass values on, whatever they
-are.
+are: they serve readers inside kernels as well (plumbing).
 """
 
 from __future__ import annotations
@@ -38,35 +38,42 @@ V = TypeVar("V")
 
 
 def tuple_(*operands: V) -> tuple[V, ...]:
+    """Return the operands as a tuple."""
     return operands
 
 
 def get_tuple_element(operand: tuple[V, ...], *, index: int) -> V:
+    """Return element ``index`` of a tuple."""
     return operand[index]
 
 
 def call(*operands: V, to_apply: Callee[V], is_composite: bool = False) -> V:
+    """Evaluate the called computation in place; calls are usually inlined before."""
     return to_apply(*operands)
 
 
 def fusion(*operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: str = "") -> V:
+    """Evaluate the fused computation."""
     return calls(*operands)
 
 
 def after_all(*operands: V) -> tuple[V, ...]:
-    """A token is a value without arrays."""
+    """Return a token: a value without arrays, as order is that of the text here."""
     return ()
 
 
 def add_dependency(operand: V, token: object) -> V:
+    """Return the operand."""
     return operand
 
 
 def opt_barrier(operand: V) -> V:
+    """Return the operand."""
     return operand
 
 
 def domain(operand: V, *, domain: str) -> V:
+    """Return the operand."""
     return operand
 
 
@@ -78,7 +85,10 @@ def async_start(
     output_to_operand_aliasing: str = "",
     block: Lowering,
 ) -> Value:
-    """Everything is done where the last operand is given; contexts are zeros."""
+    """Return (operands, result, contexts…): everything is done where the last operand is given.
+
+    Contexts, and a result that more operands are needed for, are zeros.
+    """
     assert isinstance(shape, TupleShape)
     is_whole = len(operands) == len(calls.computation.parameters)
     result = calls(*operands) if is_whole else block.zeros(shape.elements[1])
@@ -92,29 +102,31 @@ def async_update(
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Value:
+    """Add operands to an asynchronous call; with the last one it is done."""
     if calls is None or not operands:
         return operand
     assert isinstance(operand, tuple) and isinstance(operand[0], tuple)
-    given = (*operand[0], *operands)
-    is_whole = len(given) == len(calls.computation.parameters)
-    return (given, calls(*given) if is_whole else operand[1], *operand[2:])
+    collected = (*operand[0], *operands)
+    is_whole = len(collected) == len(calls.computation.parameters)
+    return (collected, calls(*collected) if is_whole else operand[1], *operand[2:])
 
 
 def async_done(
     operand: tuple[V, ...], *, calls: Callee[V] | None = None, async_execution_thread: str = ""
 ) -> V:
+    """Return the result of an asynchronous call."""
     return operand[1]
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering) -> Value:
-    """The state lives in buffers of its own, which each turn overwrites."""
+    """Emit a loop. The state lives in buffers of its own, which each iteration overwrites."""
     state = block.fresh_copy(init)
-    with block.steps_apart() as tests:
+    with block.collected_steps() as condition_steps:
         predicate = condition(state)
-    with block.steps_apart() as turn:
+    with block.collected_steps() as body_steps:
         _assign(state, body(state), block)
     assert isinstance(predicate, Buffer)
-    block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
+    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))
     return state
 
 
@@ -127,29 +139,31 @@ def scan(
     is_associative: bool = False,
     block: Lowering,
 ) -> Value:
-    """A loop over the slices, in order; the carries live in buffers that each turn overwrites."""
+    """Emit a loop over the slices, in order; each iteration overwrites the carries' buffers."""
     count = len(operands) - num_carries
     inputs = [operand for operand in operands[:count] if isinstance(operand, Buffer)]
     (dimension,) = dimensions
     slices = Slices(block, dimension, inputs, is_reverse)
-    given_carries = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
-    carries = block.fresh_copy(tuple(map(slices.static, given_carries)))
-    given = to_apply.computation.root_instruction.shape
-    assert isinstance(given, TupleShape) and isinstance(carries, tuple)
-    made = given.elements[: len(given.elements) - num_carries]
-    outputs = [slices.stacked(shape) for shape in made if isinstance(shape, ArrayShape)]
-    with block.steps_apart() as tests:
-        predicate = slices.is_left()
-    with block.steps_apart() as turn:
-        slices.start_turn()
+    init = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
+    carries = block.fresh_copy(tuple(map(slices.static, init)))
+    result = to_apply.computation.root_instruction.shape
+    assert isinstance(result, TupleShape) and isinstance(carries, tuple)
+    output_shapes = result.elements[: len(result.elements) - num_carries]
+    outputs = [
+        slices.allocate_stacked(shape) for shape in output_shapes if isinstance(shape, ArrayShape)
+    ]
+    with block.collected_steps() as condition_steps:
+        predicate = slices.has_next()
+    with block.collected_steps() as body_steps:
+        slices.start_iteration()
         results = to_apply(*map(slices.slice_of, inputs), *carries)
         assert isinstance(results, tuple)
         for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
             slices.store(slices.static(value), output)
         _assign(carries, results[len(outputs) :], block)
-        slices.end_turn()
-    block.emit(Repeat(tuple(tests), predicate, tuple(turn)))
-    return (*map(slices.all_turns, outputs), *carries)
+        slices.end_iteration()
+    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))
+    return (*map(slices.with_actual_length, outputs), *carries)
 
 
 def conditional(
@@ -160,7 +174,7 @@ def conditional(
     branch_computations: tuple[Callee[Value], ...] = (),
     block: Lowering,
 ) -> Value:
-    """Every branch copies its result into the same buffers."""
+    """Emit a switch; every branch copies its result into the same buffers."""
     branches = branch_computations
     if true_computation is not None and false_computation is not None:
         branches = (true_computation, false_computation)
@@ -168,7 +182,7 @@ def conditional(
     target: Value | None = None
     cases: list[tuple[Step, ...]] = []
     for branch, operand in zip(branches, operands, strict=True):
-        with block.steps_apart() as steps:
+        with block.collected_steps() as steps:
             result = branch(operand)
             if target is None:
                 target = block.allocate_like(result)
@@ -181,7 +195,11 @@ def conditional(
 
 
 def _assign(target: Value, source: Value, block: Lowering) -> None:
-    """Overwrite ``target``; parts of it that ``source`` still reads elsewhere are copied first."""
+    """Emit copies that overwrite ``target`` by ``source`` at once.
+
+    A buffer of the target that another part of the source still reads (a swap of two states) is
+    saved first.
+    """
     targets, sources = block.buffers_of(target), block.buffers_of(source)
     pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
     overwritten = {t for t, _ in pairs}

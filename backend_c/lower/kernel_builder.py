@@ -1,7 +1,8 @@
-"""One kernel: the computation of a fusion, or of one instruction, written as loops.
+"""Build one kernel: write the computation of a fusion, or of one instruction, as loops.
 
-The walker that evaluates whole arrays evaluates elements here: applying an elemental instruction
-makes a reader, applying the hero (the root, if it is no elemental one) writes its nest.
+The walker that evaluates whole arrays evaluates readers (:class:`backend_c.ir.element.Element`)
+here: applying an elemental instruction composes a reader, applying the hero (the root, if it is not
+elemental) writes its loop nest around them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from hlo.walk import Op, call, column, function_name, keywords, live, op_of, wal
 
 @dataclass(frozen=True)
 class Columns:
-    """What an opcode is to a kernel: an expression, a nest, or plumbing of values."""
+    """List what an opcode is to a kernel: an expression, a loop nest, or plumbing of values."""
 
     elemental: Mapping[str, Op]
     kernels: Mapping[str, Op]
@@ -45,38 +46,43 @@ class Columns:
 
 
 def columns() -> Columns:
+    """Return the backend's columns; plumbing is the control flow that emits no steps."""
     control = column("backend_c.lower").items()
     plumbing = {name: op for name, op in control if "block" not in op.given}
     return Columns(column("backend_c.elemental"), column("backend_c.kernels"), plumbing)
 
 
 class KernelBuilder:
-    """Writes the kernel of ``computation`` applied to buffers."""
+    """Write the kernel of ``computation`` applied to buffers."""
 
     def __init__(
-        self, module: Module, known: Columns, computation: Computation, grain: int
+        self, module: Module, kernel_columns: Columns, computation: Computation, grain: int
     ) -> None:
-        self._module, self._columns, self._computation = module, known, computation
+        self._module, self._columns, self._computation = module, kernel_columns, computation
         self._grain = grain
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
-        """The kernel, and the buffers that are its inputs in order, but for its tables."""
+        """Return the kernel, and the buffers that are its inputs in order, but for its tables."""
         inputs = tuple(dict.fromkeys(_with_sizes(operands)))
-        kernel = self._attempt(operands, inputs, outputs, nest.flat)
+        kernel = self._build_with(operands, inputs, outputs, nest.flat)
+        # One flat loop is best, unless an index in it then takes a division: that cannot be
+        # vectorised. So the kernel is written flat, looked at, and written again with split loops
+        # if it divides.
         if any(map(_has_division, kernel.body)):
-            kernel = self._attempt(operands, inputs, outputs, nest.split)
+            kernel = self._build_with(operands, inputs, outputs, nest.split)
         return kernel, inputs
 
-    def _attempt(
+    def _build_with(
         self,
         operands: Sequence[BufferValue],
         inputs: tuple[Buffer, ...],
         outputs: Sequence[Buffer],
         loops: nest.Nest,
     ) -> Kernel:
+        """Write the kernel with one kind of loop nest for maps."""
         scope = Scope(self._grain)
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
@@ -103,6 +109,7 @@ class KernelBuilder:
         )
 
     def _write_map(self, scope: Scope, result: Value, writer: Writer, loops: nest.Nest) -> None:
+        """Write the loops of a map; results of equal dims share one."""
         elements = _flattened(result)
         for number, element in enumerate(elements):
             writer.sizes(number, element.sizes)
@@ -124,7 +131,7 @@ class KernelBuilder:
         arguments: Sequence[Value],
         writer: Writer | None,
     ) -> Value:
-        """The value of the root as readers; nothing if it is a hero, which writes itself."""
+        """Return the root's value as readers; nothing if it is a hero, which is written instead."""
         needed = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}
@@ -133,7 +140,7 @@ class KernelBuilder:
             return lambda *values: self._expand(scope, inner, values, None)
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
-            given = keywords(self._module, instruction, enter)
+            attributes = keywords(self._module, instruction, enter)
             name = function_name(instruction.opcode)
             operand_shapes = [shapes[operand] for operand in instruction.operands]
             operand_shape = operand_shapes[0] if operand_shapes else None
@@ -145,13 +152,13 @@ class KernelBuilder:
                         f"%{instruction.name}: the C backend takes no {instruction.opcode}"
                         " inside a computation that is called per element"
                     )
-                given |= {"write": writer, "block": scope}
-                call(hero, instruction, operands, given, operand_shape)
+                attributes |= {"write": writer, "block": scope}
+                call(hero, instruction, operands, attributes, operand_shape)
                 return ()
             op = self._columns.elemental.get(name) or op_of(
                 self._columns.plumbing, instruction, "the C backend"
             )
-            result = call(op, instruction, operands, given, operand_shape)
+            result = call(op, instruction, operands, attributes, operand_shape)
             if not isinstance(result, Element):
                 return result
             assert isinstance(instruction.shape, ArrayShape)
@@ -161,7 +168,7 @@ class KernelBuilder:
 
 
 def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
-    """All buffers in values, each followed by the buffer of its sizes."""
+    """Return all buffers in values, each followed by the buffer of its sizes."""
     found: list[Buffer] = []
     for value in values:
         if isinstance(value, tuple):
@@ -172,6 +179,7 @@ def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:
 
 
 def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) -> Value:
+    """Return the reader of a value in memory; its actual sizes are clamped to the bounds."""
     if isinstance(value, tuple):
         return tuple(_reader(element, arrays, scope) for element in value)
     if value.sizes is None:
@@ -189,12 +197,14 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
 
 
 def _memoised(value: Value, scope: Scope) -> Value:
+    """Memoise the readers of a value."""
     if isinstance(value, Element):
         return memoised(value, scope)
     return tuple(_memoised(part, scope) for part in value)
 
 
 def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -> Writer:
+    """Return the writer to a kernel's output arrays."""
     waiting = iter(targets)
     arrays, sizes = [], []
     for output in outputs:
@@ -205,13 +215,14 @@ def _writer(scope: Scope, outputs: Sequence[Buffer], targets: Sequence[Array]) -
 
 
 def _flattened(value: Value) -> list[Element]:
+    """Return the readers in a value in order."""
     if isinstance(value, Element):
         return [value]
     return [element for part in value for element in _flattened(part)]
 
 
 def _has_division(statement: Statement) -> bool:
-    """Whether a statement divides indices."""
+    """Return whether a statement divides indices."""
     match statement:
         case Loop(_, _, _, body, _):
             return any(map(_has_division, body))

@@ -1,4 +1,4 @@
-"""HLO to a plan: fusions, and instructions left alone, become kernels; the rest control flow."""
+"""Lower HLO to a plan: computing instructions become kernels, the others control flow."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ from hlo.walk import call, column, function_name, keywords, live, walk
 
 
 def lower(module: Module, grain: int) -> Plan:
-    """The plan of a module that went through the passes of the C backend. Loops of ``grain``
-    element operations or more are run by several threads."""
+    """Lower a module that went through the passes of the C backend.
+
+    ``grain`` is the grain size: loops of at least so many element operations run on several
+    threads. Raises Unsupported for what the backend does not take.
+    """
     lowering = Lowering(module, columns(), grain)
     plan = lowering.plan
-    arguments = [lowering.receive(p.shape) for p in module.entry.parameters]
+    arguments = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     plan.arguments = [b for a in arguments for b in lowering.buffers_of(a)]
     result = lowering.evaluate(module.entry, arguments)
-    given = {*plan.arguments, *(buffer for buffer, _ in plan.constants)}
+    not_writable = {*plan.arguments, *(buffer for buffer, _ in plan.constants)}
     for buffer in lowering.buffers_of(result):
-        if buffer in given or buffer in plan.results:
+        # The caller owns the memory of results: one that is an argument, a constant or a result
+        # already needs a copy.
+        if buffer in not_writable or buffer in plan.results:
             buffer = lowering.copied(buffer)
         plan.results.append(buffer)
     plan.steps = tuple(lowering.steps)
@@ -35,17 +40,17 @@ def lower(module: Module, grain: int) -> Plan:
 
 
 class Lowering:
-    """The plan so far, and the list of steps being written."""
+    """Hold the plan under construction, and the list of steps being written."""
 
-    def __init__(self, module: Module, known: Columns, grain: int) -> None:
+    def __init__(self, module: Module, kernel_columns: Columns, grain: int) -> None:
         self.plan, self.grain = Plan(), grain
         self.steps: list[Step] = []
-        self._module, self._columns = module, known
+        self._module, self._columns = module, kernel_columns
         self._has_effect = effects(module)
         self._control = column("backend_c.lower")
 
     def evaluate(self, computation: Computation, arguments: Sequence[Value]) -> Value:
-        """Emit the steps of a computation."""
+        """Emit the steps of a computation on buffers; return the buffers of its result."""
         needed = live(computation, self._has_effect)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in computation.instructions}
@@ -58,8 +63,8 @@ class Lowering:
                 return self.launch(fused, operands)
             op = self._control.get(function_name(instruction.opcode))
             if op is None:
-                given = [shapes[name] for name in instruction.operands]
-                return self.launch(_alone(instruction, given), operands)
+                operand_shapes = [shapes[name] for name in instruction.operands]
+                return self.launch(_single_instruction(instruction, operand_shapes), operands)
             attributes = keywords(self._module, instruction, self._enter)
             if "block" in op.given:
                 attributes["block"] = self
@@ -68,9 +73,11 @@ class Lowering:
         return walk(computation, arguments, run, order)
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
+        """Return a computation as control flow calls it."""
         return lambda *arguments: self.evaluate(computation, arguments)
 
     def _constant(self, instruction: Instruction) -> Value:
+        """Allocate a constant; Unsupported if the text elides its value."""
         literal = instruction.attributes["literal"]
         assert isinstance(literal, Literal)
         if literal.is_elided:
@@ -81,23 +88,24 @@ class Lowering:
         return self._literal(literal)
 
     def _literal(self, literal: Literal) -> Value:
+        """Allocate the arrays of a literal."""
         if isinstance(literal.value, tuple):
             return tuple(map(self._literal, literal.value))
         assert isinstance(literal.shape, ArrayShape)
         return self.constant(np.asarray(literal.value))
 
     def constant(self, values: np.ndarray) -> Buffer:
-        """A buffer that the program brings along."""
+        """Add a buffer that the program brings along."""
         element_type = element_type_of(values.dtype)
         assert element_type is not None, values.dtype
-        made = self.plan.buffer(ArrayShape(element_type, values.shape))
-        self.plan.constants.append((made, values))
-        return made
+        buffer = self.plan.buffer(ArrayShape(element_type, values.shape))
+        self.plan.constants.append((buffer, values))
+        return buffer
 
     def launch(self, computation: Computation, operands: list[Value]) -> Value:
-        """One kernel for a computation of elemental instructions around at most one hero."""
+        """Emit the launch of one kernel: elemental instructions around at most one hero."""
         shape = computation.root_instruction.shape
-        result = self.receive(shape)
+        result = self.new_buffers(shape)
         outputs = self.buffers_of(result)
         builder = KernelBuilder(self._module, self._columns, computation, self.grain)
         kernel, inputs = builder.build(operands, outputs)
@@ -117,26 +125,27 @@ class Lowering:
     # What control flow builds with
 
     def emit(self, step: Step) -> None:
+        """Append a step."""
         self.steps.append(step)
 
     @contextmanager
-    def steps_apart(self) -> Iterator[list[Step]]:
-        """Steps emitted inside go to the list instead."""
+    def collected_steps(self) -> Iterator[list[Step]]:
+        """Collect the steps emitted inside in a list of their own: the body of a loop or branch."""
         outside, self.steps = self.steps, []
         yield self.steps
         self.steps = outside
 
-    def receive(self, shape: Shape) -> Value:
-        """New buffers for a value of a shape."""
+    def new_buffers(self, shape: Shape) -> Value:
+        """Allocate buffers for a value of a shape."""
         if not isinstance(shape, ArrayShape):
-            return tuple(map(self.receive, shape.elements))
+            return tuple(map(self.new_buffers, shape.elements))
         if not shape.element_type.is_array:
             return ()  # tokens carry nothing
         sizes = self.plan.buffer(ArrayShape(S32, (shape.rank,))) if shape.is_dynamic else None
         return self.plan.buffer(ArrayShape(shape.element_type, shape.dims, shape.dynamic), sizes)
 
     def zeros(self, shape: Shape) -> Value:
-        """A constant of zeros."""
+        """Return a constant of zeros of a shape."""
         if not isinstance(shape, ArrayShape):
             return tuple(map(self.zeros, shape.elements))
         if not shape.element_type.is_array:
@@ -144,35 +153,39 @@ class Lowering:
         return self.constant(np.zeros(shape.dims, shape.element_type.numpy))
 
     def allocate_like(self, value: Value) -> Value:
+        """Allocate buffers of the shapes of another value."""
         if isinstance(value, tuple):
             return tuple(map(self.allocate_like, value))
-        return self.receive(value.shape)
+        return self.new_buffers(value.shape)
 
     def fresh_copy(self, value: Value) -> Value:
+        """Copy a value to new buffers."""
         if isinstance(value, tuple):
             return tuple(map(self.fresh_copy, value))
         return self.copied(value)
 
     def copied(self, source: Buffer) -> Buffer:
-        target = self.receive(source.shape)
+        """Copy a buffer to a new one."""
+        target = self.new_buffers(source.shape)
         assert isinstance(target, Buffer)
         self.copy(source, target)
         return target
 
     def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy a buffer to another, with its actual sizes."""
         self.steps.append(Copy(source, target))
         if source.sizes is not None and target.sizes is not None:
             self.steps.append(Copy(source.sizes, target.sizes))
 
     def buffers_of(self, value: Value) -> list[Buffer]:
-        """The arrays of a value in order, without the buffers of their sizes."""
+        """Return the arrays of a value in order, without the buffers of their sizes."""
         if isinstance(value, Buffer):
             return [value]
         return [buffer for element in value for buffer in self.buffers_of(element)]
 
 
-def _alone(instruction: Instruction, shapes: Sequence[Shape]) -> Computation:
-    """A computation of one instruction; operands named twice are one parameter each."""
+def _single_instruction(instruction: Instruction, shapes: Sequence[Shape]) -> Computation:
+    """Wrap one instruction in a computation; every operand becomes a parameter of its own."""
     parameters = tuple(
         Instruction(f"p{number}", shape, "parameter", (), {"parameter_number": number})
         for number, shape in enumerate(shapes)

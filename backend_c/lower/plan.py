@@ -1,4 +1,4 @@
-"""What a compiled module does at run time, as data: buffers, kernels, and steps over them."""
+"""Define the plan, what a compiled module does at run time as data: buffers, kernels, and steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from hlo.types import ArrayShape
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
-    """The memory of one array value, row-major: one object each. ``sizes`` is the s32 buffer with
-    the actual size of every dimension, if some are bounded."""
+    """Represent the memory of one array value, row-major; each object is another buffer.
+
+    ``sizes`` is the s32 buffer with the actual size of every dimension, if some are bounded.
+    """
 
     number: int
     shape: ArrayShape
@@ -22,6 +24,7 @@ class Buffer:
 
     @property
     def bytes(self) -> int:
+        """Return the size of the array in bytes."""
         return self.shape.elements * self.shape.element_type.numpy.itemsize
 
 
@@ -40,13 +43,15 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
+    """Copy a buffer to another of the same size."""
+
     source: Buffer
     target: Buffer
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Steps of the condition, then, while ``predicate`` holds, those of the body, and again."""
+    """Loop: run ``condition``; while ``predicate`` then holds, run ``body`` and start again."""
 
     condition: tuple[Step, ...]
     predicate: Buffer
@@ -55,7 +60,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One of ``cases``: by an s32 index (out of range: the last) or a pred (true: the first)."""
+    """Switch: run one of ``cases``.
+
+    The selector is an s32 index (out of range: the last case) or a pred (true: the first case).
+    """
 
     selector: Buffer
     cases: tuple[tuple[Step, ...], ...]
@@ -66,8 +74,11 @@ Step = Launch | Copy | Repeat | Branch
 
 @dataclass(slots=True)
 class Plan:
-    """A module lowered. Every buffer is an argument, a result, a constant or lies in the workspace
-    at its offset."""
+    """Represent a lowered module.
+
+    Every buffer is an argument, a result, a constant, or lies in the workspace at an offset that
+    :mod:`backend_c.lower.buffers` allocates.
+    """
 
     kernels: list[Kernel] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
@@ -77,20 +88,25 @@ class Plan:
     constants: list[tuple[Buffer, np.ndarray]] = field(default_factory=list)
 
     def buffer(self, shape: ArrayShape, sizes: Buffer | None = None) -> Buffer:
-        made = Buffer(len(self.buffers), shape, sizes)
-        self.buffers.append(made)
-        return made
+        """Add a buffer for an array of a shape."""
+        buffer = Buffer(len(self.buffers), shape, sizes)
+        self.buffers.append(buffer)
+        return buffer
 
 
-def mapped(steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]) -> tuple[Step, ...]:
-    """Steps with each one replaced, those inside loops and branches first."""
+def map_steps(
+    steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]
+) -> tuple[Step, ...]:
+    """Replace each step by those that ``change`` makes of it, inner steps first."""
     result: list[Step] = []
     for step in steps:
         match step:
             case Repeat(condition, predicate, body):
-                inner: Step = Repeat(mapped(condition, change), predicate, mapped(body, change))
+                inner: Step = Repeat(
+                    map_steps(condition, change), predicate, map_steps(body, change)
+                )
             case Branch(selector, cases):
-                inner = Branch(selector, tuple(mapped(case, change) for case in cases))
+                inner = Branch(selector, tuple(map_steps(case, change) for case in cases))
             case _:
                 inner = step
         result.extend(change(inner))

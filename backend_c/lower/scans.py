@@ -1,4 +1,7 @@
-"""scan as a loop over its slices: what each turn reads, what it stores, and where it stands."""
+"""Lower scan to a loop over slices: what each iteration reads, stores, and where it stands.
+
+The counter and the slices are computed by kernels of HLO instructions, built and launched here.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _COUNT = ArrayShape(S32)
 
 
 class Slices:
-    """The position of a scan of ``inputs`` along ``dimension``, and what it does there."""
+    """Hold the position of a scan of ``inputs`` along ``dimension``; emit its steps there."""
 
     def __init__(
         self, block: Lowering, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
@@ -34,71 +37,79 @@ class Slices:
         self._is_reverse = is_reverse
         self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
         self._actual = self._actual_length(inputs)
-        self._turn = block.copied(block.constant(np.zeros((), np.int32)))
-        self._position = self._turn
+        self._iteration = block.copied(block.constant(np.zeros((), np.int32)))
+        self._position = self._iteration
 
-    def is_left(self) -> Buffer:
-        """Whether there is another slice."""
-        return self._combined("compare", self._turn, self._actual, ArrayShape(PRED), direction="LT")
+    def has_next(self) -> Buffer:
+        """Emit the loop's predicate: whether there is another slice."""
+        return self._binary(
+            "compare", self._iteration, self._actual, ArrayShape(PRED), direction="LT"
+        )
 
-    def start_turn(self) -> None:
+    def start_iteration(self) -> None:
+        """Emit this iteration's position; in reverse it counts down from the last slice."""
         if self._is_reverse:
-            left = self._combined("subtract", self._actual, self._turn)
-            self._position = self._combined("subtract", left, self._number(1))
+            left = self._binary("subtract", self._actual, self._iteration)
+            self._position = self._binary("subtract", left, self._number(1))
 
-    def end_turn(self) -> None:
-        self._block.copy(self._combined("add", self._turn, self._number(1)), self._turn)
+    def end_iteration(self) -> None:
+        """Emit the increment of the counter."""
+        self._block.copy(self._binary("add", self._iteration, self._number(1)), self._iteration)
 
     def _number(self, value: int) -> Buffer:
+        """Return an s32 constant."""
         return self._block.constant(np.asarray(value, np.int32))
 
     def _actual_length(self, inputs: Sequence[Buffer]) -> Buffer:
-        """How many slices there are: of bounded inputs, as many as the shortest has."""
+        """Emit the number of slices: of bounded inputs, that of the shortest."""
         least = self._number(self._length)
         for source in inputs:
             if is_bounded(source.shape, self._dimension):
                 dimensions = {"dimensions": (self._dimension,)}
-                size = self._of("get-dimension-size", _COUNT, [source], dimensions)
-                least = self._combined("minimum", least, size)
+                size = self._instruction("get-dimension-size", _COUNT, [source], dimensions)
+                least = self._binary("minimum", least, size)
         return least
 
-    def _combined(
+    def _binary(
         self, opcode: str, lhs: Buffer, rhs: Buffer, shape: ArrayShape = _COUNT, **attributes: str
     ) -> Buffer:
-        return self._of(opcode, shape, [lhs, rhs], dict(attributes))
+        """Emit a binary instruction on scalars."""
+        return self._instruction(opcode, shape, [lhs, rhs], dict(attributes))
 
-    def _of(
+    def _instruction(
         self,
         opcode: str,
         shape: ArrayShape,
         operands: Sequence[Buffer],
         attributes: Mapping[str, Attribute],
     ) -> Buffer:
-        """The result of one instruction."""
+        """Emit one instruction as a kernel; return its result."""
         parameters = tuple(
             Instruction(f"p{n}", operand.shape, "parameter", (), {"parameter_number": n})
             for n, operand in enumerate(operands)
         )
         names = tuple(p.name for p in parameters)
         root = Instruction("root", shape, opcode, names, dict(attributes))
-        return self._launched(Computation(opcode, (*parameters, root), "root"), list(operands))
+        return self._launch(Computation(opcode, (*parameters, root), "root"), list(operands))
 
     def static(self, source: Buffer) -> Buffer:
-        """A carry as the computation takes it, or an output as it is stacked: zeros where it is
-        bounded and less is there."""
+        """Emit a carry or an output as a static array, zeros where less is there."""
         if source.sizes is None:
             return source
         dims = source.shape.dims
         whole = {"slice": tuple((0, dim, 1) for dim in dims)}
-        return self._of("slice", ArrayShape(source.shape.element_type, dims), [source], whole)
+        return self._instruction(
+            "slice", ArrayShape(source.shape.element_type, dims), [source], whole
+        )
 
-    def _launched(self, computation: Computation, operands: list[Buffer]) -> Buffer:
+    def _launch(self, computation: Computation, operands: list[Buffer]) -> Buffer:
+        """Launch a computation with one array as its result."""
         result = self._block.launch(computation, list(operands))
         assert isinstance(result, Buffer)
         return result
 
     def slice_of(self, source: Buffer) -> Buffer:
-        """The slice of an input at this turn."""
+        """Emit the slice of an input at this iteration."""
         dims, d = source.shape.dims, self._dimension
         part = ArrayShape(source.shape.element_type, (*dims[:d], 1, *dims[d + 1 :]))
         whole = ArrayShape(part.element_type, (*dims[:d], *dims[d + 1 :]))
@@ -118,10 +129,10 @@ class Slices:
             ),
             Instruction("root", whole, "reshape", ("part",)),
         )
-        return self._launched(Computation("slice", instructions, "root"), [source, self._position])
+        return self._launch(Computation("slice", instructions, "root"), [source, self._position])
 
-    def stacked(self, shape: ArrayShape) -> Buffer:
-        """Room for an output of every turn."""
+    def allocate_stacked(self, shape: ArrayShape) -> Buffer:
+        """Allocate an output of all iterations, zeroed."""
         d = self._dimension
         dims = (*shape.dims[:d], self._length, *shape.dims[d:])
         result = ArrayShape(shape.element_type, dims)
@@ -131,29 +142,35 @@ class Slices:
             Instruction("zero", scalar, "constant", (), {"literal": zero}),
             Instruction("root", result, "broadcast", ("zero",), {"dimensions": ()}),
         )
-        return self._launched(Computation("zeros", instructions, "root"), [])
+        return self._launch(Computation("zeros", instructions, "root"), [])
 
-    def all_turns(self, stacked: Buffer) -> Buffer:
-        """What is stacked when all turns are done: along bounded inputs, as many as there were."""
+    def with_actual_length(self, stacked: Buffer) -> Buffer:
+        """Give a stacked output its actual length: as many slices as there were."""
         if not self._varies:
             return stacked
         shape, d = stacked.shape, self._dimension
-        made = bounded(shape.element_type, shape.dims, tuple(n == d for n in range(shape.rank)))
-        return self._of("set-dimension-size", made, [stacked, self._actual], {"dimensions": (d,)})
+        shortened = bounded(
+            shape.element_type, shape.dims, tuple(n == d for n in range(shape.rank))
+        )
+        return self._instruction(
+            "set-dimension-size", shortened, [stacked, self._actual], {"dimensions": (d,)}
+        )
 
     def store(self, value: Buffer, target: Buffer) -> None:
-        """Put an output of this turn beside those of the others."""
+        """Emit the store of this iteration's output into the stacked one, in place."""
         if not value.shape.elements:
             return
         d, dims = self._dimension, value.shape.dims
+        # Written as loop IR: as an instruction, dynamic-update-slice would copy the whole stack
+        # each time.
         scope = Scope(self._block.grain)
         source = Array("a0", value.shape.element_type, value.shape.elements)
         position = Array("a1", S32, 1)
         into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)
         place = apply("convert", scope.load(position, ix.constant(0)), type=INDEX)
-        turn = scope.bind(ix.clamp(0, place, self._length - 1))
+        slice_index = scope.bind(ix.clamp(0, place, self._length - 1))
         with nest.split(scope, dims) as index:
-            there = ix.linearize((*index[:d], turn, *index[d:]), target.shape.dims)
+            there = ix.linearize((*index[:d], slice_index, *index[d:]), target.shape.dims)
             scope.store(into, there, scope.load(source, ix.linearize(index, dims)))
         self._block.plan.kernels.append(Kernel((source, position), (into,), (), scope.statements))
         number = len(self._block.plan.kernels) - 1

@@ -7,7 +7,7 @@ becomes two. Values bound outside the loops are computed again in each.
 from __future__ import annotations
 
 from backend_c.ir.loop_ir import Kernel, Let, Loop
-from backend_c.lower.plan import Launch, Plan, Step, mapped
+from backend_c.lower.plan import Launch, Plan, Step, map_steps
 
 
 def split(plan: Plan) -> Plan:
@@ -29,7 +29,7 @@ def split(plan: Plan) -> Plan:
     return Plan(
         kernels,
         plan.buffers,
-        mapped(plan.steps, relaunched),
+        map_steps(plan.steps, relaunched),
         plan.arguments,
         plan.results,
         plan.constants,

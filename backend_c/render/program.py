@@ -60,7 +60,7 @@ class Program:
 def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
     """Render a plan. ``workspace`` is where its buffers lie, by default as densely as may be."""
     kernels = _Kernels(dialect)
-    made, entry = _rendered(plan, kernels, workspace or buffers.assign(plan))
+    made, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan))
     entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
     return replace(made, sources=_units(kernels.texts(), entry, dialect))
 
@@ -68,7 +68,7 @@ def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) ->
 def programs(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
     """Render several plans as one translation unit, for which a compiler is started once."""
     kernels = _Kernels(dialect)
-    made = [_rendered(plan, kernels, buffers.assign(plan)) for plan in plans]
+    made = [_rendered(plan, kernels, buffers.allocate(plan)) for plan in plans]
     entries = [
         f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(made)
     ]

@@ -75,7 +75,7 @@ def written(trial: Trial, configuration: Configuration, directory: Path) -> list
         for name, content in (files | {"main.c": text.encode()}).items():
             (directory / name).write_bytes(content)
         return ["module.c", "main.c"]
-    workspace = buffers.apart(plan) if configuration.apart else buffers.assign(plan)
+    workspace = buffers.allocate_apart(plan) if configuration.apart else buffers.allocate(plan)
     made = program(plan, OPENMP, workspace)
     for name, text in made.sources.items():
         (directory / name).write_text(text, "utf-8")
