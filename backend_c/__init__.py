@@ -1,4 +1,4 @@
-"""C for HLO: the same bits as the interpreter, fast."""
+"""Compile HLO to C: the interpreter's bits, on every target, at any number of threads."""
 
 from backend_c.native.executable import Executable
 from backend_c.pipeline import compile, emit

@@ -1,4 +1,4 @@
-"""The whole compilation, top to bottom.
+"""Compile a module, top to bottom.
 
 text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ render ▷ Program ─ build ▷ library
 """
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from backend_c.emit import files as emission
 from backend_c.emit.embedded_check import main_text
+from backend_c.emit.targets import EMITTERS
 from backend_c.ir.nest import GRAIN
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
@@ -19,7 +19,7 @@ from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import build, find_compiler
 from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
-from backend_c.render.program import program
+from backend_c.render.translation_units import render_plan
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
@@ -36,7 +36,7 @@ def compile(
     threads: int | None = None,
     cache: Path | None = None,
 ) -> Executable:
-    """A module as a library in this process.
+    """Compile a module to a library in this process.
 
     ``numerics``: both modes generate the exact code today, which keeps every promise of ``fast``.
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
@@ -48,12 +48,12 @@ def compile(
     _require(numerics, target)
     if target != OPENMP.name:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
-    made = program(lowered(module), OPENMP)
+    program = render_plan(lowered(module), OPENMP)
     compiler = find_compiler(os.environ)
-    library = build(made.sources, compiler, open_cache(cache or default_directory(os.environ)))
+    library = build(program.sources, compiler, open_cache(cache or default_directory(os.environ)))
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
-    return Executable(load(library), made, parameters, entry.root_instruction.shape, threads)
+    return Executable(load(library), program, parameters, entry.root_instruction.shape, threads)
 
 
 def emit(
@@ -62,13 +62,14 @@ def emit(
     numerics: str = "fast",
     recorded: tuple[Sequence[Any], Any] | None = None,
 ) -> dict[str, bytes]:
-    """A module as files by name: C, self-contained C99, or CUDA with a list of its launches.
+    """Emit a module as files by name: C, self-contained C99, or CUDA with a list of its launches.
 
     ``recorded``: arguments and the results expected of them; the embedded target then gets a
-    ``main.c`` that runs the module and exits with 0 if the bits are those.
+    ``main.c`` that runs the module and exits with 0 if the bits are those. Raises as
+    :func:`compile`.
     """
     dialect = _require(numerics, target)
-    files = emission.EMITTERS[dialect.name](lowered(module))
+    files = EMITTERS[dialect.name](lowered(module))
     if recorded is not None:
         if dialect is not EMBEDDED:
             raise Unsupported(f"recorded bits are checked on embedded, not on {target}")
@@ -77,13 +78,13 @@ def emit(
 
 
 def lowered(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
-    """The plan of a module after the passes of a pipeline."""
+    """Verify a module and lower it, after the passes of a pipeline."""
     verify(module)
     return planned(module, grain, pipeline)
 
 
 def planned(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
-    """The same, of a module that was verified."""
+    """Lower a module that was verified."""
     _require_one_rank(module)
     try:
         return lower(run(module, pipeline), grain)
@@ -92,6 +93,7 @@ def planned(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> 
 
 
 def _require_one_rank(module: Module) -> None:
+    """Raise Unsupported for a module of several ranks that know of each other."""
     replicas, partitions = declared(module)
     if replicas * partitions > 1 and knows_ranks(module):
         raise Unsupported(
@@ -101,6 +103,7 @@ def _require_one_rank(module: Module) -> None:
 
 
 def _require(numerics: str, target: str) -> Dialect:
+    """Return the dialect of a target; raise Unsupported for an unknown target or numerics."""
     if numerics not in _NUMERICS:
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(_NUMERICS)}")
     if target not in DIALECTS:

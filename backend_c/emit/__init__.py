@@ -1,1 +1,1 @@
-"""Write source files for people who compile them elsewhere."""
+"""Emit files for use without Python: C sources, headers, a manifest, a test of recorded bits."""

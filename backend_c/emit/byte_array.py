@@ -1,10 +1,10 @@
-"""Bytes as C source."""
+"""Render bytes as C source."""
 
 from __future__ import annotations
 
 
 def aligned_bytes(name: str, block: bytes) -> str:
-    """``name.bytes``, constant and aligned for every element type."""
+    """Render a constant ``name`` whose ``.bytes`` are aligned for every element type (a union)."""
     rows = [
         "    " + ", ".join(map(str, block[start : start + 24])) + ","
         for start in range(0, len(block), 24)

@@ -1,9 +1,10 @@
-"""A ``main`` for the embedded target that checks recorded bits.
+"""Render a ``main`` for the embedded target that checks recorded bits.
 
 It has the arguments and the expected results as constants, runs the module, and exits with 0 if
 every result has the expected bits (any NaN stands for any other), else with the number of the first
-result that differs, counted from 1. It needs no more of C than the module does. A bounded array
-is as many bytes as its bound, of which its actual sizes, an array of their own behind it, count.
+result that differs, counted from 1. It needs no more of C than the module does. A bounded array is
+as many bytes as its bound; those within its actual sizes, an array of their own behind it, are
+compared.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backend_c.emit.byte_array import aligned_bytes
-from backend_c.render.program import stored_bytes
+from backend_c.render.translation_units import stored_bytes
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import S32, ArrayShape, Shape, TupleShape, is_bounded
@@ -48,8 +49,8 @@ static union {
 } workspace;
 
 """
-# Of types with several NaNs: element size, the mask of all bits but the sign, and the bits of
-# infinity, or of the largest number where there is none.
+# Types with several NaNs: element size, the mask of all bits but the sign, and the bits of
+# infinity, or of the largest number where there is none. A NaN is what lies above.
 _INFINITY = {
     "f8e3m4": (1, 0x7F, 0x70),
     "f8e4m3": (1, 0x7F, 0x78),
@@ -65,7 +66,7 @@ _INFINITY = {
 
 
 def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int) -> str:
-    """The source of ``main.c``; ``expected`` is the module's value for ``arguments``."""
+    """Render ``main.c``; ``expected`` is the module's value for ``arguments``."""
     parameters = [p.shape for p in module.entry.parameters]
     given = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
     results = list(_leaves(module.entry.root_instruction.shape, expected))
@@ -92,8 +93,11 @@ def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int
 
 
 class _Leaf(NamedTuple):
-    """An array in memory. ``there`` are as many bytes, not zero where elements of a bounded array
-    are; none for a static one."""
+    """Hold an array in memory.
+
+    ``there`` are as many bytes, nonzero where elements of a bounded array are; empty for a static
+    one.
+    """
 
     shape: ArrayShape
     data: bytes
@@ -101,7 +105,7 @@ class _Leaf(NamedTuple):
 
 
 def _leaves(shape: Shape, value: Any) -> list[_Leaf]:
-    """The arrays of a value with their memory, in order; behind a bounded one its sizes."""
+    """Yield the arrays of a value in order, a bounded one's sizes after it."""
     if isinstance(shape, TupleShape):
         pairs = zip(shape.elements, value, strict=True)
         return [leaf for element, part in pairs for leaf in _leaves(element, part)]

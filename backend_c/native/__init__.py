@@ -1,1 +1,1 @@
-"""Compile C, cache the library, load it, and call it with NumPy arrays."""
+"""Compile generated C with the machine's compiler, load the library, call it on NumPy arrays."""

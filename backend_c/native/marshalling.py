@@ -1,4 +1,4 @@
-"""Values as generated C has them in memory, and back.
+"""Convert values to the memory layout of generated C, and back.
 
 Values are NumPy arrays, tuples of values, and None for tokens, as the interpreter has them; an
 array of a bounded shape has its actual size.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from backend_c.render.program import storage_type
+from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Memory:
-    """The memory of one array as C sees it: the bound's dims, and the actual sizes if bounded."""
+    """Hold an array's memory as C sees it: of the bound's dims, with the actual sizes beside it."""
 
     __slots__ = ("data", "shape", "sizes")
 
@@ -30,70 +30,73 @@ class Memory:
 
     @classmethod
     def empty(cls, shape: ArrayShape) -> Memory:
+        """Allocate the memory of a shape."""
         return cls(shape, np.empty(shape.dims, storage_type(shape.element_type)), shape.dims)
 
     @classmethod
-    def holding(cls, shape: ArrayShape, array: Array) -> Memory:
-        """Row-major; beyond the actual sizes of a bounded array there are zeros."""
+    def from_array(cls, shape: ArrayShape, array: Array) -> Memory:
+        """Convert an array: row-major, with zeros beyond the actual sizes of a bounded one."""
         dtype = storage_type(shape.element_type)
         if array.shape == shape.dims:
-            # Aligned, too, as C takes every array to be; views of bytes and of records may not be.
+            # C takes every array to be aligned; views of bytes and of records may not be.
             return cls(shape, np.require(array, dtype, ("C", "A")), array.shape)
         data = np.zeros(shape.dims, dtype)
         data[tuple(map(slice, array.shape))] = array
         return cls(shape, data, array.shape)
 
     def value(self) -> Array:
+        """Convert to an array of the actual sizes."""
         actual = self.data
         if self.sizes is not None:
             actual = np.ascontiguousarray(actual[tuple(map(slice, self.sizes.tolist()))])
         return actual.astype(self.shape.element_type.numpy, copy=False)
 
     def arrays(self) -> Iterator[Array]:
-        """One for each pointer: the data, and the actual sizes if there are bounds."""
+        """Yield an array for each pointer: the data, and the actual sizes if there are bounds."""
         yield self.data
         if self.sizes is not None:
             yield self.sizes
 
 
-def stored(shape: Shape) -> Iterator[ArrayShape]:
-    """The arrays of a shape; tokens carry nothing."""
+def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
+    """Yield the arrays of a shape; tokens carry nothing."""
     return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
 
 
-def packed(shape: Shape, made: Iterator[Memory]) -> Value:
-    """The value of a shape whose arrays these are, in order."""
+def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
+    """Assemble the value of a shape from its arrays in order."""
     if isinstance(shape, TupleShape):
-        return tuple(packed(element, made) for element in shape.elements)
-    return next(made).value() if shape.element_type.is_array else None
+        return tuple(assembled(element, memories) for element in shape.elements)
+    return next(memories).value() if shape.element_type.is_array else None
 
 
-def arguments(parameters: Sequence[tuple[str, Shape]], given: Sequence[Value]) -> Iterator[Memory]:
-    """The arrays of one value for each parameter; ArgumentError names the first that is none."""
-    if len(given) != len(parameters):
-        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(given)} were given")
-    for number, ((name, shape), value) in enumerate(zip(parameters, given, strict=True)):
+def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) -> Iterator[Memory]:
+    """Convert one value for each parameter; raise ArgumentError for the first that does not fit."""
+    if len(values) != len(parameters):
+        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
+    for number, ((name, shape), value) in enumerate(zip(parameters, values, strict=True)):
         try:
             yield from _buffers(shape, value)
-        except _Misfit:
+        except _ShapeMismatch:
             raise ArgumentError(
                 f"parameter {number} ({name}): expected {shape}, got {_described(value)}"
             ) from None
 
 
-class _Misfit(Exception):
-    """A part of an argument is not of its shape; the whole argument is then described."""
+class _ShapeMismatch(Exception):
+    """Signal that a part of an argument is not of its shape: the whole is then described."""
 
 
 def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:
+    """Convert a value of a shape."""
     if isinstance(shape, TupleShape):
         if not isinstance(value, tuple) or len(value) != len(shape.elements):
-            raise _Misfit
+            raise _ShapeMismatch
         for element, part in zip(shape.elements, value, strict=True):
             yield from _buffers(element, part)
     elif not shape.element_type.is_array:
         if value is not None:
-            raise _Misfit
+            raise _ShapeMismatch
     else:
         array = _array(value)
         if (
@@ -101,11 +104,12 @@ def _buffers(shape: Shape, value: Value) -> Iterator[Memory]:
             or array.dtype != shape.element_type.numpy
             or not _fits(array.shape, shape)
         ):
-            raise _Misfit
-        yield Memory.holding(shape, array)
+            raise _ShapeMismatch
+        yield Memory.from_array(shape, array)
 
 
 def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
+    """Return whether an array's dims fit a shape, within its bounds."""
     if not shape.dynamic:
         return dims == shape.dims
     return len(dims) == shape.rank and all(
@@ -115,7 +119,7 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
 
 
 def _array(value: Value) -> Array | None:
-    """Anything that NumPy takes for an array, but no tuple: that is a value of another shape."""
+    """Convert anything that NumPy takes for an array; None for others, and for tuples."""
     if value is None or isinstance(value, tuple):
         return None
     try:
@@ -125,6 +129,7 @@ def _array(value: Value) -> Array | None:
 
 
 def _described(value: Value) -> str:
+    """Describe a value for an error message."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_described, value))})"
     if value is None:

@@ -1,1 +1,1 @@
-"""Render the loop IR as source text in one of the dialects: OpenMP C, embedded C99, CUDA."""
+"""Render a plan as C: kernels as functions, grouped into translation units, and the entry point."""

@@ -1,7 +1,7 @@
-"""The bits of a value as a value of another type, of the same width or of a part or multiple of it.
+"""Render bitcasts: the bits of a value as another type, of the same width, or in parts.
 
-Part 0 of a wider value is its low bits, which little-endian memory has first. Between types of the
-same width and within a word everything goes over unsigned integers; c128 is two words.
+Part 0 of a wider value is its low bits, which little-endian memory has first. Everything goes over
+unsigned integers of up to 64 bits; c128 is two of them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from hlo.types import C64, C128, PRED, ElementType
 
 
 def cast(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """``bitcast(value)``: types of the same width."""
+    """Render ``bitcast(value)`` between types of the same width."""
     _require_words(types[0], result)
     return _value(_word(texts[0], types[0]), result)
 
 
 def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """``bitcast-part(value, index)``: that part of a wider value."""
+    """Render ``bitcast-part(value, index)``: that part of a wider value."""
     (value, index), source = texts, types[0]
     if source is C128 and result is C64:
         return f"hlo_part_c128({value}, {index})"
@@ -29,7 +29,7 @@ def part(texts: Sequence[str], types: Sequence[ElementType], result: ElementType
 
 
 def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementType) -> str:
-    """``bitcast-join(values…)``: a wider value of all its parts."""
+    """Render ``bitcast-join(values…)``: a wider value of all its parts."""
     source = types[0]
     if source is C64 and result is C128:
         return f"hlo_join_c128({', '.join(texts)})"
@@ -41,19 +41,20 @@ def joined(texts: Sequence[str], types: Sequence[ElementType], result: ElementTy
 
 
 def _require_words(source: ElementType, result: ElementType) -> None:
+    """Raise Unsupported for c128, which no integer type holds."""
     if C128 in (source, result):
         raise Unsupported(f"C has no integer for the bits of {source} as {result}")
 
 
 def _word(text: str, source: ElementType) -> str:
-    """The bits of a value in an integer, above its width anything."""
+    """Render the bits of a value as an integer; bits above its width are undefined."""
     if source.is_integer or source is PRED:
         return text
     return f"hlo_store_{source}({text})" if is_narrow(source) else f"hlo_bits_{source}({text})"
 
 
 def _value(word: str, result: ElementType) -> str:
-    """The value of the low bits of an integer."""
+    """Render the value that the low bits of an integer encode."""
     if result is PRED:
         return f"((uint8_t){word} != 0)"
     if result.is_integer:

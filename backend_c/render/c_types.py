@@ -1,4 +1,4 @@
-"""How a value of an element type is held in C: in a register, and in memory.
+"""Map element types to C types: of a value in a register, and in memory.
 
 Registers hold floats narrower than f32 as an exact ``float``.
 """
@@ -23,36 +23,37 @@ _MEMORY = _REGISTER | {"pred": "uint8_t", "f16": "uint16_t", "bf16": "uint16_t"}
 
 
 def is_narrow(element_type: ElementType) -> bool:
-    """A float that registers hold as a wider one."""
+    """Return whether registers hold a float type as a wider one."""
     return element_type.is_float and element_type.bits < 32
 
 
 def integer_type(element_type: ElementType) -> str:
+    """Return the C integer type; sub-byte integers have a byte."""
     width = max(8, element_type.bits)
     return f"{'u' if element_type.kind == 'unsigned' else ''}int{width}_t"
 
 
 def register_type(element_type: ElementType) -> str:
-    """The C type of a value in a variable."""
+    """Return the C type of a value in a variable."""
     if element_type.is_integer and element_type is not INDEX:
         return integer_type(element_type)
     return _REGISTER.get(element_type.name, "float")
 
 
 def memory_type(element_type: ElementType) -> str:
-    """The C type of a value in an array."""
+    """Return the C type of a value in an array."""
     if element_type.is_integer and element_type is not INDEX:
         return integer_type(element_type)
     return _MEMORY.get(element_type.name, "uint8_t")
 
 
 def loaded(element_type: ElementType, text: str) -> str:
-    """The register value of an array element."""
+    """Return the text that converts an array element to its register value."""
     if is_narrow(element_type):
         return f"hlo_load_{element_type}({text})"
     return f"({text} != 0)" if element_type is PRED else text
 
 
 def to_store(element_type: ElementType, text: str) -> str:
-    """The array element of a register value."""
+    """Return the text that converts a register value to its array element."""
     return f"hlo_store_{element_type}({text})" if is_narrow(element_type) else text

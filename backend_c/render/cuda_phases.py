@@ -1,7 +1,7 @@
-"""Kernels for CUDA: one launch for each nest of parallel loops.
+"""Split kernels for CUDA: one launch for each nest of parallel loops.
 
-Threads of different blocks meet only between launches, so a kernel that packs, then multiplies,
-becomes two. Values bound outside the loops are computed again in each.
+Threads of different blocks can only wait for each other between launches, so a kernel that packs,
+then multiplies, becomes two. Values bound outside the loops are computed again in each.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from backend_c.lower.plan import Launch, Plan, Step, map_steps
 
 
 def split(plan: Plan) -> Plan:
-    """The plan with every kernel cut where all blocks must have finished."""
+    """Return the plan with every kernel split where all blocks must have finished."""
     kernels: list[Kernel] = []
     parts: list[range] = []
     for kernel in plan.kernels:
@@ -37,13 +37,13 @@ def split(plan: Plan) -> Plan:
 
 
 def is_single(kernel: Kernel) -> bool:
-    """Whether only one thread may run it: it does more than one nest of parallel loops."""
+    """Return whether one thread must run a kernel alone: it is no single nest of parallel loops."""
     work = [statement for statement in kernel.body if not isinstance(statement, Let)]
     return not (len(work) == 1 and isinstance(work[0], Loop) and "parallel" in work[0].kind)
 
 
 def _phases(kernel: Kernel) -> list[Kernel]:
-    """One kernel for each top-level loop, if nothing but values is shared between them."""
+    """Return one kernel per top-level loop, if these share values only; else the kernel itself."""
     lets = tuple(s for s in kernel.body if isinstance(s, Let))
     rest = [s for s in kernel.body if not isinstance(s, Let)]
     loops = [s for s in rest if isinstance(s, Loop)]

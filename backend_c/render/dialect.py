@@ -1,4 +1,4 @@
-"""What differs between OpenMP C, embedded C99 and CUDA: a few strings each."""
+"""Define the C dialects: what differs between OpenMP C, embedded C99 and CUDA, as strings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """``loops`` maps the kind of a loop to the lines before it; ``strided`` maps it to the start
-    and the step of its variable where several workers share the iterations."""
+    """Describe a dialect.
+
+    ``pragmas`` maps the kind of a loop to the line before it. ``strided`` maps it to the start and
+    the step of its variable where several workers share the iterations (a grid-stride loop).
+    """
 
     name: str
     suffix: str

@@ -1,4 +1,4 @@
-"""The elementary functions that a translation unit calls, printed from hlo.elementary."""
+"""Render the elementary functions that a translation unit calls, by hlo.elementary's sequences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CALL = re.compile(r"\bhlo_(\w+)\(")
 
 
 def definitions(body: str, dialect: Dialect) -> str:
-    """The functions ``hlo_NAME`` of doubles that ``body`` calls, in order of first use."""
+    """Render the functions ``hlo_NAME`` of doubles that ``body`` calls, in order of first use."""
     called = dict.fromkeys(match[1] for match in _CALL.finditer(body))
     texts = []
     for name in called:
@@ -32,6 +32,8 @@ def definitions(body: str, dialect: Dialect) -> str:
 
 @cache  # as many as there are functions
 def _function(name: str, prefix: str) -> str:
+    """Render a function of f64 values."""
+
     def sequence(*operands: Value) -> Value:
         return elementary.evaluate(name, CMachine(), *operands)
 
@@ -41,7 +43,7 @@ def _function(name: str, prefix: str) -> str:
 
 @cache
 def _complex_function(name: str) -> str:
-    """A function of complex numbers in registers; what it computes is double."""
+    """Render a function of complex numbers in registers; it computes in double."""
 
     def sequence(*components: Value) -> tuple[Value, ...]:
         return elementary.evaluate_complex(name, CMachine(), *components)

@@ -1,4 +1,8 @@
-"""A machine of hlo.elementary whose values are C variables: each operation becomes a line."""
+"""Run hlo.elementary on a machine whose values are C variables: each operation becomes a line.
+
+Common subexpressions are merged as they are written, and lines that no result depends on are
+dropped, so the compiler has less to do.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ _NAME = re.compile(r"\b[duh]\d+\b")
 
 
 def function_text(name: str, qualifier: str, arity: int, sequence: Callable[..., Value]) -> str:
-    """``qualifier double name(double x, …)`` with the operations of ``sequence(*values)``."""
+    """Render ``qualifier double name(double x, …)`` with the operations of ``sequence(*x)``."""
     printer = _Printer()
     parameters = ["x", "y"][:arity]
     result = sequence(*(Value(printer, parameter, _DOUBLE) for parameter in parameters))
     head = f"{qualifier} double {name}({', '.join(f'double {p}' for p in parameters)}) {{"
-    lines = [f"{_INDENT}{line}" for line in _needed(printer.lines, f"return {result.text};")]
+    lines = [f"{_INDENT}{line}" for line in _live_lines(printer.lines, f"return {result.text};")]
     return "\n".join([head, *lines, "}", ""])
 
 
@@ -32,8 +36,10 @@ def complex_function_text(
     arity: int,
     sequence: Callable[..., tuple[Value, ...]],
 ) -> str:
-    """``qualifier whole name(whole x, …)`` with the operations of ``sequence(*components)``; of one
-    component, the result is a part of the type ``whole``."""
+    """Render ``qualifier whole name(whole x, …)`` with the operations of ``sequence(*components)``.
+
+    With one component (abs), the result is a part of the type ``whole``.
+    """
     printer = _Printer()
     parameters = ["x", "y"][:arity]
     components = [f"(double){p}.{part}" for p in parameters for part in ("re", "im")]
@@ -43,40 +49,41 @@ def complex_function_text(
     made = part if len(results) == 1 else whole
     value = texts if len(results) == 1 else f"{whole.replace('hlo_', 'hlo_make_')}({texts})"
     head = f"{qualifier} {made} {name}({', '.join(f'{whole} {p}' for p in parameters)}) {{"
-    lines = [f"{_INDENT}{line}" for line in _needed(printer.lines, f"return {value};")]
+    lines = [f"{_INDENT}{line}" for line in _live_lines(printer.lines, f"return {value};")]
     return "\n".join([head, *lines, "}", ""])
 
 
-def _needed(lines: list[str], last: str) -> list[str]:
-    """The lines that the last one depends on, and it."""
-    wanted = set(_NAME.findall(last))
+def _live_lines(lines: list[str], last: str) -> list[str]:
+    """Return the lines that the last one depends on, and it (dead code elimination)."""
+    used = set(_NAME.findall(last))
     kept = [last]
     for line in reversed(lines):
         _, _, name, _, expression = line.split(" ", 4)  # const type name = expression;
-        if name in wanted:
-            wanted.update(_NAME.findall(expression))
+        if name in used:
+            used.update(_NAME.findall(expression))
             kept.append(line)
     return kept[::-1]
 
 
 class _Printer:
-    """The lines so far; the same operation on the same variables has one."""
+    """Collect lines; an operation on the same variables is written once (value numbering)."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._known: dict[str, str] = {}
+        self._values: dict[str, str] = {}
 
     def bind(self, kind: str, expression: str) -> Value:
-        if expression not in self._known:
+        """Return the variable of a kind that holds an expression, written now if it is new."""
+        if expression not in self._values:
             name = f"{kind[0]}{len(self.lines)}"
             self.lines.append(f"const {kind} {name} = {expression};")
-            self._known[expression] = name
-        return Value(self, self._known[expression], kind)
+            self._values[expression] = name
+        return Value(self, self._values[expression], kind)
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A C variable or number: a double, a word of 64 bits, or a condition."""
+    """Represent a C variable or number: a double, a word of 64 bits, or a condition."""
 
     printer: _Printer
     text: str
@@ -149,7 +156,7 @@ class Value:
 
 
 class CMachine:
-    """The operations of hlo.elementary's Machine on C variables."""
+    """Provide the operations of hlo.elementary's Machine on C variables."""
 
     def select(self, condition: Any, on_true: Value | float, on_false: Value | float) -> Value:
         texts = [
@@ -178,7 +185,7 @@ class CMachine:
 
 
 def _number(value: float | int, kind: str) -> str:
-    """A number exactly: decimal where that is short, else hexadecimal or its bits."""
+    """Render a number exactly: the shortest decimal that reads back as the same, or its bits."""
     if kind == _WORD:
         return f"{value}" if 0 <= value < 4096 else f"0x{int(value) & (2**64 - 1):x}u"
     number = float(value)

@@ -1,7 +1,8 @@
-"""What each operation of the loop IR is in C, by the kind of its operands: one table.
+"""Render each operation of the loop IR in C, by the kind of its operands: one table.
 
 Registers hold floats narrower than f32 as an exact ``float``; every operation on them rounds once.
-Integer operations whose C meaning is undefined somewhere are functions of ``hlo_integer.h``.
+Integer operations whose C meaning is undefined somewhere (overflow, shift, division) are functions
+of ``hlo_integer.h``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _INFIX = {
     "compare-GT": ">",
     "compare-GE": ">=",
 }
+# Arithmetic of pred is Boolean algebra.
 _PRED = {
     "add": "or",
     "maximum": "or",
@@ -49,11 +51,14 @@ _EXACT = frozenset(("maximum", "minimum", "abs"))
 _INTEGER_INFIX = frozenset(("and", "or", "xor"))
 
 
-def applied(
+def render_operation(
     operation: str, texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """The C text of an operation, and how tightly it binds. ``texts`` are operands as a unary
-    operator takes them, but for those that :func:`operand_binding` allows to bind less."""
+    """Render an operation; return its text and how tightly that binds.
+
+    ``texts`` are operands as a unary operator takes them, but for those that
+    :func:`operand_binding` allows to bind less tightly.
+    """
     special = _SPECIAL.get(operation)
     if special is not None:
         return special(texts, types, result)
@@ -70,13 +75,16 @@ def applied(
         return _on_floats(operation, texts, operand)
     if operand.is_integer and operation in _INTEGER_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
+        # C promotes narrow integers to int: the cast brings the result back to its type.
         return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
-    return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+    return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
 
 
 def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
-    """Infix, an elementary function in f64, or a function of the runtime; narrow results are
-    rounded to their type."""
+    """Render an operation on floats; narrow results are rounded to their type.
+
+    Infix where C has an operator, an elementary function in f64, or a function of the runtime.
+    """
     if operation in _FLOAT_INFIX:
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         if operand.name == "f8e8m0fnu":  # below f32's range a product is still more than nothing
@@ -88,16 +96,19 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
     if operation in ELEMENTARY:
         _require_sequence(operation, operand)
         if operand is not F64:
-            text = f"hlo_{_c(operation)}({_doubles(texts)})"
+            text = f"hlo_{_identifier(operation)}({_doubles(texts)})"
             return rounded_from_f64(text, operand), ATOM
     if not is_narrow(operand):
-        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
-    text = f"hlo_{_c(operation)}_f32({', '.join(texts)})"
+        return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
+    text = f"hlo_{_identifier(operation)}_f32({', '.join(texts)})"
     return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
 
 
 def operand_binding(operation: str, position: int, operand: ElementType) -> int:
-    """How loosely an operand may bind without parentheses; floats are never reassociated."""
+    """Return how loosely an operand may bind without parentheses.
+
+    Floats are never reassociated: a right operand of the same precedence keeps its parentheses.
+    """
     arithmetic = operand is INDEX or (operand.is_float and operation in _FLOAT_INFIX)
     if operation == "select" or operation.startswith("compare-"):
         return SUM
@@ -108,29 +119,33 @@ def operand_binding(operation: str, position: int, operand: ElementType) -> int:
 
 
 def _require_sequence(operation: str, operand: ElementType) -> None:
-    name = _c(operation) + ("_f64" if operand is F64 else "")
+    """Raise Unsupported for an elementary function without a sequence for the type."""
+    name = _identifier(operation) + ("_f64" if operand is F64 else "")
     if name not in elementary.FUNCTIONS:
         raise Unsupported(f"{operation} of {operand} has no proven sequence yet")
 
 
-def _c(operation: str) -> str:
+def _identifier(operation: str) -> str:
+    """Return an operation's name as part of a C identifier."""
     return operation.replace("-", "_").lower()
 
 
 def _doubles(texts: _Texts) -> str:
+    """Render operands widened to double."""
     return ", ".join(f"(double){text}" for text in texts)
 
 
 def rounded_from_f64(text: str, element_type: ElementType) -> str:
-    """A double rounded once to a float type."""
+    """Render a double rounded once to a float type."""
     if element_type is F64:
         return text
     return f"(float){text}" if element_type is F32 else f"hlo_round_{element_type}_from_f64({text})"
 
 
 def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
+    """Render a comparison."""
     if operand.is_complex:
-        return f"hlo_{_c(operation)}_{operand}({', '.join(texts)})", ATOM
+        return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
     symbol = _INFIX[operation]
     return f"{texts[0]} {symbol} {texts[1]}", OTHER
 
@@ -148,13 +163,14 @@ def _clamp_index(
 
 
 def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    """``low <= value <= high`` as one comparison of unsigned differences."""
+    """Render ``low <= value <= high`` as one comparison of unsigned differences."""
     value, low, high = texts
     shifted = value if low == "0" else f"({value} - {low})"
     return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", OTHER
 
 
 def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    """Render ``convert`` from any type to any other, rounded once."""
     (text,), (source,) = texts, types
     if source is INDEX:
         return _from_index(text, result)
@@ -173,6 +189,7 @@ def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType)
 
 
 def _from_index(text: str, result: ElementType) -> tuple[str, int]:
+    """Render ``convert`` from INDEX."""
     if is_narrow(result):
         return f"hlo_round_{result}_from_f64((double){text})", ATOM
     if result.is_complex:
@@ -186,7 +203,11 @@ def _from_index(text: str, result: ElementType) -> tuple[str, int]:
 
 
 def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, int]:
-    """To a float type, rounded once: 64-bit integers do not fit a double."""
+    """Render ``convert`` to a float type, rounded once.
+
+    A 64-bit integer does not fit a double, so it is rounded to odd there, which rounding to a
+    narrower type then takes as the integer itself.
+    """
     if not is_narrow(result) or source is result:
         return f"({register_type(result)}){text}", ATOM
     if source.is_integer and source.bits == 64:
@@ -204,14 +225,14 @@ def _as_double(texts: _Texts, types: Sequence[ElementType], result: ElementType)
 def _from_double(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """An f64 value rounded once to the result type."""
+    """Render an f64 value rounded once to the result type."""
     return rounded_from_f64(texts[0], result), ATOM
 
 
 def _accumulated(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """What an accumulator holds, so that rounding it once more rounds the sum once."""
+    """Render an accumulator's sum, rounded once to the result type (by way of odd in f64)."""
     ending = "to_f64" if result is F64 else "to_odd"
     return rounded_from_f64(f"hlo_{types[0]}_{ending}({texts[0]})", result), ATOM
 
@@ -219,18 +240,18 @@ def _accumulated(
 def _accumulated_so_far(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """The same of an accumulator that goes on."""
+    """Render the same of an accumulator that more is added to."""
     ending = "to_f64" if result is F64 else "to_odd"
     return rounded_from_f64(f"hlo_{types[0]}_so_far_{ending}({texts[0]})", result), ATOM
 
 
 def _decided(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    """``hlo_sum_decided_T(…, &result)``: the type is that of the result it sets."""
+    """Render ``hlo_sum_decided_T(…, &result)``: T is the type of the result that it sets."""
     return f"hlo_sum_decided_{types[-1]}({', '.join(texts)})", ATOM
 
 
 def _function(name: str) -> _Render:
-    """A runtime function of one name for all types."""
+    """Return the renderer of a runtime function of one name for all types."""
     return lambda texts, types, result: (f"{name}({', '.join(texts)})", ATOM)
 
 
@@ -242,12 +263,13 @@ def _is_finite(texts: _Texts, types: Sequence[ElementType], result: ElementType)
 def _total_order(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """A key of the width of the register type, in the order of the values."""
+    """Render the key of TOTALORDER: a register-wide integer in the order of the values."""
     held = "f32" if is_narrow(types[0]) else types[0]
     return f"hlo_total_order_{held}({texts[0]})", ATOM
 
 
 def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    """Render logical or bitwise negation."""
     if result is PRED:
         return f"!{texts[0]}", OTHER  # !a & f(b): gcc asks for parentheses
     return f"hlo_not_{types[0]}({texts[0]})", ATOM
@@ -256,7 +278,7 @@ def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tu
 def _reduced_precision(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
-    """Of types of less than 16 bits, the value in f32 is reduced, as XLA does."""
+    """Render reduce-precision; of types below 16 bits the value in f32 is reduced, as XLA does."""
     if result.bits >= 16:
         return f"hlo_reduce_precision_{result}({', '.join(texts)})", ATOM
     return f"hlo_round_{result}(hlo_reduce_precision_f32({', '.join(texts)}))", ATOM
@@ -273,7 +295,7 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
     )
 
 
-# Operations whose text depends on more than the first operand's type.
+# Renderers of operations whose text depends on more than the first operand's type.
 _SPECIAL: dict[str, _Render] = {
     "accumulated": _accumulated,
     "accumulated-so-far": _accumulated_so_far,

@@ -1,4 +1,4 @@
-"""Loop IR to text. A dialect says what differs; everything else is C99 that is also C++."""
+"""Render statements of the loop IR as C99 that is also C++; a dialect says what differs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from backend_c.render.operations import (
     ATOM,
     SUM,
     UNARY,
-    applied,
     operand_binding,
+    render_operation,
 )
 from hlo.types import F64, ElementType
 
@@ -50,7 +50,7 @@ _INLINE = 48  # a value used once is written where it is used, if its text is no
 
 
 def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
-    """A kernel as a function of pointers: inputs, outputs, scratch, in order."""
+    """Render a kernel as a function of pointers: inputs, outputs, scratch, in order."""
     parameters = [
         *(f"const {memory_type(a.element_type)} *HLO_RESTRICT {a.name}" for a in kernel.inputs),
         *(
@@ -70,7 +70,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
 
 
 def constant_text(constant: Constant) -> str:
-    """A number as C reads it, exactly."""
+    """Render a number as C reads it, exactly."""
     kind, value = constant.type.kind, constant.value
     if constant.type is INDEX:
         return str(value)
@@ -86,6 +86,7 @@ def constant_text(constant: Constant) -> str:
 
 
 def _float_text(value: float, double: bool) -> str:
+    """Render a float: the shortest decimal that reads back as the same, or a NaN's bits."""
     width = "f64" if double else "f32"
     if math.isnan(value) or math.isinf(value):
         dtype = np.float64 if double else np.float32
@@ -99,30 +100,35 @@ def _float_text(value: float, double: bool) -> str:
 
 
 def _integer_text(value: int, element_type: ElementType) -> str:
+    """Render an integer with the suffix of its type."""
     suffix = ("ULL" if element_type.kind == "unsigned" else "LL") if element_type.bits == 64 else ""
     if element_type.name == "u32":
         suffix = "u"
+    # C has no negative literals: the lowest value's magnitude would not fit the type.
     if value == -(2 ** (element_type.bits - 1)) and element_type.bits >= 32:
         return f"(-{-value - 1}{suffix} - 1)"
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
 
 
 class _Body:
-    """Prints the statements of one kernel; values used once are folded into their use."""
+    """Render the statements of one kernel; a value used once is folded into its use."""
 
     def __init__(self, dialect: Dialect, statements: Sequence[Statement]) -> None:
         self._dialect = dialect
         self._uses: Counter[str] = Counter()
-        self._apart: set[str] = set()  # used in another block than where they are bound
+        self._used_in_inner_block: set[str] = (
+            set()
+        )  # used in another block than where they are bound
         self._texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
         self._scan(statements)
 
     def _scan(self, statements: Sequence[Statement]) -> None:
+        """Count the uses of each variable, and note those used in a block other than their own."""
         here: set[str] = set()
         for statement in statements:
             names = [name for e in expressions(statement) for name in variables(e)]
             self._uses.update(names)
-            self._apart.update(name for name in names if name not in here)
+            self._used_in_inner_block.update(name for name in names if name not in here)
             match statement:
                 case Let(variable, _):
                     here.add(variable.name)
@@ -135,13 +141,14 @@ class _Body:
                     pass
 
     def block(self, statements: Sequence[Statement], depth: int, shared: bool) -> list[str]:
-        """Lines of a block; ``shared``: all lanes run it, so that one of them stores."""
+        """Render a block; ``shared``: all lanes run it, so that one of them stores."""
         lines: list[str] = []
         for statement in statements:
             lines.extend(_INDENT * depth + line for line in self._statement(statement, shared))
         return lines
 
     def _statement(self, statement: Statement, shared: bool) -> list[str]:
+        """Render a statement as lines."""
         match statement:
             case Let(variable, value):
                 return self._let(variable, value)
@@ -154,7 +161,7 @@ class _Body:
                 return [f"{memory_type(array.element_type)} {array.name}[{array.elements}];"]
             case Store(array, offset, value):
                 text = f"{self._element(array, offset)} = {self._stored(array, value)};"
-                return [self._once(text) if shared and not array.is_local else text]
+                return [self._by_one_lane(text) if shared and not array.is_local else text]
             case Call(function, arguments):
                 return [f"{function}({', '.join(map(self._argument, arguments))});"]
             case If(condition, then, otherwise):
@@ -165,18 +172,22 @@ class _Body:
             case Loop():
                 return self._loop(statement, shared)
 
-    def _once(self, text: str) -> str:
+    def _by_one_lane(self, text: str) -> str:
+        """Render a store that one lane does for all."""
         return f"if ({self._dialect.single}) {text}"
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
+        """Render a let; if pure, short, and used once in its block, keep its text for the use."""
         text, binding = self._text(value)
-        once = self._uses[variable.name] == 1 and variable.name not in self._apart
+        # A value used inside a loop below stays outside it: that is what it was bound there for.
+        once = self._uses[variable.name] == 1 and variable.name not in self._used_in_inner_block
         if once and len(text) <= _INLINE and _is_pure(value):
             self._texts[variable.name] = text, binding
             return []
         return [f"const {register_type(variable.type)} {variable.name} = {text};"]
 
     def _loop(self, loop: Loop, shared: bool) -> list[str]:
+        """Render a loop with its pragma, and a barrier where lanes must see each other's stores."""
         lanes = "lanes" in loop.kind
         name, extent = loop.variable.name, self.text(loop.extent)
         start, step = self._dialect.strided.get(loop.kind, ("0", ""))
@@ -193,6 +204,7 @@ class _Body:
         return lines
 
     def _argument(self, argument: Expr | Pointer) -> str:
+        """Render an argument of a runtime function."""
         match argument:
             case Pointer(array, offset):
                 start = self._operand(offset, SUM)
@@ -201,22 +213,24 @@ class _Body:
                 return self.text(argument)
 
     def _element(self, array: Array, offset: Expr) -> str:
-        if array.memory is not None:
-            return f"hlo_read_{memory_type(array.element_type)}({array.name}, {self.text(offset)})"
+        """Render an element of an array."""
         return f"{array.name}[{self.text(offset)}]"
 
     def _stored(self, array: Array, value: Expr) -> str:
+        """Render a value as it is stored."""
         return to_store(array.element_type, self.text(value))
 
     def text(self, expression: Expr) -> str:
+        """Render an expression."""
         return self._text(expression)[0]
 
     def _operand(self, expression: Expr, allowed: int = UNARY) -> str:
-        """A text that binds at least as tightly as ``allowed``."""
+        """Render an expression that binds at least as tightly as ``allowed``."""
         text, binding = self._text(expression)
         return f"({text})" if binding > allowed else text
 
     def _text(self, expression: Expr) -> tuple[str, int]:
+        """Render an expression; return its text and how tightly that binds."""
         if isinstance(expression, Variable):
             return self._texts.get(expression.name, (expression.name, ATOM))
         if isinstance(expression, Constant):
@@ -232,9 +246,9 @@ class _Body:
             self._operand(operand, operand_binding(operation, n, types[0]))
             for n, operand in enumerate(inner)
         ]
-        return applied(operation, texts, types, result)
+        return render_operation(operation, texts, types, result)
 
 
 def _is_pure(value: Expr) -> bool:
-    """Whether a value may be computed later than where it is bound."""
+    """Return whether a value may be computed later than where it is bound."""
     return not any(map(is_mutable, subexpressions(value)))

@@ -13,7 +13,7 @@ from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import Compiler, build_in
 from backend_c.pipeline import planned
 from backend_c.render.dialect import OPENMP
-from backend_c.render.program import Program, programs
+from backend_c.render.translation_units import Program, render_plans
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
@@ -96,7 +96,7 @@ def compiled(
 def lowered_together(modules: Sequence[Module], grain: int = GRAIN) -> Batch:
     """Valid modules as C. Loops have threads where they do ``grain`` element operations or more."""
     found = [_plan(module, grain) for module in modules]
-    made = iter(programs([plan for plan in found if isinstance(plan, Plan)], OPENMP))
+    made = iter(render_plans([plan for plan in found if isinstance(plan, Plan)], OPENMP))
     return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from backend_c.emit import files as emission
 from backend_c.emit.embedded_check import main_text
+from backend_c.emit.targets import EMITTERS
 from backend_c.ir.nest import GRAIN
 from backend_c.lower import buffers
-from backend_c.native.marshalling import Memory, arguments, packed, stored
+from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
 from backend_c.native.toolchain import RUNTIME, run
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP
-from backend_c.render.program import program
+from backend_c.render.translation_units import render_plan
 from fuzz.compilers.configurations import Configuration, environment
 from hlo.bit_equality import differences
 from hlo.module import Module
@@ -70,18 +70,18 @@ def written(trial: Trial, configuration: Configuration, directory: Path) -> list
     grain = GRAIN if configuration.grain is None else configuration.grain
     plan = lowered(trial.module, grain, configuration.pipeline)
     if configuration.target == EMBEDDED.name:
-        files = emission.EMITTERS[EMBEDDED.name](plan)
+        files = EMITTERS[EMBEDDED.name](plan)
         text = main_text(trial.module, trial.arguments, trial.expected, trial.seed)
         for name, content in (files | {"main.c": text.encode()}).items():
             (directory / name).write_bytes(content)
         return ["module.c", "main.c"]
     workspace = buffers.allocate_apart(plan) if configuration.apart else buffers.allocate(plan)
-    made = program(plan, OPENMP, workspace)
+    made = render_plan(plan, OPENMP, workspace)
     for name, text in made.sources.items():
         (directory / name).write_text(text, "utf-8")
     entry = trial.module.entry
     given = list(arguments([(p.name, p.shape) for p in entry.parameters], trial.arguments))
-    outputs = [Memory.empty(shape) for shape in stored(entry.root_instruction.shape)]
+    outputs = [Memory.empty(shape) for shape in array_leaves(entry.root_instruction.shape)]
     places = [(offset, buffer.bytes) for buffer, offset in workspace.offsets.items()]
     head = _Head(given, outputs, places, configuration.threads, trial.seed)
     sizes = len(made.constants), made.workspace_bytes
@@ -140,12 +140,12 @@ def _values(data: bytes, result: Any, runs: int) -> list[Any]:
     """The result of each run, out of what the driver wrote."""
     values, start = [], 0
     for _ in range(runs):
-        outputs = [Memory.empty(shape) for shape in stored(result)]
+        outputs = [Memory.empty(shape) for shape in array_leaves(result)]
         for array in (array for memory in outputs for array in memory.arrays()):
             piece = np.frombuffer(data, array.dtype, array.size, start)
             array[...] = piece.reshape(array.shape)
             start += array.nbytes
-        values.append(packed(result, iter(outputs)))
+        values.append(assembled(result, iter(outputs)))
     assert start == len(data), "the driver wrote another number of bytes"
     return values
 

@@ -12,7 +12,7 @@ from backend_c.native.executable import Executable
 from backend_c.native.toolchain import Compiler
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import OPENMP
-from backend_c.render.program import program
+from backend_c.render.translation_units import render_plan
 from fuzz.compilers import quick_compilers
 from fuzz.compilers.combined_programs import compiled
 from fuzz.oracles.oracle import (
@@ -134,7 +134,7 @@ def twice(case: Case) -> Outcome:
     texts = []
     for _ in range(2):
         try:
-            texts.append(program(lowered(case.module), OPENMP).sources)
+            texts.append(render_plan(lowered(case.module), OPENMP).sources)
         except Unsupported:
             break
     if texts[:1] != texts[1:]:

@@ -21,7 +21,7 @@ import interp
 from backend_c.native.executable import Executable
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import OPENMP
-from backend_c.render.program import program as c_program
+from backend_c.render.translation_units import render_plan as render_plan
 from fuzz.compilers.combined_programs import compiled
 from fuzz.compilers.quick_compilers import thorough
 from hlo.bit_equality import differences
@@ -153,7 +153,7 @@ def by_interpreter(cell: Cell) -> str:
 def by_generator(cell: Cell) -> str:
     """What generating C makes of a cell, without compiling it."""
     try:
-        c_program(lowered(module(cell)), OPENMP)
+        render_plan(lowered(module(cell)), OPENMP)
     except hlo.Error as error:
         return _reason(error, cell)
     return ""

@@ -16,7 +16,7 @@ from backend_c.native.cache import open_cache
 from backend_c.native.executable import Executable, load
 from backend_c.native.marshalling import arguments
 from backend_c.native.toolchain import build, find_compiler
-from backend_c.render.program import Program
+from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError, ToolchainError
 from hlo.types import ELEMENT_TYPES, F32, F64, S32, TOKEN, ArrayShape, Shape, TupleShape, leaves
 

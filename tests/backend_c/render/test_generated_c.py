@@ -7,7 +7,7 @@ import pytest
 import hlo
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import DIALECTS
-from backend_c.render.program import program
+from backend_c.render.translation_units import render_plan
 
 PROGRAMS = {
     "reduce_sum_fma": """
@@ -64,7 +64,7 @@ PROGRAMS = {
 
 
 def source(name: str, dialect: str) -> str:
-    made = program(lowered(hlo.parse(PROGRAMS[name])), DIALECTS[dialect])
+    made = render_plan(lowered(hlo.parse(PROGRAMS[name])), DIALECTS[dialect])
     ((_, text),) = made.sources.items()
     return text
 

@@ -1,4 +1,4 @@
-"""Files for the world outside: what ``emit`` writes for each target."""
+"""Emit the files of each target: OpenMP C, self-contained C99, CUDA."""
 
 from __future__ import annotations
 
@@ -12,72 +12,76 @@ from backend_c.native.toolchain import RUNTIME
 from backend_c.render import cuda_phases
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
-from backend_c.render.program import Program, program, with_sizes
+from backend_c.render.translation_units import Program, render_plan, with_sizes
 
 _Files = dict[str, bytes]
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
 
 def _openmp(plan: Plan) -> _Files:
-    """Translation units, the runtime headers, and the block of constants."""
-    made = program(plan, OPENMP)
-    files = {name: text.encode() for name, text in made.sources.items()}
+    """Emit translation units, the runtime headers, and the block of constants."""
+    program = render_plan(plan, OPENMP)
+    files = {name: text.encode() for name, text in program.sources.items()}
     files |= {header.name: header.read_bytes() for header in sorted(RUNTIME.glob("*.h"))}
-    return files | {"constants.bin": made.constants} | _manifest(made)
+    return files | {"constants.bin": program.constants} | _manifest(program)
 
 
 def _embedded(plan: Plan) -> _Files:
-    """One self-contained C99 file and its header."""
-    made = program(plan, EMBEDDED)
-    ((_, text),) = made.sources.items()
-    header = _embedded_header(made, plan)
+    """Emit one self-contained C99 file and its header."""
+    program = render_plan(plan, EMBEDDED)
+    ((_, text),) = program.sources.items()
+    header = _embedded_header(program, plan)
+    # The entry is internal here: callers get ``module_run`` with a typed parameter per array.
     body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
-    constants = aligned_bytes("module_constants", made.constants)
+    constants = aligned_bytes("module_constants", program.constants)
     source = f'#include "module.h"\n{body}\n{constants}\n{_run_function(plan)}'
-    return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(made)
+    return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(program)
 
 
 def _cuda(plan: Plan) -> _Files:
-    """The kernels as one .cu file, and the order of their launches as JSON."""
+    """Emit the kernels as one .cu file, and the order of their launches as JSON."""
     plan = cuda_phases.split(plan)
-    made = program(plan, CUDA)
-    ((_, text),) = made.sources.items()
-    files = {"module.cu": _inlined(text).encode(), "constants.bin": made.constants}
-    launches = {"steps": [_step(step, plan, made) for step in plan.steps]}
+    program = render_plan(plan, CUDA)
+    ((_, text),) = program.sources.items()
+    files = {"module.cu": _inlined(text).encode(), "constants.bin": program.constants}
+    launches = {"steps": [_step(step, plan, program) for step in plan.steps]}
     files["launches.json"] = (json.dumps(launches, indent=1) + "\n").encode()
-    return files | _manifest(made)
+    return files | _manifest(program)
 
 
-def _step(step: Step, plan: Plan, made: Program) -> dict[str, object]:
-    """A step for whoever launches the kernels: pointers are ``arguments[n]``, ``results[n]``, or
-    an offset into the constants or the workspace; a ``single_thread`` kernel is launched as one
-    block of one thread, any other with as many as there are."""
+def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
+    """Describe a step for whoever launches the kernels.
+
+    Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace;
+    a ``single_thread`` kernel is launched as one block of one thread, any other with as many as
+    there are.
+    """
 
     def inner(steps: tuple[Step, ...]) -> list[dict[str, object]]:
-        return [_step(one, plan, made) for one in steps]
+        return [_step(one, plan, program) for one in steps]
 
     match step:
         case Launch(kernel, inputs, outputs, scratch):
             return {
-                "launch": made.kernel_names[kernel],
-                "pointers": [made.places[b] for b in (*inputs, *outputs, *scratch)],
+                "launch": program.kernel_names[kernel],
+                "pointers": [program.pointers[b] for b in (*inputs, *outputs, *scratch)],
                 "single_thread": cuda_phases.is_single(plan.kernels[kernel]),
             }
         case Copy(source, target):
-            pointers = [made.places[source], made.places[target]]
+            pointers = [program.pointers[source], program.pointers[target]]
             return {"copy": source.bytes, "from": pointers[0], "to": pointers[1]}
         case Repeat(condition, predicate, body):
             return {
-                "while": made.places[predicate],
+                "while": program.pointers[predicate],
                 "condition": inner(condition),
                 "body": inner(body),
             }
         case Branch(selector, cases):
-            return {"branch": made.places[selector], "cases": [inner(case) for case in cases]}
+            return {"branch": program.pointers[selector], "cases": [inner(case) for case in cases]}
 
 
 def _inlined(text: str) -> str:
-    """A translation unit with the runtime headers in place of their includes, each once."""
+    """Replace the includes of runtime headers by their text, each once."""
     seen: set[str] = set()
 
     def replace(match: re.Match[str]) -> str:
@@ -91,13 +95,14 @@ def _inlined(text: str) -> str:
 
 
 def _public_type(buffer: Buffer) -> str:
-    """Complex numbers are pairs of floats to a caller."""
+    """Return the type of a parameter: complex numbers are pairs of floats to a caller."""
     parts = {"hlo_c64": "float", "hlo_c128": "double"}
     own = memory_type(buffer.shape.element_type)
     return parts.get(own, own)
 
 
 def _parameters(plan: Plan) -> list[str]:
+    """Return the parameters of ``module_run``."""
     names = [
         f"const {_public_type(b)} *argument{n}" for n, b in enumerate(with_sizes(plan.arguments))
     ]
@@ -105,7 +110,8 @@ def _parameters(plan: Plan) -> list[str]:
     return [*names, "unsigned char *workspace", "uint64_t seed"]
 
 
-def _embedded_header(made: Program, plan: Plan) -> str:
+def _embedded_header(program: Program, plan: Plan) -> str:
+    """Render ``module.h``."""
     lines = [
         "/* A compiled HLO module: no allocation, no library beyond string.h.",
         " *",
@@ -117,7 +123,7 @@ def _embedded_header(made: Program, plan: Plan) -> str:
         "#include <stdint.h>",
         "#include <string.h>",
         "",
-        f"#define MODULE_WORKSPACE {max(made.workspace_bytes, 1)}",
+        f"#define MODULE_WORKSPACE {max(program.workspace_bytes, 1)}",
         "",
         f"void module_run({', '.join(_parameters(plan))});",
         "",
@@ -128,6 +134,7 @@ def _embedded_header(made: Program, plan: Plan) -> str:
 
 
 def _run_function(plan: Plan) -> str:
+    """Render ``module_run``, which collects the pointers and calls the entry point."""
     arguments = [f"argument{n}" for n, _ in enumerate(with_sizes(plan.arguments))]
     results = [f"result{n}" for n, _ in enumerate(with_sizes(plan.results))]
     lines = [f"void module_run({', '.join(_parameters(plan))}) {{"]
@@ -138,13 +145,13 @@ def _run_function(plan: Plan) -> str:
     return "\n".join([*lines, f"    hlo_entry({call});", "}", ""])
 
 
-def _manifest(made: Program) -> _Files:
-    """What a caller needs to know, for programs."""
+def _manifest(program: Program) -> _Files:
+    """Describe shapes and sizes as JSON, for programs that call the module."""
     manifest = {
-        "parameters": [str(shape) for shape in made.parameters],
-        "results": [str(shape) for shape in made.results],
-        "constant_bytes": len(made.constants),
-        "workspace_bytes": made.workspace_bytes,
+        "parameters": [str(shape) for shape in program.parameters],
+        "results": [str(shape) for shape in program.results],
+        "constant_bytes": len(program.constants),
+        "workspace_bytes": program.workspace_bytes,
     }
     return {"manifest.json": (json.dumps(manifest, indent=2) + "\n").encode()}
 

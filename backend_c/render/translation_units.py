@@ -1,11 +1,11 @@
-"""A plan as source text: kernels shared by content, grouped into translation units, and the entry.
+"""Render a plan as translation units: its distinct kernels, and an entry point that calls them.
 
     void hlo_entry(const void *const *arguments, void *const *results,
                    const unsigned char *constants, unsigned char *workspace, uint64_t seed);
 
 ``arguments`` and ``results`` point to row-major arrays; after an array with bounded dimensions
-comes the pointer to its int32 actual sizes. Several plans in one library have an entry each, of
-which it has a table::
+comes the pointer to its int32 actual sizes. Several plans in one library have an entry point each,
+and the library has a table of them::
 
     void (*const hlo_entries[])(…)
 """
@@ -40,7 +40,7 @@ _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another 
 
 @dataclass(frozen=True)
 class Program:
-    """Everything needed to compile and call a module, and nothing that changes from run to run.
+    """Hold what is needed to compile and call a module: nothing that changes from run to run.
 
     ``sources`` are translation units by file name; ``constants`` is the block that ``hlo_entry``
     receives; ``parameters`` and ``results`` are the arrays in order; ``number`` is that of the
@@ -52,51 +52,51 @@ class Program:
     results: tuple[ArrayShape, ...]
     constants: bytes
     workspace_bytes: int
-    places: Mapping[Buffer, str]  # where each buffer is, as C
+    pointers: Mapping[Buffer, str]  # where each buffer is, as C
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
     number: int | None = None
 
 
-def program(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
-    """Render a plan. ``workspace`` is where its buffers lie, by default as densely as may be."""
+def render_plan(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
+    """Render a plan; ``workspace`` is its allocation, by default the densest known."""
     kernels = _Kernels(dialect)
-    made, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan))
+    program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan))
     entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
-    return replace(made, sources=_units(kernels.texts(), entry, dialect))
+    return replace(program, sources=_units(kernels.texts(), entry, dialect))
 
 
-def programs(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
+def render_plans(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
     """Render several plans as one translation unit, for which a compiler is started once."""
     kernels = _Kernels(dialect)
-    made = [_rendered(plan, kernels, buffers.allocate(plan)) for plan in plans]
+    rendered = [_rendered(plan, kernels, buffers.allocate(plan)) for plan in plans]
     entries = [
-        f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(made)
+        f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(rendered)
     ]
-    names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(made)))
+    names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
     table = f"void (*const hlo_entries[]){_PARAMETERS} = {{\n{names}}};\n"
     sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=sys.maxsize)
-    return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(made)]
+    return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
 
 def _rendered(plan: Plan, kernels: _Kernels, workspace: Workspace) -> tuple[Program, str]:
-    """A program without sources, and the body of its entry."""
+    """Render a plan's kernels; return a program without sources, and the body of its entry."""
     constants, offsets = _constant_block(plan)
-    places = _places(plan, workspace.offsets, offsets)
+    pointers = _pointers(plan, workspace.offsets, offsets)
     names = kernels.names(plan)
-    made = Program(
+    program = Program(
         {},
         tuple(buffer.shape for buffer in plan.arguments),
         tuple(buffer.shape for buffer in plan.results),
         constants,
         workspace.bytes,
-        places,
+        pointers,
         names,
     )
-    return made, _Entry(places, names, plan).text()
+    return program, _Entry(pointers, names, plan).text()
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
-    """Arrays as the entry's pointers: the sizes of a bounded one follow it."""
+    """Yield arrays as the entry's pointers: a bounded one is followed by its sizes."""
     for buffer in arrays:
         yield buffer
         if buffer.sizes is not None:
@@ -104,7 +104,7 @@ def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
 
 
 def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
-    """All constants one after the other, equal ones once."""
+    """Lay out all constants in one block, equal ones once; return the block and the offsets."""
     block = bytearray()
     seen: dict[bytes, int] = {}
     offsets: dict[Buffer, int] = {}
@@ -119,50 +119,60 @@ def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
 
 
 def stored_bytes(value: np.ndarray) -> bytes:
-    """An array as the generated code keeps it: row-major, of `storage_type`."""
+    """Return an array as the generated code keeps it: row-major, of :func:`storage_type`."""
     element_type = element_type_of(value.dtype)
     assert element_type is not None, value.dtype
     return np.ascontiguousarray(value, storage_type(element_type)).tobytes()
 
 
 def storage_type(element_type: ElementType) -> np.dtype[np.generic]:
-    """Sub-byte integers are sign or zero extended to a byte, which those of ml_dtypes are not."""
+    """Return the NumPy type of an array in memory.
+
+    Sub-byte integers are sign or zero extended to a byte, which those of ml_dtypes are not.
+    """
     if element_type.is_integer and element_type.bits < 8:
         return np.dtype(np.int8 if element_type.kind == "signed" else np.uint8)
     return element_type.numpy
 
 
-def _places(
+def _pointers(
     plan: Plan, workspace: Mapping[Buffer, int], constants: Mapping[Buffer, int]
 ) -> dict[Buffer, str]:
-    places = {b: f"arguments[{n}]" for n, b in enumerate(with_sizes(plan.arguments))}
-    places |= {b: f"results[{n}]" for n, b in enumerate(with_sizes(plan.results))}
-    places |= {b: f"(constants + {offset})" for b, offset in constants.items()}
-    places |= {b: f"(workspace + {offset})" for b, offset in workspace.items()}
-    return places
+    """Return the C expression of each buffer's address."""
+    pointers = {b: f"arguments[{n}]" for n, b in enumerate(with_sizes(plan.arguments))}
+    pointers |= {b: f"results[{n}]" for n, b in enumerate(with_sizes(plan.results))}
+    pointers |= {b: f"(constants + {offset})" for b, offset in constants.items()}
+    pointers |= {b: f"(workspace + {offset})" for b, offset in workspace.items()}
+    return pointers
 
 
 class _Kernels:
-    """The text of each distinct kernel, with a name."""
+    """Number the distinct kernels by text, so that equal ones share a function."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._names: dict[str, str] = {}  # by text
 
     def names(self, plan: Plan) -> tuple[str, ...]:
-        """Those of a plan's kernels."""
+        """Return the names of a plan's kernels in order."""
+        # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
+        # given to the first of them in plan order.
         texts = (kernel_text(kernel, "@", self._dialect) for kernel in plan.kernels)
         return tuple(self._names.setdefault(text, f"kernel_{len(self._names)}") for text in texts)
 
     def texts(self) -> dict[str, str]:
-        """Of all plans, by name."""
+        """Return the text of each distinct kernel, by name."""
         return {name: text.replace("@", name, 1) for text, name in self._names.items()}
 
 
 def _units(
     texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNIT
 ) -> dict[str, str]:
-    """Translation units of similar size; the last one has the entry."""
+    """Group kernels into translation units of similar size; the last one has the entry.
+
+    Units are compiled in parallel. Kernels that another unit calls have hidden visibility instead
+    of being static.
+    """
     groups: list[list[str]] = [[]]
     size = 0
     for text in texts.values():
@@ -188,22 +198,25 @@ def _units(
 
 
 def _prologue(dialect: Dialect, body: str) -> str:
+    """Render the includes that a unit needs."""
     needed = [header for header, name in dialect.includes if name in body]
     includes = "".join(f'#include "{header}"\n' for header in needed)
     return f"{includes}\n{dialect.prologue}"
 
 
 def _prototype(text: str) -> str:
+    """Render a kernel's declaration."""
     return re.match(r"[^{]*", text)[0].rstrip() + ";\n"  # type: ignore[index]
 
 
 class _Entry:
-    """Prints the steps as the body of an entry."""
+    """Render the steps of a plan as the body of its entry point."""
 
-    def __init__(self, places: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
-        self._places, self._names, self._plan = places, names, plan
+    def __init__(self, pointers: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
+        self._pointers, self._names, self._plan = pointers, names, plan
 
     def text(self) -> str:
+        """Render the body."""
         lines = [line for step in self._plan.steps for line in self._step(step)]
         unused = [
             f"(void){name};"
@@ -217,10 +230,12 @@ class _Entry:
         return f"{{\n{body}}}\n"
 
     def _pointer(self, buffer: Buffer, const: bool) -> str:
+        """Render a buffer's address as a typed pointer."""
         c_type = memory_type(buffer.shape.element_type)
-        return f"({'const ' if const else ''}{c_type} *){self._places[buffer]}"
+        return f"({'const ' if const else ''}{c_type} *){self._pointers[buffer]}"
 
     def _step(self, step: Step) -> list[str]:
+        """Render a step."""
         match step:
             case Launch(kernel, inputs, outputs, scratch):
                 pointers = [self._pointer(b, True) for b in inputs]
@@ -231,7 +246,7 @@ class _Entry:
             case Copy(source, target):
                 if not source.bytes:
                     return []
-                into, out_of = self._places[target], self._places[source]
+                into, out_of = self._pointers[target], self._pointers[source]
                 return [f"memcpy({into}, {out_of}, {source.bytes});"]
             case Repeat(condition, predicate, body):
                 test = f"if (!*{self._pointer(predicate, True)}) break;"
@@ -241,9 +256,11 @@ class _Entry:
                 return self._branch(selector, cases)
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
+        """Render steps, indented."""
         return [_INDENT + line for step in steps for line in self._step(step)]
 
     def _branch(self, selector: Buffer, cases: Sequence[Sequence[Step]]) -> list[str]:
+        """Render a branch as a switch, whose default is the last case."""
         value = f"*{self._pointer(selector, True)}"
         is_pred = selector.shape.element_type is PRED
         lines = [f"switch ({f'{value} ? 0 : 1' if is_pred else value}) {{"]
