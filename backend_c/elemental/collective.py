@@ -1,4 +1,4 @@
-"""What ranks make together, where there is one rank: mostly the operand itself.
+"""Build one element of each collective, on one rank: mostly the operand itself.
 
 Generated code is one rank. Groups of more are Unsupported, and so are transfers between ranks, to
 and from the host: a library has nobody to call.
@@ -46,7 +46,7 @@ __all__ = [
     "send_done",
 ]
 
-# Slices of a ragged-all-to-all: each is a choice at every element.
+# Slices of a ragged-all-to-all: each is a select at every element of the result.
 MOST_SLICES = 64
 
 _ELSEWHERE = "generated C is one rank; interp.evaluate(…, replicas=…, partitions=…) simulates more"
@@ -54,16 +54,19 @@ _FEEDS = "generated C has no host and no other rank; interp.evaluate has both"
 
 
 def _require_one_rank(replica_groups: str) -> None:
+    """Raise Unsupported unless every group is this one rank."""
     if groups_of(replica_groups) not in ((), ((0,),)):
         raise Unsupported(f"replica_groups={replica_groups[:60]}: {_ELSEWHERE}")
 
 
-def _itself(operands: Sequence[Value], replica_groups: str) -> Value:
+def _identity(operands: Sequence[Value], replica_groups: str) -> Value:
+    """Return the operands unchanged, as the result of a collective over one rank."""
     _require_one_rank(replica_groups)
     return operands[0] if len(operands) == 1 else tuple(operands)
 
 
 def replica_id() -> Element:
+    """result = 0."""
     return scalar(ArrayShape(U32), Constant(U32, 0))
 
 
@@ -79,17 +82,20 @@ def all_reduce(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Value:
-    return _itself(operands, replica_groups)
+    """result = operands: the sum over one rank."""
+    return _identity(operands, replica_groups)
 
 
 all_reduce_start = all_reduce
 
 
 def all_reduce_done(operand: Value) -> Value:
+    """Return the result of the start."""
     return operand
 
 
 def _require_same_size(operands: Sequence[Element], shape: Shape) -> None:
+    """Raise Unsupported where results have other dims than operands, as of several ranks."""
     results = shape.elements if isinstance(shape, TupleShape) else (shape,)
     for operand, result in zip(operands, results, strict=True):
         assert isinstance(result, ArrayShape)
@@ -106,8 +112,9 @@ def all_gather(
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
+    """result = operands: the concatenation over one rank."""
     _require_same_size(operands, shape)
-    return _itself(operands, replica_groups)
+    return _identity(operands, replica_groups)
 
 
 def all_gather_start(
@@ -119,13 +126,15 @@ def all_gather_start(
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
+    """Return (operands, results)."""
     assert isinstance(shape, TupleShape)
     _require_same_size(operands, shape.elements[1])
-    value = _itself(operands, replica_groups)
+    value = _identity(operands, replica_groups)
     return value, value
 
 
 def all_gather_done(operand: tuple[Value, ...]) -> Value:
+    """Return the results of the start."""
     return operand[1]
 
 
@@ -140,8 +149,9 @@ def reduce_scatter(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Value:
+    """result = operands: the sum over one rank, all of it this rank's."""
     _require_same_size(operands, shape)
-    return _itself(operands, replica_groups)
+    return _identity(operands, replica_groups)
 
 
 def all_to_all(
@@ -151,7 +161,8 @@ def all_to_all(
     channel_id: int = 0,
     constrain_layout: bool = False,
 ) -> Value:
-    value = _itself(operands, replica_groups)
+    """result = operands: the one piece that this rank sends is its own."""
+    value = _identity(operands, replica_groups)
     if len(operands) > 1:
         raise Unsupported(f"{len(operands)} operands for as many ranks: {_ELSEWHERE}")
     return value if dimensions else (value,)
@@ -163,7 +174,8 @@ def collective_broadcast(
     replica_groups: str = "",
     channel_id: int = 0,
 ) -> Value:
-    return _itself(operands[:-1] if has_dynamic_root else operands, replica_groups)
+    """result = operands: this rank is the root."""
+    return _identity(operands[:-1] if has_dynamic_root else operands, replica_groups)
 
 
 def collective_permute(
@@ -172,42 +184,53 @@ def collective_permute(
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
+    """result = operands if this rank sends to itself, zeros if nobody sends to it.
+
+    With ``slice_sizes``, (source, output, starts, targets): slices of the source are written into
+    the output.
+    """
     pairs = pairs_of(source_target_pairs)
     if any(ids != (0, 0) for ids in pairs):
         raise Unsupported(f"source_target_pairs={source_target_pairs[:60]}: {_ELSEWHERE}")
     if slice_sizes:
-        source, output, starts, places = operands
-        return _moved(source, output, starts, places, slice_sizes) if pairs else output
+        source, output, starts, target_starts = operands
+        return (
+            _with_slices_moved(source, output, starts, target_starts, slice_sizes)
+            if pairs
+            else output
+        )
     results = operands if pairs else tuple(_zeros(o) for o in operands if isinstance(o, Element))
     return results[0] if len(results) == 1 else tuple(results)
 
 
 def _zeros(operand: Element) -> Element:
+    """result[i] = the value whose bits are all zero, which is not 0 in every float type."""
     zero = Constant(operand.shape.element_type, _zero(operand.shape.element_type))
     return Element(operand.shape, lambda *index: zero, operand.sizes)
 
 
 def _zero(element_type: ElementType) -> bool | int | float | complex:
-    """What has only bits of zero, which is not 0 in each type of floats."""
+    """Return the value whose bits are all zero, which is not 0 in every float type (f8e8m0fnu)."""
     kinds: dict[str, type[bool | int | float | complex]]
     kinds = {"pred": bool, "float": float, "complex": complex}
     return kinds.get(element_type.kind, int)(np.zeros((), element_type.numpy)[()])
 
 
 def _tuple(value: Value) -> tuple[Value, ...]:
+    """Return a value as a tuple of one, if it is none."""
     return value if isinstance(value, tuple) else (value,)
 
 
-def _moved(
+def _with_slices_moved(
     source: Value,
     output: Value,
     starts: Value,
-    places: Value,
+    target_starts: Value,
     slice_sizes: tuple[tuple[int, ...], ...],
 ) -> Value:
-    """The output with slices of the source in their places."""
+    """Write slices of the source into the output, one after the other."""
     sources, outputs, count = _tuple(source), list(_tuple(output)), len(slice_sizes)
-    each = zip(_per_slice(starts), _per_slice(places), slice_sizes, strict=True)
+    each = zip(_per_slice(starts), _per_slice(target_starts), slice_sizes, strict=True)
     for number, (from_, into, sizes) in enumerate(each):
         data = sources[number * len(sources) // count]
         which = number * len(outputs) // count
@@ -219,12 +242,13 @@ def _moved(
 
 
 def _per_slice(starts: Value) -> tuple[Value, ...]:
-    """A start index for each slice: of one slice it may stand alone."""
+    """Return a start index for each slice: that of a single slice may stand alone."""
     nested = any(isinstance(start, tuple) for start in _tuple(starts))
     return _tuple(starts) if nested else (starts,)
 
 
 def _index(start: Value) -> list[Element]:
+    """Return a start index as its scalars or its vector."""
     return [index for index in _tuple(start) if isinstance(index, Element)]
 
 
@@ -235,6 +259,7 @@ def collective_permute_start(
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
+    """Return (operands, results, contexts…)."""
     result = collective_permute(
         *operands,
         source_target_pairs=source_target_pairs,
@@ -248,6 +273,7 @@ def collective_permute_start(
 
 
 def collective_permute_done(operand: tuple[Value, ...]) -> Value:
+    """Return the results of the start."""
     return operand[1]
 
 
@@ -263,8 +289,11 @@ def ragged_all_to_all(
     channel_id: int = 0,
     dimensions: tuple[int, ...] = (),
 ) -> Element:
-    """The output with slices of the operand's rows. Rows out of bounds are not written; the
-    interpreter calls them an error."""
+    """result[i] = output[i], overwritten by slices of the operand's rows.
+
+    Slice s puts rows input_offsets[s] … + send_sizes[s] at output_offsets[s]. Rows out of bounds
+    are not written; the interpreter calls them an error.
+    """
     _require_one_rank(replica_groups)
     count = input_offsets.shape.elements
     if count > MOST_SLICES:
@@ -294,34 +323,41 @@ def ragged_all_to_all(
 
 
 def _unsupported(opcode: str) -> Unsupported:
+    """Return the error of an op that needs a host or another rank."""
     return Unsupported(f"the C backend takes no {opcode}: {_FEEDS}")
 
 
 def send(
     operand: Element, token: Value, *, channel_id: int = 0, is_host_transfer: bool = False
 ) -> Value:
+    """Raise Unsupported."""
     raise _unsupported("send")
 
 
 def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    """Raise Unsupported."""
     raise _unsupported("send-done")
 
 
 def recv(
     token: Value, *, shape: Shape, channel_id: int = 0, is_host_transfer: bool = False
 ) -> Value:
+    """Raise Unsupported."""
     raise _unsupported("recv")
 
 
 def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+    """Raise Unsupported."""
     raise _unsupported("recv-done")
 
 
 def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
+    """Raise Unsupported."""
     raise _unsupported("infeed")
 
 
 def outfeed(
     operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: str = ""
 ) -> Value:
+    """Raise Unsupported."""
     raise _unsupported("outfeed")

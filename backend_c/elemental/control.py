@@ -1,4 +1,4 @@
-"""One element of a map: a computation of scalars applied at each index."""
+"""Build one element of a map: a computation of scalars applied at each index."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ __all__ = ["map_"]
 def map_(
     *operands: Element, to_apply: Callee[Element], dimensions: tuple[int, ...] = ()
 ) -> Element:
+    """result[i] = to_apply(operands[0][i], operands[1][i], …)."""
+
     def at(*index: Expr) -> Expr:
         values = [operand.at(*index) for operand in operands]
         return to_apply(*(scalar(ArrayShape(value.type), value) for value in values)).at()

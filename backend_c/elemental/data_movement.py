@@ -1,7 +1,7 @@
-"""One element of each op that moves data: an operand's element at another index.
+"""Build one element of each op that moves data: an operand's element at another index.
 
 Reads are always in bounds: an index that may fall outside is clamped, and the value read there is
-replaced by a select, so that every loop can be vectorised.
+replaced by a select. So no loop has a branch, and every one can be vectorised.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def constant(*, literal: Literal, shape: ArrayShape) -> Element:
-    """A scalar; arrays of constants are kept in memory, outside kernels."""
+    """Return a scalar constant; arrays of constants are kept in memory, outside kernels."""
     if not isinstance(literal.value, np.ndarray) or shape.rank:
         raise Unsupported(f"a constant of shape {shape} inside a kernel")
     kind = shape.element_type.kind
@@ -49,13 +49,16 @@ def constant(*, literal: Literal, shape: ArrayShape) -> Element:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Element:
+    """result[i] = i[iota_dimension]."""
+
     def at(*index: Expr) -> Expr:
         return apply("convert", index[iota_dimension], type=shape.element_type)
 
-    return Element(_plain(shape), at)
+    return Element(_without_layout(shape), at)
 
 
 def broadcast(operand: Element, *, dimensions: tuple[int, ...] = (), shape: ArrayShape) -> Element:
+    """result[i] = operand[j] with j[d] = i[dimensions[d]]."""
     sizes: tuple[Expr, ...] = ()
     dynamic = [False] * shape.rank
     if operand.sizes:
@@ -69,7 +72,9 @@ def broadcast(operand: Element, *, dimensions: tuple[int, ...] = (), shape: Arra
 
 
 def transpose(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
+    """result[i] = operand[j] with j[dimensions[d]] = i[d]."""
     dims = tuple(operand.shape.dims[d] for d in dimensions)
+    # The result's index by operand dimension: the inverse permutation.
     inverse = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     dynamic = tuple(operand.shape.dynamic[d] for d in dimensions) if operand.sizes else ()
     sizes = tuple(operand.sizes[d] for d in dimensions) if operand.sizes else ()
@@ -78,6 +83,8 @@ def transpose(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
 
 
 def reverse(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
+    """result[i] = operand[j], j[d] = operand.dims[d] - 1 - i[d] for d in dimensions, else i[d]."""
+
     def at(*index: Expr) -> Expr:
         turned = [
             ix.subtract(ix.add(operand.size(d), -1), i) if d in dimensions else i
@@ -91,6 +98,7 @@ def reverse(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
 
 
 def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Element:
+    """result[i] = operand[start + i * stride]."""
     dims = tuple(max(0, -(-(limit - start) // stride)) for start, limit, stride in slice)
 
     def at(*index: Expr) -> Expr:
@@ -113,6 +121,7 @@ def slice_(operand: Element, *, slice: tuple[tuple[int, int, int], ...]) -> Elem
 def pad(
     operand: Element, padding_value: Element, *, padding: tuple[tuple[int, int, int], ...]
 ) -> Element:
+    """result[i] = operand[(i - low) / (interior + 1)] where that is one, else padding_value."""
     extents = operand.shape.dims
     dims = tuple(
         max(0, low + high + extent + max(extent - 1, 0) * interior)
@@ -155,12 +164,12 @@ def pad(
 
 
 def _within(value: Expr, low: int, high: int) -> Expr:
-    """``low <= value <= high``, by one unsigned comparison."""
+    """Build ``low <= value <= high``, one unsigned comparison in C."""
     return apply("within", value, ix.constant(low), ix.constant(high), type=PRED)
 
 
 def all_of(conditions: Sequence[Expr]) -> Expr:
-    """The conjunction of conditions, of which there is at least one."""
+    """Build the conjunction of one or more conditions."""
     result = conditions[0]
     for condition in conditions[1:]:
         result = apply("and", result, condition)
@@ -168,6 +177,7 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
 
 
 def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
+    """result[i] = operands[k][i - start[k]], k being the operand within which i[dimension] lies."""
     (dimension,) = dimensions
     parts = [o for o in operands if o.shape.dims[dimension] or o.sizes]
     if not parts:
@@ -183,6 +193,8 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
             local = ix.clamp(0, shifted, part.shape.dims[dimension] - 1)
             return part.at(*index[:dimension], local, *index[dimension + 1 :])
 
+        # A chain of selects, the first operand's outermost: the index belongs to the first operand
+        # that ends behind it.
         value = read(parts[-1], starts[-2])
         for part, start, end in reversed(list(zip(parts[:-1], starts, starts[1:]))):
             before = apply("compare-LT", index[dimension], end, type=PRED)
@@ -199,26 +211,34 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
 
 
 def _any_size(parts: Sequence[Element], dimension: int) -> Expr:
+    """Return the actual size of a dimension that all operands share."""
     bounded = [p for p in parts if p.sizes and p.shape.dynamic[dimension]]
     return (bounded or parts)[0].size(dimension)
 
 
 def copy(operand: Element) -> Element:
+    """result[i] = operand[i]."""
     return operand
 
 
 def copy_start(
     operand: Element, *, cross_program_prefetch_index: int = -1
 ) -> tuple[Element, Element, Element]:
-    """(destination, source, context)."""
+    """Return (destination, source, context): the copy is the operand."""
     return operand, operand, scalar(ArrayShape(U32), Constant(U32, 0))
 
 
 def copy_done(operand: tuple[Element, ...]) -> Element:
+    """Return the destination of a copy."""
     return operand[0]
 
 
 def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
+    """result[i] = the bits of operand[i] as another type.
+
+    If the widths differ, a minor dimension counts the parts of the wider type. Part 0 of a wider
+    element is its low bits.
+    """
     source, target = operand.shape.element_type, shape.element_type
     if source.bits == target.bits:
         if source is target:
@@ -227,13 +247,13 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         def same(*index: Expr) -> Expr:
             return apply("bitcast", operand.at(*index), type=target)
 
-        return Element(_plain(shape), same, operand.sizes)
+        return Element(_without_layout(shape), same, operand.sizes)
     narrow, wide = sorted((source.bits, target.bits))
     parts = wide // narrow
     sizes = _split_sizes(operand, shape.rank, parts)
     is_split = source.bits > target.bits
     if operand.array is not None and narrow % 8 == 0 and (is_split or not operand.sizes):
-        return stored(_view(operand.array, shape), _plain(shape), sizes)
+        return stored(_view(operand.array, shape), _without_layout(shape), sizes)
 
     def split(*index: Expr) -> Expr:
         """Part ``index[-1]`` of a wider element, the low bits first."""
@@ -244,18 +264,20 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         pieces = [whole.at(*index, ix.constant(part)) for part in range(parts)]
         return apply("bitcast-join", *pieces, type=target)
 
-    return Element(_plain(shape), split if is_split else joined, sizes)
+    return Element(_without_layout(shape), split if is_split else joined, sizes)
 
 
 def _view(array: Array, shape: ArrayShape) -> Array:
-    """The bytes of an array as elements of another type: memory is little-endian. No vector
-    instruction collects the words that neighbouring bytes come from."""
+    """View an array's bytes as elements of another type (memory is little-endian).
+
+    Neighbouring narrow elements are then neighbouring loads; parts extracted from wide loads by
+    shifts would be a gather, which gcc 12 also miscompiles (docs/same_bits.md)."""
     memory = array.memory or array.element_type
     return array._replace(element_type=shape.element_type, elements=shape.elements, memory=memory)
 
 
 def _split_sizes(operand: Element, rank: int, parts: int) -> tuple[Expr, ...]:
-    """Actual sizes with the dimension of the parts, or without it."""
+    """Return actual sizes with the dimension of the parts, or without it."""
     if not operand.sizes:
         return ()
     return (
@@ -264,12 +286,17 @@ def _split_sizes(operand: Element, rank: int, parts: int) -> tuple[Expr, ...]:
 
 
 def get_dimension_size(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
+    """result = the actual size of a dimension."""
     (dimension,) = dimensions
     size = apply("convert", operand.size(dimension), type=S32)
     return Element(ArrayShape(S32), lambda: size)
 
 
 def set_dimension_size(operand: Element, size: Element, *, dimensions: tuple[int, ...]) -> Element:
+    """result[i] = operand[i], of which ``size`` elements of a dimension are there.
+
+    A dimension that grows again shows zeros.
+    """
     (dimension,) = dimensions
     extent = operand.shape.dims[dimension]
     before: list[Expr] = [operand.size(d) for d in range(operand.shape.rank)]
@@ -282,6 +309,6 @@ def set_dimension_size(operand: Element, size: Element, *, dimensions: tuple[int
     return resized(zero_beyond(operand, limits), sizes)
 
 
-def _plain(shape: ArrayShape) -> ArrayShape:
-    """A shape without its layout: elements have none."""
+def _without_layout(shape: ArrayShape) -> ArrayShape:
+    """Return a shape without its layout: elements have none."""
     return ArrayShape(shape.element_type, shape.dims, shape.dynamic)

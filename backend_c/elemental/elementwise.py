@@ -1,7 +1,9 @@
-"""One element of each elementwise op: an operation on the operands' elements at the same index.
+"""Build one element of each elementwise op: an operation on the operands' elements there.
 
-What an operation means on a type (wrapping, rounding, NaN, saturation) is in the operation tables
-of :mod:`backend_c.render.operations` and the runtime headers.
+result[i] = op(operands[0][i], operands[1][i], …), where a scalar operand stands for an array of
+that value in the ops that allow it (clamp, select). What an operation means on a type (wrapping,
+rounding, NaN, saturation) is in the tables of :mod:`backend_c.render.operations` and the runtime
+headers.
 """
 
 from __future__ import annotations
@@ -127,18 +129,19 @@ _PARTS = {C64: F32, C128: F64}
 
 
 def _sizes(*operands: Element) -> tuple[Expr, ...]:
+    """Return the actual sizes of the first bounded operand; those of operands agree."""
     return next((operand.sizes for operand in operands if operand.sizes), ())
 
 
 def _at(operand: Element, index: tuple[Expr, ...]) -> Expr:
-    """An element, where a scalar operand stands for an array of that value."""
+    """Return an element, where a scalar operand stands for an array of that value."""
     return operand.at(*index) if operand.shape.rank else operand.at()
 
 
 def _elementwise(
     operation: str, operands: tuple[Element, ...], element_type: ElementType | None = None
 ) -> Element:
-    """``operation`` on each index; the result has the dims of the operand of greatest rank."""
+    """Build ``operation`` at each index; the result has the dims of the widest operand."""
     widest = max((operand.shape for operand in operands), key=lambda shape: shape.rank)
     result = element_type or operands[0].shape.element_type
 
@@ -149,6 +152,8 @@ def _elementwise(
 
 
 def _unary(operation: str) -> Callable[[Element], Element]:
+    """Return the builder of a unary op."""
+
     def unary(operand: Element) -> Element:
         return _elementwise(operation, (operand,))
 
@@ -156,6 +161,8 @@ def _unary(operation: str) -> Callable[[Element], Element]:
 
 
 def _binary(operation: str) -> Callable[[Element, Element], Element]:
+    """Return the builder of a binary op."""
+
     def binary(lhs: Element, rhs: Element) -> Element:
         return _elementwise(operation, (lhs, rhs))
 
@@ -174,16 +181,19 @@ def _binary(operation: str) -> Callable[[Element, Element], Element]:
 
 
 def abs_(operand: Element) -> Element:
+    """result[i] = |operand[i]|, real for complex numbers."""
     part = _PARTS.get(operand.shape.element_type)
     return _elementwise("abs", (operand,), part)
 
 
 def real(operand: Element) -> Element:
+    """result[i] = Re(operand[i])."""
     part = _PARTS.get(operand.shape.element_type)
     return operand if part is None else _elementwise("real", (operand,), part)
 
 
 def imag(operand: Element) -> Element:
+    """result[i] = Im(operand[i]), 0 for floats."""
     part = _PARTS.get(operand.shape.element_type)
     if part is not None:
         return _elementwise("imag", (operand,), part)
@@ -192,15 +202,18 @@ def imag(operand: Element) -> Element:
 
 
 def complex_(real: Element, imag: Element) -> Element:
+    """result[i] = real[i] + imag[i] * i."""
     whole = C64 if real.shape.element_type is F32 else C128
     return _elementwise("complex", (real, imag), whole)
 
 
 def is_finite(operand: Element) -> Element:
+    """result[i] = operand[i] is neither infinite nor NaN."""
     return _elementwise("is-finite", (operand,), PRED)
 
 
 def convert(operand: Element, *, shape: ArrayShape) -> Element:
+    """result[i] = operand[i] in the element type of ``shape``; Re(operand[i]) if that is real."""
     if operand.shape.element_type is shape.element_type:
         return operand
     if operand.shape.is_complex and not shape.is_complex:
@@ -209,8 +222,11 @@ def convert(operand: Element, *, shape: ArrayShape) -> Element:
 
 
 def stochastic_convert(operand: Element, random: Element, *, shape: ArrayShape) -> Element:
-    """Truncation, one further from zero where ``random`` is below the fraction scaled by 2**bits
-    of ``random``; NaN becomes 0; saturates."""
+    """result[i] = trunc(operand[i]), or one further from 0 where ``random`` says so.
+
+    It does where random[i] < frac(|operand[i]|) * 2**bits, ``bits`` being the width of ``random``:
+    so the expected value is the operand. NaN becomes 0; saturates.
+    """
 
     def at(*index: Expr) -> Expr:
         value, word = operand.at(*index), random.at(*index)
@@ -231,6 +247,7 @@ def stochastic_convert(operand: Element, random: Element, *, shape: ArrayShape) 
 
 
 def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int) -> Element:
+    """result[i] = operand[i] rounded to a format of ``exponent_bits`` and ``mantissa_bits``."""
     bits = [Constant(S32, exponent_bits), Constant(S32, mantissa_bits)]
 
     def at(*index: Expr) -> Expr:
@@ -240,6 +257,7 @@ def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int
 
 
 def compare(lhs: Element, rhs: Element, *, direction: str, type: str = "") -> Element:
+    """result[i] = lhs[i] DIRECTION rhs[i]; TOTALORDER compares keys in the values' order."""
     if type != "TOTALORDER" or not lhs.shape.is_float:
         return _elementwise(f"compare-{direction}", (lhs, rhs), PRED)
     key = S64 if lhs.shape.element_type is F64 else S32
@@ -248,10 +266,12 @@ def compare(lhs: Element, rhs: Element, *, direction: str, type: str = "") -> El
 
 
 def clamp(min: Element, operand: Element, max: Element) -> Element:
+    """result[i] = min(max, max(min, operand[i]))."""
     element_type = operand.shape.element_type
     at_least = _elementwise("maximum", (min, operand), element_type)
     return _elementwise("minimum", (max, at_least), element_type)
 
 
 def select(pred: Element, on_true: Element, on_false: Element) -> Element:
+    """result[i] = on_true[i] where pred[i], else on_false[i]."""
     return _elementwise("select", (pred, on_true, on_false), on_true.shape.element_type)

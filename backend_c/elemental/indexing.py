@@ -1,4 +1,4 @@
-"""One element of the ops that read at computed places: out-of-range starts are clamped."""
+"""Build one element of the ops that read at computed indices; starts out of range are clamped."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from hlo.types import PRED, ArrayShape
 __all__ = ["dynamic_slice", "dynamic_update_slice", "gather"]
 
 
-def _first(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
-    """A start index, clamped so that a slice of ``size`` fits; ``most`` is where the bounds end."""
+def _clamped_start(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
+    """Clamp a start index so that a slice of ``size`` fits; ``most`` bounds it statically."""
     last = ix.clamp(0, ix.subtract(extent, size), most)
     return ix.clamp(0, apply("convert", start, type=INDEX), last)
 
 
-def _firsts(
+def _clamped_starts(
     operand: Element, starts: Sequence[Element], windows: Sequence[Expr], sizes: Sequence[int]
 ) -> list[Expr]:
-    """Where windows start that are, or may become, as small as ``sizes``. The starts are scalars,
-    or the elements of one vector."""
+    """Clamp the start indices of windows whose static sizes are at least ``sizes``.
+
+    The starts are scalars, or the elements of one vector.
+    """
     places = [start.at() for start in starts if not start.shape.rank]
     for vector in starts if not places else ():
         places = [vector.at(ix.constant(d)) for d in range(vector.shape.dims[0])]
     return [
-        _first(start, operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
+        _clamped_start(start, operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
         for d, start in enumerate(places)
     ]
 
 
 def inside(place: Expr, size: Expr) -> list[Expr]:
-    """The conditions under which a place, which may be negative, is one of ``size``."""
+    """Return the conditions under which an index, which may be negative, is below ``size``."""
     most = ix.value_of(size)
     if most is not None:
         ends = ix.constant(0), ix.constant(most - 1)
@@ -48,8 +50,9 @@ def inside(place: Expr, size: Expr) -> list[Expr]:
 def dynamic_slice(
     operand: Element, *start_indices: Element, dynamic_slice_sizes: tuple[int, ...]
 ) -> Element:
+    """result[i] = operand[i + clamp(0, start_indices, operand.dims - dynamic_slice_sizes)]."""
     windows = [smaller_size(operand.size(d), size) for d, size in enumerate(dynamic_slice_sizes)]
-    firsts = _firsts(operand, start_indices, windows, dynamic_slice_sizes)
+    firsts = _clamped_starts(operand, start_indices, windows, dynamic_slice_sizes)
     dynamic = operand.shape.dynamic if operand.sizes else ()
     shape = ArrayShape(operand.shape.element_type, dynamic_slice_sizes, dynamic)
     sizes = tuple(windows) if operand.sizes else ()
@@ -57,18 +60,24 @@ def dynamic_slice(
 
 
 def dynamic_update_slice(operand: Element, update: Element, *start_indices: Element) -> Element:
+    """result[i] = update[i - start] where that is in bounds, else operand[i].
+
+    start = clamp(0, start_indices, operand.dims - update.dims).
+    """
     dims, sizes = operand.shape.dims, update.shape.dims
     if 0 in sizes:
         return operand
     windows = [smaller_size(operand.size(d), update.size(d)) for d in range(len(dims))]
     least = [ix.value_of(window) or 0 for window in windows]
-    firsts = _firsts(operand, start_indices, windows, least)
+    firsts = _clamped_starts(operand, start_indices, windows, least)
 
     def at(*index: Expr) -> Expr:
         conditions: list[Expr] = []
         position: list[Expr] = []
         for i, first, window, size, extent in zip(index, firsts, windows, sizes, dims, strict=True):
             shifted = ix.subtract(i, first)
+            # An update as long as the operand always starts at 0: there is nothing to clamp or to
+            # test.
             if ix.value_of(window) != extent:
                 conditions += inside(shifted, window)
                 position.append(ix.clamp(0, shifted, size - 1))
@@ -96,7 +105,14 @@ def gather(
     operand_batching_dims: tuple[int, ...] = (),
     start_indices_batching_dims: tuple[int, ...] = (),
 ) -> Element:
+    """result[batch, offset] = operand[clamp(0, start(batch), operand.dims - slice_sizes) + offset].
+
+    start(batch) is the index vector at ``batch``, its components mapped to operand dimensions by
+    ``start_index_map``; ``offset`` runs over the slice, without its collapsed dimensions.
+    """
     indices = start_indices.shape
+    # Dimensions of the result are those of the batch of index vectors, and those of the slices,
+    # which ``offset_dims`` places; both in their order.
     batch_of_indices = [d for d in range(indices.rank) if d != index_vector_dim]
     rank = len(offset_dims) + len(batch_of_indices)
     batch_dims = [d for d in range(rank) if d not in offset_dims]
@@ -124,28 +140,28 @@ def gather(
         position: list[Expr] = [ix.constant(0)] * operand.shape.rank
         for component, d in enumerate(start_index_map):
             most = operand.shape.dims[d] - slice_sizes[d]
-            position[d] = _first(start(batch, component), operand.size(d), windows[d], most)
+            position[d] = _clamped_start(start(batch, component), operand.size(d), windows[d], most)
         for d, source in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
             position[d] = batch[batch_of_indices.index(source)]
         for d, out in zip(window_dims, offset_dims, strict=True):
             position[d] = ix.add(position[d], index[out])
         return operand.at(*position)
 
-    made = ArrayShape(operand.shape.element_type, tuple(dims))
-    known = {d: start_indices.size(s) for d, s in zip(batch_dims, batch_of_indices, strict=True)}
-    known |= {d: windows[s] for d, s in zip(offset_dims, window_dims, strict=True)}
-    single = [windows[d] for d in (*collapsed_slice_dims, *operand_batching_dims)]
-    element = Element(made, _unless_nothing(at, single, made))
-    return resized(element, [known[d] for d in range(rank)])
+    shape = ArrayShape(operand.shape.element_type, tuple(dims))
+    sizes = {d: start_indices.size(s) for d, s in zip(batch_dims, batch_of_indices, strict=True)}
+    sizes |= {d: windows[s] for d, s in zip(offset_dims, window_dims, strict=True)}
+    collapsed_sizes = [windows[d] for d in (*collapsed_slice_dims, *operand_batching_dims)]
+    element = Element(shape, _zero_if_empty(at, collapsed_sizes, shape))
+    return resized(element, [sizes[d] for d in range(rank)])
 
 
-def _unless_nothing(at: At, sizes: Sequence[Expr], shape: ArrayShape) -> At:
-    """Slices without elements that are collapsed to one are zero, as XLA has it."""
+def _zero_if_empty(at: At, sizes: Sequence[Expr], shape: ArrayShape) -> At:
+    """Read zeros where a collapsed slice has no elements, as XLA does."""
     nothing = zero(shape.element_type)
     if any(ix.value_of(size) == 0 for size in sizes):
         return lambda *index: nothing
 
-    def unless_nothing(*index: Expr) -> Expr:
+    def zero_if_empty(*index: Expr) -> Expr:
         value = at(*index)
         for size in sizes:
             if ix.value_of(size) is None:
@@ -153,4 +169,4 @@ def _unless_nothing(at: At, sizes: Sequence[Expr], shape: ArrayShape) -> At:
                 value = apply("select", is_there, value, nothing, type=value.type)
         return value
 
-    return unless_nothing
+    return zero_if_empty

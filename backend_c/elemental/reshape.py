@@ -1,4 +1,4 @@
-"""One element of a reshape: an operand's element at the same place in row-major order."""
+"""Build one element of a reshape: the operand's element at the same place in row-major order."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ __all__ = ["dynamic_reshape", "reshape"]
 
 
 def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1) -> Element:
+    """result[i] = operand[delinearize(linearize(i, shape.dims), operand.dims)]."""
     if operand.sizes:
         return _reshape_bounded(operand, shape, inferred_dimension)
     dims = operand.shape.dims
     if 0 in dims:  # a reduction is written out around elements that there are none of
-        return Element(_plain(shape), lambda *index: zero(shape.element_type))
+        return Element(_without_layout(shape), lambda *index: zero(shape.element_type))
 
     if operand.array is not None and not shape.is_dynamic:
-        return stored(operand.array, _plain(shape))
+        # Row-major order is kept, so the result lies where the operand does.
+        return stored(operand.array, _without_layout(shape))
 
     def at(*index: Expr) -> Expr:
-        return operand.at(*_reshaped(index, shape.dims, dims))
+        return operand.at(*_reshaped_index(index, shape.dims, dims))
 
-    return Element(_plain(shape), at)
+    return Element(_without_layout(shape), at)
 
 
 def _reshape_bounded(operand: Element, shape: ArrayShape, inferred_dimension: int) -> Element:
-    """Each run of dimensions on its own: in row-major order of what is there."""
+    """Reshape with bounded dimensions: each run of dimensions in row-major order of what is there.
+
+    A run is a group of source and result dimensions of the same product (hlo.dynamic_sizes). Where
+    the actual sizes of a run differ, elements that the operand does not have are zero.
+    """
     source = ArrayShape(operand.shape.element_type, operand.shape.dims)
     runs = reshape_runs(source, shape, inferred_dimension)
     sizes: list[Expr] = [ix.constant(dim) for dim in shape.dims]
@@ -51,12 +57,14 @@ def _reshape_bounded(operand: Element, shape: ArrayShape, inferred_dimension: in
         for run in runs:
             ours = [operand.size(d) for d in run.source]
             theirs = [sizes[d] for d in run.target]
+            # Equal sizes: the index is the same, and needs no division by a size known at run time
+            # only.
             if ours == theirs:
                 there = [index[d] for d in run.target]
             else:
-                offset = _offset([index[d] for d in run.target], theirs)
+                offset = _actual_offset([index[d] for d in run.target], theirs)
                 missing.append(apply("compare-LT", offset, product(ours), type=PRED))
-                there = _position(offset, ours, [operand.shape.dims[d] for d in run.source])
+                there = _actual_index(offset, ours, [operand.shape.dims[d] for d in run.source])
             for d, place in zip(run.source, there, strict=True):
                 position[d] = place
         value = operand.at(*position)
@@ -64,19 +72,22 @@ def _reshape_bounded(operand: Element, shape: ArrayShape, inferred_dimension: in
             value = apply("select", condition, value, zero(value.type), type=value.type)
         return value
 
-    return Element(_plain(shape), at, tuple(sizes))
+    return Element(_without_layout(shape), at, tuple(sizes))
 
 
 def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Element:
-    """The same elements in row-major order of the actual sizes; missing ones are zero."""
+    """result[i] = operand's element at the place of i in row-major order of the actual ``sizes``.
+
+    Elements that the operand does not have are zero.
+    """
     given = zip(sizes, shape.dims, strict=True)
     actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in given]
     dims = operand.shape.dims
     before = [operand.size(d) for d in range(len(dims))]
 
     def at(*index: Expr) -> Expr:
-        offset = _offset(index, actual)
-        value = operand.at(*_position(offset, before, dims))
+        offset = _actual_offset(index, actual)
+        value = operand.at(*_actual_index(offset, before, dims))
         is_there = apply("compare-LT", offset, product(before), type=PRED)
         return apply("select", is_there, value, zero(value.type), type=value.type)
 
@@ -85,16 +96,16 @@ def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Ele
     return Element(made, at, tuple(actual) if any(dynamic) else ())
 
 
-def _offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
-    """The place of an index in row-major order of actual sizes."""
+def _actual_offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
+    """Return the row-major offset of an index, by actual sizes."""
     offset: Expr = ix.constant(0)
     for i, size in zip(index, sizes, strict=True):
         offset = ix.add(product([offset, size]), i)
     return offset
 
 
-def _position(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
-    """The index of a place in row-major order, brought within the bounds."""
+def _actual_index(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:
+    """Return the index of a row-major offset by actual sizes, clamped to the bounds."""
     position: list[Expr] = []
     for d in reversed(range(len(dims))):
         extent = ix.clamp(1, sizes[d], max(dims[d], 1))
@@ -104,13 +115,16 @@ def _position(offset: Expr, sizes: Sequence[Expr], dims: Sequence[int]) -> list[
     return position
 
 
-def _reshaped(index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]) -> tuple[Expr, ...]:
-    """An index of a shape as the index of another with as many elements.
+def _reshaped_index(
+    index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]
+) -> tuple[Expr, ...]:
+    """Return the index of one shape as an index of another with as many elements.
 
-    Dimensions are matched in the smallest groups of equal size, so that few need divisions.
+    Dimensions are matched in the smallest groups of equal product, so that few indices need
+    divisions.
     """
     result: list[Expr] = []
-    for ours, theirs in _groups(dims, into):
+    for ours, theirs in _equal_product_groups(dims, into):
         if len(theirs) == 1 and len(ours) == 1:
             result.append(index[ours[0]])
             continue
@@ -120,8 +134,10 @@ def _reshaped(index: Sequence[Expr], dims: Sequence[int], into: Sequence[int]) -
     return tuple(result)
 
 
-def _groups(dims: Sequence[int], into: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Runs of dimensions of two shapes that hold equally many elements."""
+def _equal_product_groups(
+    dims: Sequence[int], into: Sequence[int]
+) -> list[tuple[list[int], list[int]]]:
+    """Return the smallest runs of dimensions of two shapes that hold equally many elements."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(dims) or j < len(into):
@@ -143,6 +159,6 @@ def _groups(dims: Sequence[int], into: Sequence[int]) -> list[tuple[list[int], l
     return groups
 
 
-def _plain(shape: ArrayShape) -> ArrayShape:
-    """A shape without its layout: elements have none."""
+def _without_layout(shape: ArrayShape) -> ArrayShape:
+    """Return a shape without its layout: elements have none."""
     return ArrayShape(shape.element_type, shape.dims, shape.dynamic)

@@ -213,7 +213,9 @@ class _Body:
                 return self.text(argument)
 
     def _element(self, array: Array, offset: Expr) -> str:
-        """Render an element of an array."""
+        """Render an element of an array, or a read of a view's bytes."""
+        if array.memory is not None:
+            return f"hlo_read_{memory_type(array.element_type)}({array.name}, {self.text(offset)})"
         return f"{array.name}[{self.text(offset)}]"
 
     def _stored(self, array: Array, value: Expr) -> str:
