@@ -1,4 +1,4 @@
-"""Batch normalisation: exact sums over each feature, a few vectors, and one map over the operand.
+"""Write batch normalisation: exact sums over each feature, a few vectors, one map over the operand.
 
 The instructions are those of XLA's ``BatchNormExpander``, each rounded to the operand's type.
 """
@@ -33,6 +33,10 @@ def batch_norm_training(
     write: Writer,
     block: Scope,
 ) -> None:
+    """Return (y, mean, variance), with y = (x - mean) * rsqrt(variance + epsilon) * scale + offset.
+
+    mean = sum(x) / n, variance = sum(x * x) / n - mean * mean, per feature.
+    """
     features = _Features(operand, feature_index, write, block)
     mean = features.vector(divide(features.total(operand), features.count))
     squares = features.total(multiply(operand, operand))
@@ -58,6 +62,7 @@ def batch_norm_inference(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result = x * f + (offset - mean * f), with f = rsqrt(variance + epsilon) * scale."""
     features = _Features(operand, feature_index, write, block)
     root = rsqrt(add(variance, features.constant(epsilon)))
     factor = features.vector(multiply(root, scale))
@@ -77,6 +82,11 @@ def batch_norm_grad(
     write: Writer,
     block: Scope,
 ) -> None:
+    """Return the gradients of operand, scale and offset.
+
+    With p = sum(g * (x - mean)) and r = rsqrt(variance + epsilon): dx = (scale * r / n) * ((g * n -
+    sum(g)) - p * (x - mean) / (variance + epsilon)), dscale = p * r, doffset = sum(g).
+    """
     features = _Features(operand, feature_index, write, block)
     shifted = features.vector(add(variance, features.constant(epsilon)))
     root = features.vector(rsqrt(shifted))
@@ -92,7 +102,7 @@ def batch_norm_grad(
 
 
 class _Features:
-    """An operand as its features, while a kernel is written."""
+    """Write vectors of one number per feature, and maps over the operand."""
 
     def __init__(self, operand: Element, feature_index: int, write: Writer, scope: Scope) -> None:
         self._operand, self._index, self._write, self._scope = operand, feature_index, write, scope
@@ -105,20 +115,23 @@ class _Features:
             elements = ix.constant(1)
             for d in self._others:
                 elements = apply("multiply", elements, operand.size(d))
+        # The number of elements, in the operand's type, as XLA divides by it there.
         count = scope.bind(apply("convert", elements, type=self._type))
         self.count = Element(self._vector, lambda *index: count)
         self.everywhere = Element(operand.shape, lambda *index: count, operand.sizes)
 
     def constant(self, epsilon: float) -> Element:
-        """Epsilon for each feature: read as f32, then in the operand's type, which may have no
-        number as large."""
+        """Return epsilon for each feature, read as f32, then in the operand's type.
+
+        A type without so large a number has infinity or NaN in its place.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             rounded = np.float32(epsilon).astype(self._type.numpy)
         value = Constant(self._type, float(rounded))
         return Element(self._vector, lambda *index: value)
 
     def total(self, values: Element) -> Element:
-        """The exact sum of each feature, rounded once."""
+        """Return the exact sum of each feature, rounded once, in memory."""
         kept = self._scope.scratch(self._type, max(self._vector.elements, 1), frozen=True)
         zero = Constant(self._type, 0.0)
         start = Element(ArrayShape(self._type), lambda: zero)
@@ -134,7 +147,7 @@ class _Features:
         return array_reader(kept, self._vector)
 
     def vector(self, values: Element) -> Element:
-        """The same values in memory."""
+        """Compute a vector into memory, or every element of the operand would compute it anew."""
         kept = self._scope.scratch(self._type, max(self._vector.elements, 1), frozen=True)
         if self._vector.elements:
             named = memoised(values, self._scope)
@@ -143,12 +156,12 @@ class _Features:
         return array_reader(kept, self._vector)
 
     def along(self, vector: Element) -> Element:
-        """A vector broadcast along the features."""
+        """Broadcast a vector along the features."""
         shape, sizes = self._operand.shape, self._operand.sizes
         return Element(shape, lambda *index: vector.at(index[self._index]), sizes)
 
     def store(self, number: int, values: Element) -> None:
-        """Result ``number``."""
+        """Write result ``number``."""
         dims = self._write.shapes[number].dims
         sizes = values.sizes
         if self._operand.sizes and values.shape == self._vector:
@@ -162,7 +175,7 @@ class _Features:
 
 
 def _addition(element_type: ElementType) -> Callee[Element | tuple[Element, ...]]:
-    """The computation of a sum, for :func:`reduce`, which asks only which one it is."""
+    """Return the computation of a sum; :func:`reduce` only asks which computation it is."""
     shape = ArrayShape(element_type)
     parameters = tuple(
         Instruction(name, shape, "parameter", (), {"parameter_number": number})

@@ -1,4 +1,4 @@
-"""Custom calls: a table of the targets that C is generated for."""
+"""Write custom calls: a table of the targets that C is generated for."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def custom_call(
     write: Writer,
     block: Scope,
 ) -> None:
+    """Dispatch on the target; raise Unsupported for one that is not in the table."""
     target = _TARGETS.get(custom_call_target)
     if target is None:
         raise Unsupported(
@@ -56,19 +57,20 @@ def custom_call(
             f" {', '.join(sorted(_TARGETS))}"
         )
     arrays = [element for operand in operands for element in _arrays(operand)]
-    given = [array.shape.dims for array in arrays]
-    require_fitting(custom_call_target, given, [result.dims for result in write.shapes])
+    operand_dims = [array.shape.dims for array in arrays]
+    require_fitting(custom_call_target, operand_dims, [result.dims for result in write.shapes])
     target(arrays, backend_config, write)
 
 
 def _arrays(value: Value) -> list[Element]:
+    """Return the readers in a value in order."""
     if isinstance(value, Element):
         return [value]
     return [element for part in value for element in _arrays(part)]
 
 
 def _identity(operands: list[Element], config: str, write: Writer) -> None:
-    """A marker: its value is its operand."""
+    """Write the operand: a marker, of no effect on values."""
     for number, operand in enumerate(operands):
         write.sizes(number, operand.sizes)
         with nest.flat(write.scope, operand.shape.dims) as index:
@@ -76,12 +78,12 @@ def _identity(operands: list[Element], config: str, write: Writer) -> None:
 
 
 def _topk(operands: list[Element], config: str, write: Writer) -> None:
-    """The k largest of the last dimension and their indices; k is the result's size."""
+    """Write the k largest of the last dimension and their indices; k is the result's size."""
     topk(operands[0], k=write.shapes[0].dims[-1], write=write, block=write.scope)
 
 
 def _slice_to_dynamic(operands: list[Element], config: str, write: Writer) -> None:
-    """(padded data, size of each dimension) → the data of those sizes."""
+    """Write padded data as data of the sizes given as operands."""
     data, *sizes = operands
     dims = data.shape.dims
     actual = [
@@ -94,7 +96,7 @@ def _slice_to_dynamic(operands: list[Element], config: str, write: Writer) -> No
 
 
 def _pad_to_static(operands: list[Element], config: str, write: Writer) -> None:
-    """Data of some sizes → (the data padded with zeros to its bounds, those sizes)."""
+    """Write data of actual sizes as data padded with zeros to its bounds, and those sizes."""
     (data,) = operands
     dims, element_type = data.shape.dims, data.shape.element_type
     zero = Constant(element_type, False if element_type is PRED else 0)
@@ -113,7 +115,10 @@ def _pad_to_static(operands: list[Element], config: str, write: Writer) -> None:
 
 
 def _potrf(operands: list[Element], config: str, write: Writer) -> None:
-    """(Cholesky factor in the triangle that ``uplo`` names, 1 + the first column without one)."""
+    """Write LAPACK's potrf: the Cholesky factor in the triangle that ``uplo`` names, and info.
+
+    info is 0, or 1 + the first column without a factor.
+    """
     (operand,), scope = operands, write.scope
     size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
     function = f"hlo_lapack_potrf_{routine_type(operand, 'potrf')}"
@@ -132,7 +137,7 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
 
 
 def _trsm(operands: list[Element], config: str, write: Writer) -> None:
-    """The solution of op(a) x = b, or of x op(a) = b."""
+    """Write BLAS' trsm: the solution of op(a) x = b, or of x op(a) = b."""
     forms = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
     triangular_solve(
         *operands,
@@ -146,7 +151,8 @@ def _trsm(operands: list[Element], config: str, write: Writer) -> None:
 
 
 def _letter(config: str, name: str) -> str:
-    """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    """Return the letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    # Possessive quantifiers: the text is hostile, and these cannot backtrack.
     found = re.search(rf'\b{name}"?\s*+[=:]\s*+"?(\d++)', config)
     if found is None:
         raise Unsupported(f"no {name} in the backend_config {config[:60]!r}")

@@ -1,5 +1,7 @@
-"""fft, cholesky and triangular-solve: loops around the routines of runtime/hlo_fft.h,
-hlo_cholesky.h and hlo_triangular.h, which define them."""
+"""Write fft, cholesky and triangular-solve: loops around routines that define them.
+
+The routines are in runtime/hlo_fft.h, hlo_cholesky.h and hlo_triangular.h.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from backend_c.ir.bounded_elements import identity_beyond, zero_beyond
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts import triangles
+from backend_c.kernels.parts import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, S32, ElementType
@@ -24,8 +26,11 @@ _Index = tuple[Expr, ...]
 def fft(
     operand: Element, *, fft_type: str, fft_length: tuple[int, ...], write: Writer, block: Scope
 ) -> None:
-    """The last dimension first, but for IRFFT, which has it last; divided by the number of elements
-    (IFFT, IRFFT) and rounded at the very end."""
+    """result = the discrete Fourier transform of the operand over its last dimensions.
+
+    The last dimension first, but for IRFFT, which has it last; divided by the number of elements
+    (IFFT, IRFFT) and rounded at the very end.
+    """
     dims, result = operand.shape.dims, write.shapes[0]
     if operand.sizes:
         write.sizes(0, (*operand.sizes[:-1], ix.constant(result.dims[-1])))
@@ -40,6 +45,8 @@ def fft(
 
 
 class _Transform:
+    """Write one fft: a transform along one dimension after the other."""
+
     def __init__(
         self,
         operand: Element,
@@ -57,8 +64,10 @@ class _Transform:
             self._axes = [*self._axes[1:], last]
 
     def emit(self) -> None:
-        """All transforms but the last leave their results in workspace, of the operand's dims
-        (RFFT: of the result's)."""
+        """Write all transforms; all but the last leave their results in f64 workspace.
+
+        Workspace has the operand's dims (RFFT: the result's).
+        """
         result = self._write.shapes[0].dims
         between = result if self._type == "RFFT" else self._operand.shape.dims
         *axes, last = self._axes
@@ -72,10 +81,12 @@ class _Transform:
         self._columns(result, last).emit(read, self._write_result, is_half=is_half)
 
     def _columns(self, dims: tuple[int, ...], axis: int) -> Columns:
+        """Return the transforms along an axis."""
         length = self._length[axis - len(dims)]
         return Columns(self._scope, dims, axis, length, self._is_inverse)
 
     def _operand_at(self, index: _Index) -> tuple[Expr, Expr]:
+        """Return the real and imaginary part of an element of the operand, in f64."""
         value = self._operand.at(*index)
         if not value.type.is_complex:
             return _widened(value), Constant(F64, 0.0)
@@ -84,6 +95,8 @@ class _Transform:
         return real, imag
 
     def _keep(self, array: Array, dims: tuple[int, ...]) -> Emit:
+        """Return the writer to workspace."""
+
         def keep(index: _Index, real: Expr, imag: Expr) -> None:
             place = ix.multiply(ix.linearize(index, dims), 2)
             self._scope.store(array, place, real)
@@ -92,6 +105,8 @@ class _Transform:
         return keep
 
     def _kept(self, array: Array, dims: tuple[int, ...]) -> Read:
+        """Return the reader of workspace."""
+
         def kept(index: _Index) -> tuple[Expr, Expr]:
             place = ix.multiply(ix.linearize(index, dims), 2)
             return self._scope.load(array, place), self._scope.load(array, ix.add(place, 1))
@@ -99,6 +114,7 @@ class _Transform:
         return kept
 
     def _write_result(self, index: _Index, real: Expr, imag: Expr) -> None:
+        """Write an element of the result: divided, rounded once."""
         element_type = self._write.shapes[0].element_type
         total = Constant(F64, float(math.prod(self._length)))
         parts = [apply("divide", x, total) if self._is_inverse else x for x in (real, imag)]
@@ -110,15 +126,21 @@ class _Transform:
 
 
 def _part(element_type: ElementType) -> ElementType:
+    """Return the type of a complex type's components."""
     return F32 if element_type.bits == 64 else F64
 
 
 def _widened(value: Expr) -> Expr:
+    """Widen a value to f64."""
     return value if value.type is F64 else apply("widen", value, type=F64)
 
 
 def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Scope) -> None:
-    """The factor of each matrix, read from one triangle; without one, the matrix is all NaN."""
+    """result = L with L L^H = operand (``lower``), or U with U^H U = operand.
+
+    Only that triangle is read; the other one of the result is 0. A matrix without a factor gives
+    NaN.
+    """
     size = operand.shape.dims[-1]
     count = math.prod(operand.shape.dims[:-2])
     write.sizes(0, operand.sizes)
@@ -137,7 +159,7 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
             def source(row: Expr, column: Expr) -> Expr:
                 return block.load(array, place(row, column))
 
-            triangles.cholesky(source, write.arrays[0], place, size, block)
+            factorisation.cholesky(source, write.arrays[0], place, size, block)
             return
         function = f"hlo_cholesky_{element_type}"
         target = Pointer(write.arrays[0], start)
@@ -156,7 +178,10 @@ def triangular_solve(
     write: Writer,
     block: Scope,
 ) -> None:
-    """x with op(a) x = b (``left_side``) or x op(a) = b: every column, or row, of b on its own."""
+    """result = x with op(a) x = b (``left_side``), or x op(a) = b.
+
+    Every column, or row, of b is solved on its own.
+    """
     *batch, rows, columns = b.shape.dims
     size, vectors = (rows, columns) if left_side else (columns, rows)
     write.sizes(0, b.sizes)
@@ -166,29 +191,30 @@ def triangular_solve(
     element_type = a.shape.element_type
     with nest.flat(block, b.shape.dims) as index:
         write(index, (right.at(*index),))
-    # x op(a) = b is op(a)^T x^T = b^T; a transposed lower triangle is an upper one
-    turned = (transpose_a in ("TRANSPOSE", "ADJOINT")) == left_side
-    strides = (1, size) if turned else (size, 1)
-    flags = [Constant(S32, int(flag)) for flag in (lower != turned, unit_diagonal)]
-    step, apart = (columns, 1) if left_side else (1, columns)
+    # x op(a) = b is op(a)^T x^T = b^T, and a transposed lower triangle is an upper one: a
+    # transposition and a side that cancel, or do not.
+    is_transposed = (transpose_a in ("TRANSPOSE", "ADJOINT")) == left_side
+    strides = (1, size) if is_transposed else (size, 1)
+    flags = [Constant(S32, int(flag)) for flag in (lower != is_transposed, unit_diagonal)]
+    step, between_vectors = (columns, 1) if left_side else (1, columns)
     with nest.outer(block, (math.prod(batch), vectors), size * size) as (matrix, vector):
-        start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, apart))
+        start = ix.add(ix.multiply(matrix, rows * columns), ix.multiply(vector, between_vectors))
         corner = ix.multiply(matrix, size * size)
         if element_type not in _ROUTINES:
 
             def along(i: Expr) -> Expr:
-                return i if lower != turned else ix.subtract(size - 1, i)
+                return i if lower != is_transposed else ix.subtract(size - 1, i)
 
             def entry(row: Expr, column: Expr) -> Expr:
-                at = (along(column), along(row)) if turned else (along(row), along(column))
+                at = (along(column), along(row)) if is_transposed else (along(row), along(column))
                 value = block.load(array, ix.add(corner, ix.linearize(at, (size, size))))
-                return triangles.conjugate(value) if transpose_a == "ADJOINT" else value
+                return factorisation.conjugate(value) if transpose_a == "ADJOINT" else value
 
             def place(i: Expr) -> Expr:
                 return ix.add(start, ix.multiply(along(i), step))
 
             solution = write.arrays[0]
-            triangles.substitute(entry, solution, place, size, block, unit=unit_diagonal)
+            factorisation.substitute(entry, solution, place, size, block, unit=unit_diagonal)
             return
         block.call(
             f"hlo_substitute_{element_type}",
@@ -204,6 +230,7 @@ _ROUTINES = (F32, F64)
 
 
 def routine_type(operand: Element, opcode: str) -> ElementType:
+    """Return the operand's type if LAPACK's routine is there for it, else raise Unsupported."""
     element_type = operand.shape.element_type
     if operand.sizes or element_type not in (F32, F64):
         raise Unsupported(f"{opcode} of {operand.shape} in C: f32 and f64 of static sizes are")
@@ -211,8 +238,8 @@ def routine_type(operand: Element, opcode: str) -> ElementType:
 
 
 def in_memory(operand: Element, scope: Scope) -> Array:
-    """The array of an operand, computed first if it is not in memory."""
-    if operand.array is not None and operand.array.memory is None:
+    """Return the array of an operand, computed first if it is not in memory."""
+    if operand.array is not None:
         return operand.array
     array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
     with nest.flat(scope, operand.shape.dims) as index:

@@ -1,4 +1,4 @@
-"""ragged-dot and scaled-dot: contractions of factors that count in groups, or are scaled."""
+"""Write ragged-dot and scaled-dot: contractions whose factors count in groups, or are scaled."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def ragged_dot(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result[m, n] = sum over k of lhs[m, k] * rhs[group of m, k, n], as JAX's ragged_dot_general.
+
+    A group lies behind those before it along the ragged dimension. If the contracted dimension is
+    ragged, result[g, m, n] is the sum over the k of group g; if a batch dimension is, it is a
+    batch.
+    """
     batch, depth = (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
     (ragged,) = lhs_ragged_dims
     if ragged in lhs_batch_dims:
@@ -61,6 +67,10 @@ def scaled_dot(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result = dot of lhs * lhs_scale and rhs * rhs_scale, exact and rounded once.
+
+    A scale holds for a block of its operand; a scalar stands for none.
+    """
     left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
     factors = dot_factors(
         left, right, (lhs_batch_dims, rhs_batch_dims), (lhs_contracting_dims, rhs_contracting_dims)
@@ -71,7 +81,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Element, scale: Element) -> Element:
-    """The products of an operand and its scale, exact in f64; a scalar stands for none."""
+    """Return the products of an operand and its scale, exact in f64."""
     if not scale.shape.rank:
         return operand
     if not all(map(_is_short, (operand.shape, scale.shape))):
@@ -92,4 +102,5 @@ def _scaled(operand: Element, scale: Element) -> Element:
 
 
 def _is_short(shape: ArrayShape) -> bool:
+    """Return whether products of such numbers are exact in f64."""
     return shape.element_type.bits <= (32 if shape.is_float else 16)

@@ -1,9 +1,8 @@
-"""Random bits: a counter in, blocks of words out (runtime/hlo_random.h); and the legacy rng, which
-is PHILOX keyed by the seed of the run.
+"""Write random bits by counters (runtime/hlo_random.h), and the legacy rng.
 
 Layouts as in XLA's prng.cc: PHILOX gives four 32-bit words (two of 64) per count, in order;
 THREE_FRY one 64-bit word, or two 32-bit ones that are neighbours along the first even dimension
-(the largest if none is even), cut off at its size.
+(the largest if none is even), cut off at its size. rng is PHILOX keyed by the seed of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +37,10 @@ _SMALLEST = {F32: Constant(F32, 2.0**-23), F64: Constant(F64, 2.0**-52)}
 def rng_bit_generator(
     state: Element, *, algorithm: str, shape: Shape, write: Writer, block: Scope
 ) -> None:
-    """(new state, bits), or only bits where ``shape`` is an array's."""
+    """Return (new state, bits), or only bits where ``shape`` is an array's.
+
+    Raises Unsupported for other algorithms and states.
+    """
     words = state.shape.dims[0]
     number = len(write.shapes) - 1
     wanted = write.shapes[number].element_type
@@ -52,13 +54,13 @@ def rng_bit_generator(
 
 
 def _philox_of_two(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
-    """XLA reads {key, low}; the key is the high word of the counter too."""
+    """Write PHILOX from a state {key, low}; as in XLA the key is the counter's high word, too."""
     key, low = state
     return _philox((key, low, key), number, write, scope)[:2]
 
 
 def _philox(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
-    """{key, counter low, counter high}; gives the state that follows."""
+    """Write PHILOX from a state {key, counter low, counter high}; return the state that follows."""
     key, low, high = state
     shape = write.shapes[number]
     per_block = 2 if shape.element_type.bits == 64 else 4
@@ -71,6 +73,7 @@ def _philox(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> 
         bits = values if per_block == 4 else [_joined(*values[:2]), _joined(*values[2:])]
         for part, value in enumerate(bits):
             offset = ix.add(ix.multiply(block, per_block), part)
+            # Words that every block has, even the last one, need no test.
             if part < (shape.elements - 1) % per_block + 1:
                 _store(value, offset, number, write)
                 continue
@@ -81,25 +84,27 @@ def _philox(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> 
 
 
 def _store(bits: Expr, offset: Expr, number: int, write: Writer) -> None:
+    """Write a word as the element at an offset."""
     shape = write.shapes[number]
     index = ix.delinearize(offset, shape.dims)
     write.some((number,), index, (_narrowed(bits, shape.element_type),))
 
 
 def _advanced(low: Expr, high: Expr, count: Expr, scope: Scope) -> tuple[Expr, Expr]:
-    """A 128-bit counter after ``count`` blocks."""
+    """Return a 128-bit counter after ``count`` blocks."""
     after = scope.bind(apply("add", low, count))
     carry = apply("convert", apply("compare-LT", after, low, type=PRED), type=U64)
     return after, scope.bind(apply("add", high, carry))
 
 
 def _joined(low: Expr, high: Expr) -> Expr:
+    """Return a 64-bit word of two halves."""
     wide = [apply("convert", word, type=U64) for word in (low, high)]
     return apply("or", wide[0], apply("shift-left", wide[1], Constant(U64, 32)))
 
 
 def _narrowed(bits: Expr, element_type: ElementType) -> Expr:
-    """The low bits of a word, as an element."""
+    """Return the low bits of a word as an element."""
     if element_type.is_integer:
         return _as(bits, element_type)
     unsigned = _as(bits, ELEMENT_TYPES[f"u{element_type.bits}"])
@@ -107,11 +112,12 @@ def _narrowed(bits: Expr, element_type: ElementType) -> Expr:
 
 
 def _as(value: Expr, element_type: ElementType) -> Expr:
+    """Build a conversion, unless the value has the type already."""
     return value if value.type is element_type else apply("convert", value, type=element_type)
 
 
 def _three_fry(state: Sequence[Expr], number: int, write: Writer, scope: Scope) -> list[Expr]:
-    """{key, counter}; gives the state that follows."""
+    """Write THREE_FRY from a state {key, counter}; return the state that follows."""
     key, counter = state
     shape = write.shapes[number]
     is_wide = shape.element_type.bits == 64
@@ -132,7 +138,7 @@ def _three_fry(state: Sequence[Expr], number: int, write: Writer, scope: Scope) 
 
 
 def _store_pair(word: Expr, index: Sequence[Expr], split: int, number: int, write: Writer) -> None:
-    """The halves of a word, neighbours along ``split``."""
+    """Write the halves of a word, neighbours along ``split``."""
     shape, scope = write.shapes[number], write.scope
     dims = shape.dims or (1,)
     high = apply("shift-right-logical", word, Constant(U64, 32))
@@ -158,7 +164,7 @@ _ALGORITHMS = {
 
 
 def rng_get_and_update_state(*, delta: int, shape: ArrayShape, write: Writer, block: Scope) -> None:
-    """The state before ``delta`` is added to it; it starts as {seed, 0}."""
+    """result = the state, to which ``delta`` is then added; it starts as {seed, 0}."""
     result = Pointer(write.arrays[0], ix.constant(0))
     block.call("hlo_seed_advance", block.seed(), Constant(U64, delta % 2**64), result)
 
@@ -170,8 +176,10 @@ _Word = Callable[[Expr], Expr]
 def rng(
     *operands: Element, distribution: str, shape: ArrayShape, write: Writer, block: Scope
 ) -> None:
-    """Uniform in [a, b) or normal with mean and deviation; element i of n is made of word i of the
-    draw, and a normal one of word n + i too."""
+    """result[i] is uniform in [a, b), or normal with mean and deviation.
+
+    Element i of n is made of word i of the draw, and a normal one of word n + i, too.
+    """
     element_type = shape.element_type
     sample = _SAMPLES.get((distribution, element_type.kind))
     if sample is None:
@@ -192,15 +200,17 @@ def rng(
 
 
 def _is_wide(element_type: ElementType) -> bool:
+    """Return whether an element takes 64-bit words."""
     return element_type.bits == 64
 
 
 def _computed_in(element_type: ElementType) -> ElementType:
+    """Return the float type of the steps."""
     return F64 if element_type is F64 else F32
 
 
 def _unit(word: Expr) -> Expr:
-    """A multiple of 2**-23, from a 64-bit word of 2**-52, in [0, 1)."""
+    """Return a number in [0, 1), a multiple of 2**-23, or of 2**-52 from a 64-bit word."""
     wide = word.type is U64
     high = apply("shift-right-logical", word, Constant(word.type, 12 if wide else 9))
     number = apply("convert", high, type=F64 if wide else F32)
@@ -210,6 +220,7 @@ def _unit(word: Expr) -> Expr:
 def _uniform(
     word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
 ) -> Expr:
+    """Return a + u * (b - a)."""
     a, b = (_as(end, _computed_in(element_type)) for end in ends)
     return apply("add", a, apply("multiply", _unit(word(place)), apply("subtract", b, a)))
 
@@ -217,6 +228,7 @@ def _uniform(
 def _integers(
     word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
 ) -> Expr:
+    """Return a + word mod (b - a)."""
     a, b = (_as(end, U64 if _is_wide(element_type) else U32) for end in ends)
     return apply("add", a, apply("remainder", word(place), apply("subtract", b, a)))
 
@@ -224,7 +236,10 @@ def _integers(
 def _normal(
     word: _Word, place: Expr, count: int, ends: tuple[Expr, Expr], element_type: ElementType
 ) -> Expr:
-    """Box and Muller, each step an f32 instruction (of f64 an f64 one)."""
+    """Return mean + deviation * z by Box and Muller, z = sqrt(-2 log u1) cos(2 pi u2).
+
+    Each step is an instruction of f32 (of f64 for f64).
+    """
     kind = _computed_in(element_type)
     mean, deviation = (_as(end, kind) for end in ends)
     u1 = apply("add", _unit(word(place)), _SMALLEST[kind])

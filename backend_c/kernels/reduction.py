@@ -1,7 +1,7 @@
-"""reduce: rows in one loop, columns in vector lanes; sums of floats exact.
+"""Write reduce: rows in one loop, columns in vector lanes; sums of floats exact.
 
 An exact sum is added up in f64 beside the sum of magnitudes, in any order; where the error bound
-does not decide the rounding (a few outputs in ten thousand) a second loop adds the same elements
+does not decide the rounding (a few outputs in ten thousand), a second loop adds the same elements
 into a superaccumulator.
 """
 
@@ -15,15 +15,15 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, scalar
 from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.column_sums import ColumnSums
+from backend_c.kernels.parts.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee
 
 __all__ = ["reduce"]
 
-# Sums of more elements are added up in blocks: beyond, the bound of a plain f64 sum leaves too many
-# roundings in doubt (a hundredth of them at 2^15 normal numbers).
+# A sum of more elements is added up in blocks: beyond, the bound of a plain f64 sum leaves too many
+# roundings in doubt (a hundredth of them at 2**15 normal numbers).
 _LONG = 1 << 14
 _BLOCK = 1 << 12
 
@@ -35,6 +35,10 @@ def reduce(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result[kept] = fold of to_apply over operand[kept, reduced], from init, in row-major order.
+
+    A sum of floats is exact instead: it needs no order.
+    """
     arity = len(operands) // 2
     reduction = _Reduction(block, operands[:arity], operands[arity:], dimensions, to_apply)
     sizes = tuple(operands[0].size(d) for d in reduction.kept)
@@ -52,7 +56,7 @@ def reduce(
 
 
 class _Reduction:
-    """One reduce while it is written."""
+    """Write one reduce."""
 
     def __init__(
         self,
@@ -73,12 +77,12 @@ class _Reduction:
             self.trip *= dims[d]
 
     def index(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> tuple[Expr, ...]:
-        """The operand's index of a result's index and a place in the reduced dimensions."""
+        """Return the operand's index from the result's and one in the reduced dimensions."""
         position = dict(zip(self.kept, kept)) | dict(zip(self.reduced, reduced))
         return tuple(position[d] for d in range(len(position)))
 
     def in_order(self, dims: tuple[int, ...], write: Writer) -> None:
-        """Row-major order, the init first: what the language says for any computation."""
+        """Write the fold in row-major order, the init first: right for any computation."""
         with nest.outer(self.scope, dims, self.trip) as kept:
             state = [self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits]
             with self.scope.over(self.extents) as reduced:
@@ -88,17 +92,25 @@ class _Reduction:
             write(kept, tuple(state))
 
     def _step(self, state: Sequence[Variable], elements: Sequence[Expr]) -> None:
+        """Write the application of the computation to the state and the elements."""
         arguments = [scalar(ArrayShape(value.type), value) for value in (*state, *elements)]
         result = self.to_apply(*arguments)
         parts = result if isinstance(result, tuple) else (result,)
+        # All results are computed before any state changes: each may depend on all of the state.
         values = [self.scope.bind(part.at()) for part in parts]
         for variable, value in zip(state, values, strict=True):
             self.scope.assign(variable, value)
 
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
-        """Each result is the exact sum, rounded once, of the init and its elements."""
+        """Write the exact sum of the init and the elements of each result, rounded once.
+
+        Three ways: by columns where neighbours in memory belong to different results, in blocks
+        where sums are long, else one loop per result.
+        """
         results = math.prod(dims)
+        # A single sum is shared by the threads, as there are no other results to share.
         first = "parallel" if results == 1 and self.trip >= self.scope.grain else "serial"
+        # Blocks and strips need extents that are known now.
         is_static = not self.inputs[0].sizes
         if is_static and self._by_columns(dims):
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
@@ -111,19 +123,23 @@ class _Reduction:
             write(kept, (self._sum(kept, first),))
 
     def _by_columns(self, dims: tuple[int, ...]) -> bool:
-        """Whether neighbours in memory belong to different results."""
+        """Return whether neighbours in memory belong to different results."""
         element_type = self.inputs[0].shape.element_type
         last = self.inputs[0].shape.rank - 1
+        # These are added in accumulators, one result at a time.
         wide = element_type.is_complex or element_type is F64
         return not wide and last in self.kept and dims[-1] > 1 and self.trip > 1
 
     def _reduced_dims(self) -> tuple[int, ...]:
+        """Return the extents of the reduced dimensions."""
         return tuple(self.inputs[0].shape.dims[d] for d in self.reduced)
 
     def _element(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> Expr:
+        """Return an element of the operand."""
         return self.inputs[0].at(*self.index(kept, reduced))
 
     def _sum(self, kept: Sequence[Expr], first: str) -> Expr:
+        """Return the exact sum of one result; ``first`` is the kind of its outermost loop."""
         (operand,), (init,) = self.inputs, self.inits
 
         def addends(sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
@@ -134,7 +150,7 @@ class _Reduction:
         return exact_sum(self.scope, operand.shape.element_type, init.at(), self.trip, addends)
 
     def _exact_blocks(self, dims: tuple[int, ...], write: Writer, kind: str) -> None:
-        """Long sums in blocks of the innermost reduced elements."""
+        """Write long sums, in blocks of the innermost reduced elements."""
         (operand,), (init,) = self.inputs, self.inits
         scope, extents = self.scope, [operand.shape.dims[d] for d in self.reduced]
         outer = math.prod(extents[:-1])

@@ -1,6 +1,6 @@
-"""scatter: the operands copied, then every row that updates meet folded with them in their order.
+"""Write scatter: a copy of the operands, into whose rows the updates that meet them are folded.
 
-A window dimension as long as the operand's is a column of the rows; what is left of the updates
+A window dimension as long as the operand's is a column of a row; what is left of the updates
 decides the row. A window out of bounds is left out as a whole.
 """
 
@@ -38,6 +38,12 @@ def scatter(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result[start + offset] = to_apply(result[start + offset], update), on a copy of the operand.
+
+    start is the index vector of the update's scatter dimensions, mapped to operand dimensions by
+    ``scatter_dims_to_operand_dims``; offset runs over ``update_window_dims``. Sums of floats are
+    exact.
+    """
     arity = len(operands) // 2
     inputs, indices, updates = operands[:arity], operands[arity], operands[arity + 1 :]
     for number, operand in enumerate(inputs):
@@ -47,8 +53,8 @@ def scatter(
         return
     with nest.flat(block, dims, arity) as index:
         write(index, tuple(operand.at(*index) for operand in inputs))
-    gone = {*inserted_window_dims, *input_batching_dims}
-    kept = [d for d in range(len(dims)) if d not in gone]
+    not_in_window = {*inserted_window_dims, *input_batching_dims}
+    kept = [d for d in range(len(dims)) if d not in not_in_window]
     geometry = _Geometry(
         inputs[0],
         indices,
@@ -63,8 +69,11 @@ def scatter(
 
 @dataclass(frozen=True)
 class _Geometry:
-    """Where updates lie in the operand: maps from its dimensions to those of the updates, to
-    components of index vectors, and to dimensions of the indices."""
+    """Describe where updates lie in the operand.
+
+    Maps from the operand's dimensions to those of the updates (``window``), to components of index
+    vectors (``component``), and to dimensions of the indices (``batching``).
+    """
 
     operand: Element
     indices: Element
@@ -75,7 +84,9 @@ class _Geometry:
     index_vector_dim: int
 
     def rows(self) -> Rows:
+        """Return the scatter as rows of updates that meet rows of the result."""
         dims, update_dims = self.operand.shape.dims, self.update.shape.dims
+        # Whole rows: the window covers the dimension, so its start can only be 0.
         columns = [d for d, u in self.window.items() if update_dims[u] == dims[d] > 1]
         if self.operand.sizes or self.update.sizes:
             columns = []  # a window may be longer than the actual size
@@ -109,10 +120,12 @@ class _Geometry:
         return Rows(math.prod(position_dims), targets, lengths, key, source, target)
 
     def _row(self, place: dict[int, Expr]) -> tuple[list[Expr], list[Expr]]:
-        """The operand's index of an index of the updates, and the conditions under which the
-        window there counts. Without a place the window dimension is a column: at 0."""
+        """Return the operand's index of an index of the updates, and when the window there counts.
+
+        A window dimension that ``place`` lacks is a column: its index is 0.
+        """
         batch = self._batch(place)
-        conditions = self._actual(place)
+        conditions = self._update_exists(place)
         index: list[Expr] = []
         for d, extent in enumerate(self.operand.shape.dims):
             offset = self.window.get(d)
@@ -120,6 +133,8 @@ class _Geometry:
             position: Expr = ix.constant(0)
             if d in self.component:
                 start = self._start(batch, self.component[d])
+                # Unlike gather, scatter does not clamp: a window that is not entirely inside is
+                # dropped.
                 last, (least, greatest) = ix.subtract(extent, size), ix.bounds(start)
                 if least < 0 or greatest > ix.bounds(last)[0]:
                     conditions.append(apply("within", start, ix.constant(0), last, type=PRED))
@@ -135,19 +150,20 @@ class _Geometry:
         return index, conditions
 
     def _batch(self, place: dict[int, Expr]) -> dict[int, Expr]:
-        """Dimensions of the indices, but for that of the vectors, to places."""
+        """Return the index of the index vectors, without the dimension of the vectors."""
         window = set(self.window.values())
         theirs = [u for u in range(self.update.shape.rank) if u not in window]
         ours = [d for d in range(self.indices.shape.rank) if d != self.index_vector_dim]
         return {d: place[u] for d, u in zip(ours, theirs, strict=True)}
 
     def _start(self, batch: dict[int, Expr], component: int) -> Expr:
+        """Return a component of an index vector."""
         position = batch | {self.index_vector_dim: ix.constant(component)}
         vector = self.indices.at(*(position[d] for d in range(self.indices.shape.rank)))
         return apply("convert", vector, type=INDEX)
 
-    def _actual(self, place: dict[int, Expr]) -> list[Expr]:
-        """That updates of bounded size are there."""
+    def _update_exists(self, place: dict[int, Expr]) -> list[Expr]:
+        """Return the conditions that an update of bounded size is there."""
         if not self.update.sizes:
             return []
         return [apply("compare-LT", at, self.update.size(u), type=PRED) for u, at in place.items()]

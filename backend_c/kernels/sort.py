@@ -1,7 +1,8 @@
-"""sort and topk: stable merge sorts of rows.
+"""Write sort and topk: bottom-up stable merge sorts of rows.
 
 Runs of growing length lie one after the other in a row of workspace; a pass merges them two by two
-into the row beside it. A comparator that is no order gives some permutation.
+into the row beside it. A comparator that is no order gives some permutation, and no read out of
+bounds. One long row is sorted as chunks in parallel, which are then merged pairwise.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from backend_c.ir.bounded_elements import smaller_size
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.combiner import Combiner, combined
+from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from hlo.types import F64, PRED, S32, S64, ArrayShape
 
 __all__ = ["sort", "topk"]
@@ -37,13 +38,14 @@ def sort(
     write: Writer,
     block: Scope,
 ) -> None:
+    """Sort rows along a dimension by a comparator: before(a, b) is to_apply(a, b)."""
     (dimension,) = dimensions
     for number, operand in enumerate(operands):
         write.sizes(number, operand.sizes)
 
     def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
         pairs = [side for pair in zip(lhs, rhs, strict=True) for side in pair]
-        (result,) = combined(scope, to_apply, pairs)
+        (result,) = apply_combiner(scope, to_apply, pairs)
         return result
 
     _Sort(block, operands, dimension, before).emit(write)
@@ -58,8 +60,10 @@ def topk(
     write: Writer,
     block: Scope,
 ) -> None:
-    """The first k of the last dimension in falling order, and where they were. Every NaN counts as
-    the largest value, -0 as less than +0."""
+    """Return the first k of the last dimension in falling order, and their indices.
+
+    Every NaN counts as the largest value, -0 as less than +0; ``largest=False``: in rising order.
+    """
     last = operand.shape.rank - 1
     sizes = (*operand.sizes[:-1], smaller_size(operand.sizes[-1], k)) if operand.sizes else ()
     for number in range(2):
@@ -74,7 +78,7 @@ def topk(
 
 
 def _key(value: Expr) -> Expr:
-    """An integer in the order of the values."""
+    """Return an integer in the order of the values."""
     if not value.type.is_float:
         return value
     key = S64 if value.type is F64 else S32
@@ -84,7 +88,7 @@ def _key(value: Expr) -> Expr:
 
 
 class _Sort:
-    """One sort while it is written: ``keep`` elements of each row are the result."""
+    """Write one sort; ``keep`` elements of each row are the result."""
 
     def __init__(
         self,
@@ -108,6 +112,7 @@ class _Sort:
         self._passes = (self._length - 1).bit_length() if self._length else 0
 
     def emit(self, write: Writer) -> None:
+        """Write the copy to workspace, the sorts of chunks, their merges, and the results."""
         if not (self._rows and self._bound and self._keep):
             return
         arrays = [
@@ -127,8 +132,10 @@ class _Sort:
             write(index, tuple(self._scope.load(array, place) for array in arrays))
 
     def _written(self, half: Expr | int, position: Expr) -> Expr | int:
-        """Where there is something: beyond the actual size nothing was merged, but all was copied
-        to the first half."""
+        """Return the half in which a position's element is.
+
+        Beyond the actual size nothing was merged, but all was copied to the first half.
+        """
         if isinstance(self._extent, Constant) or half == 0:
             return half
         is_there = apply("compare-LT", position, self._extent, type=PRED)
@@ -136,14 +143,19 @@ class _Sort:
         return apply("select", is_there, half, ix.constant(0), type=INDEX)
 
     def _row(self, index: _Index) -> Expr:
+        """Return the number of the row that an index is in."""
         d = self._dimension
         return ix.linearize((*index[:d], *index[d + 1 :]), self._others)
 
     def _place(self, row: Expr, half: Expr | int, position: Expr) -> Expr:
-        """``half`` is 0 or the length of a row: where the second half starts."""
+        """Return an offset in workspace.
+
+        ``half`` is 0 or the length of a row: where the second half starts.
+        """
         return ix.add(ix.multiply(row, 2 * self._bound), half, position)
 
     def _sort_chunks(self, arrays: Sequence[Array]) -> None:
+        """Write the merge sort of each chunk: runs of 1, 2, 4, … elements."""
         scope = self._scope
         work = 4 * self._length * self._passes
         with nest.outer(scope, (self._rows, self._chunks), work) as (row, chunk):
@@ -159,12 +171,13 @@ class _Sort:
                     end = scope.bind(ix.clamp(0, ix.add(start, width, width), last))
                     self._merge(arrays, row, half, (start, middle, end))
                     scope.assign(start, end)
+                # The result of a pass is in the other half: 0 and the row's length take turns.
                 scope.assign(half, ix.subtract(self._bound, half))
                 scope.assign(width, ix.add(width, width))
                 scope.assign(pairs, ix.divide(ix.add(pairs, 1), 2))
 
     def _merge_chunks(self, arrays: Sequence[Array]) -> Expr | int:
-        """All chunks of a row into one; gives the half in which that is."""
+        """Write the merges of all chunks of a row; return the half in which the result is."""
         scope, half = self._scope, self._passes % 2 * self._bound
         if self._chunks == 1:
             return half
@@ -174,6 +187,8 @@ class _Sort:
         with scope.loop(self._chunks.bit_length() - 1):
             with nest.outer(scope, dims, 4 * self._bound) as (row, pair):
                 start = scope.mutable(INDEX, ix.constant(0))
+                # The start of a pair is pair * 2 * width, by additions: index expressions multiply
+                # by constants only.
                 with scope.loop(pair):
                     scope.assign(start, ix.add(start, width, width))
                 first, middle, end = (
@@ -185,6 +200,7 @@ class _Sort:
         return source
 
     def _end(self, position: Expr) -> Expr:
+        """Clamp a position to the actual size."""
         return ix.clamp(0, position, self._extent)
 
     def _merge(
@@ -194,7 +210,11 @@ class _Sort:
         half: Variable,
         run: tuple[Expr, Expr, Expr],
     ) -> None:
-        """The sorted runs from start to middle and on to end, into the other half."""
+        """Write the merge of two sorted runs, start to middle and on to end, into the other half.
+
+        One element per iteration, without branches: the right one if the left run is used up or the
+        right element must come before the left (strictly, which makes the merge stable).
+        """
         scope, (start, middle, end) = self._scope, run
         left, right = scope.mutable(INDEX, start), scope.mutable(INDEX, middle)
         into = scope.bind(self._place(row, ix.subtract(self._bound, half), start))
@@ -216,5 +236,5 @@ class _Sort:
             scope.assign(left, ix.add(left, ix.subtract(1, taken)))
 
     def _inside(self, row: Expr, half: Variable, position: Expr) -> Expr:
-        """A place to read from, whether or not the run is at its end."""
+        """Return an offset to read from, in bounds whether or not the run is at its end."""
         return self._place(row, half, ix.clamp(0, position, ix.constant(self._bound - 1)))

@@ -1,4 +1,4 @@
-"""reduce-window and select-and-scatter: windows that slide over arrays.
+"""Write reduce-window and select-and-scatter: windows that slide over arrays.
 
 Padding and the holes of base dilation are skipped: reads are clamped, and what they give counts
 only under a condition. Neighbouring results along the last dimension are the lanes.
@@ -17,20 +17,20 @@ from backend_c.ir.bounded_elements import inside
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.combiner import Combiner, combined
+from backend_c.kernels.parts.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.exact_sum import Accumulator
 from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
-from backend_c.kernels.parts.lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.running_window import Growth, growth
-from backend_c.kernels.parts.windows import places, position
+from backend_c.kernels.parts.window_positions import position, position_count
 from hlo.attributes import Window, WindowDimension
 from hlo.types import PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
-# From so many elements on, a window that grows is added up as one running sum: rounding that at
-# each place costs as much as so many additions in lanes.
+# From so many elements on, a window that grows is added up as one running sum. Rounding that at
+# each position costs as much as so many additions in lanes.
 _LONG = 64
 _ORDERED = frozenset(("add", "multiply"))  # monoids whose order matters to floats
 _Index = tuple[Expr, ...]
@@ -43,22 +43,28 @@ def reduce_window(
     write: Writer,
     block: Scope,
 ) -> None:
+    """result[o] = fold of to_apply over the operand's window at o, from init, in row-major order.
+
+    Three ways: a running fold in one pass where windows only grow (cumulative sums), exact sums in
+    lanes, else the fold in lanes.
+    """
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     windows = _Windows(block, inputs[0], window.dimensions, write.shapes[0].dims)
     for number in range(arity):
         write.sizes(number, windows.sizes())
-    if 0 in windows.places:
+    if 0 in windows.positions:
         return
     element_type = inputs[0].shape.element_type
     monoid = to_apply.monoid if arity == 1 else None
     of_floats = element_type.is_float or element_type.is_complex
+    # min and max of floats, and any monoid of integers, give the same bits in every order.
     is_ordered = monoid is None or (of_floats and monoid in _ORDERED)
     is_sum = of_floats and monoid == "add"
     growing = None
     if not inputs[0].sizes:
         backwards = is_sum or not is_ordered
-        growing = growth(window.dimensions, inputs[0].shape.dims, windows.places, backwards)
+        growing = growth(window.dimensions, inputs[0].shape.dims, windows.positions, backwards)
     if is_sum and windows.elements < _LONG:
         growing = None
     fold = _Fold(windows, inputs, inits, to_apply, write)
@@ -71,30 +77,30 @@ def reduce_window(
 
 
 class _Windows:
-    """Windows over an operand: loops over the places, and over what is in them."""
+    """Describe windows over an operand: loops over positions, and over the taps of a window."""
 
     def __init__(
         self,
         scope: Scope,
         operand: Element,
         dimensions: Sequence[WindowDimension],
-        places: tuple[int, ...],
+        positions: tuple[int, ...],
     ) -> None:
         self.scope, self.operand, self.dimensions = scope, operand, dimensions
-        self.places = places
+        self.positions = positions
         self.elements = math.prod(d.size for d in dimensions)
 
     def sizes(self) -> _Index:
-        """How many places there actually are, if the operand is bounded."""
+        """Return the number of positions that there actually are, if the operand is bounded."""
         if not self.operand.sizes:
             return ()
         pairs = enumerate(self.dimensions)
-        return tuple(places(self.operand.size(d), window) for d, window in pairs)
+        return tuple(position_count(self.operand.size(d), window) for d, window in pairs)
 
     def at(
         self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
     ) -> tuple[_Index, list[Expr]]:
-        """The operand's index in the dimensions from ``first`` on, and when it counts."""
+        """Return the operand's index in the dimensions from ``first`` on, and when it counts."""
         conditions: list[Expr] = []
         index: list[Expr] = []
         for d, (output, tap) in enumerate(zip(place, taps, strict=True), first):
@@ -107,15 +113,16 @@ class _Windows:
         return tuple(index), conditions
 
     def taps(self) -> AbstractContextManager[_Index]:
-        """A loop over a window, row-major."""
+        """Open loops over the taps of a window, row-major."""
         return self.scope.over([d.size for d in self.dimensions])
 
     def where(self, conditions: Sequence[Expr]) -> AbstractContextManager[None]:
+        """Open an ``if`` on conditions, or nothing if there are none."""
         return self.scope.when(all_of(conditions)) if conditions else nullcontext()
 
 
 class _Fold:
-    """One reduce-window while it is written."""
+    """Write one reduce-window."""
 
     def __init__(
         self,
@@ -127,28 +134,33 @@ class _Fold:
     ) -> None:
         self._windows, self._inputs, self._inits = windows, inputs, inits
         self._to_apply, self._write, self._scope = to_apply, write, windows.scope
-        *outer, self._last = windows.places or (1,)
+        *outer, self._last = windows.positions or (1,)
         self._width = min(self._last, _WIDTH)
         self._dims = (*outer, -(-self._last // self._width))
 
     @contextmanager
     def _lanes(self) -> Iterator[tuple[_Index, Expr, Callable[[Expr], _Index]]]:
-        """A loop over the places but for the last dimension, of which each turn has some lanes:
-        the outer places, the number of lanes, and the place of a lane."""
+        """Open loops over positions, of whose last dimension each iteration has some lanes.
+
+        Yields the outer position, the number of lanes, and a function from a lane to its position.
+        """
         work = self._windows.elements * self._width
         with nest.outer(self._scope, self._dims, work) as (*outer, part):
             first = ix.multiply(part, self._width)
             count = ix.clamp(0, ix.subtract(self._last, first), self._width)
 
             def place(lane: Expr) -> _Index:
-                return (*outer, ix.add(first, lane)) if self._windows.places else ()
+                return (*outer, ix.add(first, lane)) if self._windows.positions else ()
 
             yield tuple(outer), self._scope.bind(count), place
 
     @contextmanager
     def _taps(self, outer: _Index) -> Iterator[Callable[[_Index], tuple[_Index, Expr | None]]]:
-        """A loop over the elements of the windows of all lanes: gives, for the place of a lane,
-        the operand's index and the condition under which it counts."""
+        """Open loops over the taps of the windows of all lanes.
+
+        Yields a function from the position of a lane to the operand's index and the condition under
+        which it counts. Conditions on outer dimensions, which all lanes share, are tested once.
+        """
         windows = self._windows
         with windows.taps() as taps:
             above, conditions = windows.at(outer, taps[:-1])
@@ -163,7 +175,7 @@ class _Fold:
                 yield element
 
     def in_order(self) -> None:
-        """Row-major order, the init first."""
+        """Write the fold in row-major order, the init first."""
         scope = self._scope
         with self._lanes() as (outer, lanes, place):
             states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
@@ -182,11 +194,12 @@ class _Fold:
                 self._write(place(lane), tuple(scope.load(state, lane) for state in states))
 
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
+        """Return the results of the computation on a state and the elements at an index."""
         values = [self._scope.bind(operand.at(*index)) for operand in self._inputs]
-        return combined(self._scope, self._to_apply, (*before, *values))
+        return apply_combiner(self._scope, self._to_apply, (*before, *values))
 
     def sums(self) -> None:
-        """The exact sum of each window and the init."""
+        """Write the exact sum of each window and the init."""
         (operand,), (init,) = self._inputs, self._inits
         with self._lanes() as (outer, lanes, place):
 
@@ -203,10 +216,10 @@ class _Fold:
             )
 
     def running(self, growing: Growth, is_sum: bool) -> None:
-        """One pass along the dimension in which the windows grow."""
+        """Write one pass along the dimension in which the windows grow."""
         scope, d = self._scope, growing.dimension
-        dims = (*self._windows.places[:d], *self._windows.places[d + 1 :])
-        with nest.outer(scope, dims, 16 * growing.places) as other:
+        dims = (*self._windows.positions[:d], *self._windows.positions[d + 1 :])
+        with nest.outer(scope, dims, 16 * growing.positions) as other:
 
             def at(position: Expr) -> _Index:
                 return (*other[:d], position, *other[d:])
@@ -214,19 +227,21 @@ class _Fold:
             add, value = self._running_sum() if is_sum else self._running_state()
             with scope.loop(growing.before) as number:
                 add(at(growing.element_before(number)))
-            with scope.loop(growing.places) as step:
+            with scope.loop(growing.positions) as step:
                 position, conditions = growing.element(step)
                 with self._windows.where(conditions):
                     add(at(position))
-                self._write(at(growing.place(step)), value())
+                self._write(at(growing.window_position(step)), value())
 
     def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
+        """Return the addition to a running exact sum, and the sum so far."""
         (operand,), (init,) = self._inputs, self._inits
         accumulator = Accumulator(self._scope, operand.shape.element_type)
         accumulator.add(init.at())
         return lambda index: accumulator.add(operand.at(*index)), lambda: (accumulator.so_far(),)
 
     def _running_state(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
+        """Return the fold into a running state, and the state."""
         scope = self._scope
         state = [scope.mutable(init.shape.element_type, init.at()) for init in self._inits]
 
@@ -248,8 +263,11 @@ def select_and_scatter(
     write: Writer,
     block: Scope,
 ) -> None:
-    """Each window selects an element: the first, until ``select(best, candidate)`` is false. Each
-    source is scattered to the place that its window selected."""
+    """result[i] = fold of scatter over the sources whose window selected element i, from init.
+
+    A window keeps its best element so far, from the first on; a candidate takes its place where
+    ``select(best, candidate)`` is false.
+    """
     dims = operand.shape.dims
     write.sizes(0, operand.sizes)
     if 0 in dims:
@@ -280,7 +298,7 @@ def select_and_scatter(
 
 
 def _selected(windows: _Windows, place: Sequence[Expr], select: Combiner) -> Expr:
-    """The offset of the element that a window selects; beyond the last one, if it has none."""
+    """Return the offset of the element that a window selects; one beyond the last if none."""
     scope, operand = windows.scope, windows.operand
     element_type = operand.shape.element_type
     none = ix.constant(operand.shape.elements)
@@ -290,7 +308,7 @@ def _selected(windows: _Windows, place: Sequence[Expr], select: Combiner) -> Exp
         index, conditions = windows.at(place, taps)
         with windows.where(conditions):
             candidate = scope.bind(operand.at(*index))
-            (stays,) = combined(scope, select, (best, candidate))
+            (stays,) = apply_combiner(scope, select, (best, candidate))
             is_first = apply("compare-EQ", chosen, none, type=PRED)
             takes = apply("or", is_first, apply("not", stays, type=PRED))
             with scope.when(takes):

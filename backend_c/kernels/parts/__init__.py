@@ -1,1 +1,1 @@
-"""Pieces of loop nests that several kernels are made of."""
+"""Provide what loop nests are made of: exact sums, factors of contractions, windows, groups."""

@@ -1,4 +1,4 @@
-"""A computation of scalars applied inside a kernel."""
+"""Apply a computation of scalars inside a kernel."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from hlo.walk import Callee
 Combiner = Callee[Element | tuple[Element, ...]]
 
 
-def combined(scope: Scope, to_apply: Combiner, arguments: Sequence[Expr]) -> list[Expr]:
-    """The results of ``to_apply`` on values, each with a name: all are computed before any is
-    used."""
+def apply_combiner(scope: Scope, to_apply: Combiner, arguments: Sequence[Expr]) -> list[Expr]:
+    """Return the results of ``to_apply`` on values, each bound before any is used."""
     result = to_apply(*(scalar(ArrayShape(value.type), value) for value in arguments))
     parts = result if isinstance(result, tuple) else (result,)
     return [scope.bind(part.at()) for part in parts]

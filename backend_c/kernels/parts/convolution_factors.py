@@ -1,7 +1,8 @@
-"""A convolution as a contraction: ``m`` runs over output positions, ``k`` over window and features.
+"""Describe a convolution as a contraction: implicit im2col.
 
-Feature and batch groups become the batch of the contraction. Left factors that fall into padding
-or the holes of base dilation do not count; their reads are clamped.
+m runs over output positions, k over window taps and input features; feature and batch groups become
+the batch of the contraction. Left factors that fall into padding or the holes of base dilation do
+not count; their reads are clamped.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.factors import Factors
-from backend_c.kernels.parts.windows import places, position
+from backend_c.kernels.parts.window_positions import position, position_count
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.types import PRED, ArrayShape
 
@@ -28,12 +29,14 @@ def convolution_factors(
     window: Window,
     groups: tuple[int, int],
 ) -> Factors:
-    """``groups`` are feature_group_count and batch_group_count; at least one of them is 1."""
+    """Return the factors; ``groups``: feature_group_count, batch_group_count, one of them 1."""
     return _Convolution(lhs, rhs, shape, labels, window, *groups).factors()
 
 
 @dataclass(frozen=True)
 class _Convolution:
+    """Describe the operands of a convolution."""
+
     lhs: Element
     rhs: Element
     shape: ArrayShape
@@ -43,6 +46,7 @@ class _Convolution:
     batch_groups: int
 
     def factors(self) -> Factors:
+        """Return the factors of the contraction."""
         labels, dims = self.labels, self.shape.dims
         groups = self.feature_groups * self.batch_groups
         spatial = [dims[d] for d in labels.output_spatial]
@@ -63,31 +67,34 @@ class _Convolution:
         return Factors(groups, m, n, k, self._left, self._right, place, self._sizes())
 
     def _sizes(self) -> tuple[Expr, ...]:
+        """Return the actual sizes of the result."""
         labels = self.labels
         sizes = {labels.output_batch: self._batch_of_group()}
         sizes[labels.output_feature] = ix.constant(self.shape.dims[labels.output_feature])
         dimensions = zip(labels.input_spatial, self.window.dimensions, strict=True)
         for output, (d, window) in zip(labels.output_spatial, dimensions, strict=True):
-            sizes[output] = places(self.lhs.size(d), window)
+            sizes[output] = position_count(self.lhs.size(d), window)
         return tuple(sizes[d] for d in range(self.shape.rank))
 
     def _batch_of_group(self) -> Expr:
+        """Return the actual batch size of one batch group."""
         return ix.divide(self.lhs.size(self.labels.input_batch), self.batch_groups)
 
     def _there(self, operand: Element, feature: int, index: Expr) -> tuple[Expr, ...]:
-        """The condition under which a feature, or a place, is there."""
+        """Return the condition that an index of a bounded dimension is within its actual size."""
         size = operand.size(feature)
         if ix.value_of(size) is not None:
             return ()
         return (apply("compare-LT", index, size, type=PRED),)
 
     def _split(self, k: Expr) -> tuple[tuple[Expr, ...], Expr]:
-        """The window position and the feature of a ``k``."""
+        """Return the window taps and the feature of a ``k``."""
         features = self.rhs.shape.dims[self.labels.kernel_input_feature]
         *taps, feature = ix.delinearize(k, (*(d.size for d in self.window.dimensions), features))
         return tuple(taps), feature
 
     def _left(self, group: Expr, m: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return the left factor at an output position and a k, and its conditions."""
         labels, extents = self.labels, self.lhs.shape.dims
         taps, feature = self._split(k)
         out_dims = [self.shape.dims[d] for d in (labels.output_batch, *labels.output_spatial)]
@@ -108,6 +115,7 @@ class _Convolution:
         return self.lhs.at(*(index[d] for d in range(len(extents)))), tuple(conditions)
 
     def _right(self, group: Expr, column: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return the right factor at an output feature and a k, and its conditions."""
         labels = self.labels
         taps, feature = self._split(k)
         n = self.shape.dims[labels.output_feature] // (self.feature_groups * self.batch_groups)

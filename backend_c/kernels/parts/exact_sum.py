@@ -1,4 +1,4 @@
-"""Exact sums in generated code: a running f64 total with a bound, and the accumulator behind it.
+"""Write exact sums of floats: an f64 total with an error bound, else a superaccumulator.
 
 See runtime/hlo_exact_sum.h for the bounds and their derivation.
 """
@@ -28,8 +28,11 @@ _Types = tuple[ElementType, ElementType]
 
 
 class Accumulator:
-    """A superaccumulator on the stack, or two for a complex sum. ``factors`` are the types of those
-    whose products it adds up, if it does; of complex ones a real sum takes the real part."""
+    """Write a superaccumulator on the stack, or two for a complex sum.
+
+    ``factors`` are the types of those whose products it adds up, if it does; of complex products a
+    real sum takes the real part.
+    """
 
     def __init__(
         self, scope: Scope, element_type: ElementType, *, factors: _Types | None = None
@@ -48,12 +51,12 @@ class Accumulator:
                 scope.call(f"{self._function}_add", Address(part), Constant(F64, 0.0))
 
     def add(self, value: Expr) -> None:
-        """Add a value of the sum's type."""
+        """Write the addition of a value of the sum's type."""
         for part, (component,) in zip(self._sums, self._components(value), strict=True):
             self._scope.call(f"{self._function}_add", Address(part), component)
 
     def add_product(self, lhs: Expr, rhs: Expr, conditions: Sequence[Expr] = ()) -> None:
-        """Add the product of two factors, if every condition holds."""
+        """Write the addition of the product of two factors, if every condition holds."""
         if conditions:
             with self._scope.when(conditions[0]):
                 self.add_product(lhs, rhs, conditions[1:])
@@ -62,18 +65,20 @@ class Accumulator:
         self._product(self._sums[0], left[0], right[0])
         if not self._is_complex:
             return
+        # (a + bi)(c + di) = (ac - bd) + (ad + bc)i, each of the four products exact.
         self._product(self._sums[0], [apply("negate", piece) for piece in left[1]], right[1])
         if self._type.is_complex:
             self._product(self._sums[1], left[0], right[1])
             self._product(self._sums[1], left[1], right[0])
 
     def _product(self, into: Variable, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> None:
+        """Write the addition of all products of two numbers that are sums of f64 pieces."""
         for left in lhs:
             for right in rhs:
                 self._scope.call(f"{self._function}_add_product", Address(into), left, right)
 
     def _components(self, value: Expr) -> list[list[Expr]]:
-        """The parts of a value, real or real and imaginary, as f64 numbers whose sum each is."""
+        """Return the real part of a value, or both, each as f64 numbers whose sum it is."""
         if not self._is_complex:
             return [self._widened(value)]
         if not value.type.is_complex:
@@ -82,10 +87,12 @@ class Accumulator:
         return [self._widened(apply(name, value, type=part)) for name in ("real", "imag")]
 
     def _widened(self, value: Expr) -> list[Expr]:
+        """Return a value as f64 numbers whose sum it is: a 64-bit integer needs two."""
         if value.type is F64:
             return [self._scope.bind(value)]
         if value.type.is_integer and value.type.bits == 64:
             named = self._scope.bind(value)
+            # High part and low 32 bits: each is a float64 exactly.
             mask = Constant(value.type, 0xFFFFFFFF)
             low = self._scope.bind(apply("and", named, mask))
             pieces = [apply("subtract", named, low), low]
@@ -93,14 +100,15 @@ class Accumulator:
         return [self._scope.bind(apply("widen", value, type=F64))]
 
     def rounded(self) -> Expr:
-        """The sum, rounded once; the accumulator is used up."""
+        """Return the sum, rounded once; the accumulator is used up."""
         return self._rounded("accumulated")
 
     def so_far(self) -> Expr:
-        """The sum, rounded once; more may be added to it."""
+        """Return the sum, rounded once; more may be added to it."""
         return self._rounded("accumulated-so-far")
 
     def _rounded(self, operation: str) -> Expr:
+        """Return the sum, rounded by an operation."""
         parts = [
             self._scope.bind(apply(operation, Address(part), type=self._part))
             for part in self._sums
@@ -111,14 +119,14 @@ class Accumulator:
 
 
 def _is_short(element_type: ElementType) -> bool:
-    """Whether products of such numbers are exact in f64."""
+    """Return whether products of such numbers are exact in f64."""
     if element_type.is_float or element_type.is_complex:
         return PARTS.get(element_type, element_type) is not F64
     return element_type.bits <= 16
 
 
-# The loops over a result's addends: called with the float variables that each adds to, it calls
-# back with every addend.
+# The loops over a result's addends, written by a callback: called with the float variables that
+# each iteration adds to (the loop's reduction), it calls back with every addend.
 Addend = Callable[[Expr], None]
 Addends = Callable[[Sequence[Variable], Addend], None]
 # The same in blocks: (block, sums, add).
@@ -128,14 +136,14 @@ BlockAddends = Callable[[Expr, Sequence[Variable], Addend], None]
 def exact_sum(
     scope: Scope, element_type: ElementType, init: Expr, count: int, addends: Addends
 ) -> Expr:
-    """The exact sum of ``init`` and up to ``count`` addends, rounded once to their type."""
+    """Return the exact sum of ``init`` and up to ``count`` addends, rounded once to their type."""
     if element_type.is_complex or element_type is F64:
         return accumulated(scope, element_type, init, addends)
     start = scope.bind(apply("widen", init, type=F64))
-    total, magnitude = _running(scope, start)
+    total, magnitude = _declare_running_sums(scope, start)
     addends((total, magnitude), _adder(scope, total, magnitude))
     sums = total, magnitude, ix.constant(count + 1)
-    return _decided(scope, element_type, init, sums, addends)
+    return _rounded_or_exact(scope, element_type, init, sums, addends)
 
 
 def exact_sum_in_blocks(
@@ -146,10 +154,10 @@ def exact_sum_in_blocks(
     kind: str,
     addends: BlockAddends,
 ) -> Expr:
-    """The exact sum of ``init`` and ``blocks = (number, length)`` blocks of addends.
+    """Return the exact sum of ``init`` and ``blocks = (number, length)`` blocks of addends.
 
     Each block is added up in f64 and the totals in double-double, so that the error bound is that
-    of one block: a plain sum of millions would leave the rounding of most results in doubt.
+    of one block: a plain f64 sum of millions would leave the rounding of most results in doubt.
     ``kind`` is that of the loop over the blocks.
     """
     number, length = blocks
@@ -163,28 +171,31 @@ def exact_sum_in_blocks(
     totals = scope.partials(F64, number)
     magnitudes = scope.partials(F64, number)
     with scope.loop(number, kind) as block:
-        total, magnitude = _running(scope, Constant(F64, -0.0))
+        # -0 is the neutral element of addition: +0 would turn a block of negative zeros into +0.
+        total, magnitude = _declare_running_sums(scope, Constant(F64, -0.0))
         addends(block, (total, magnitude), _adder(scope, total, magnitude))
         scope.store(totals, block, total)
         scope.store(magnitudes, block, magnitude)
     start = scope.bind(apply("widen", init, type=F64))
-    high, magnitude = _running(scope, start)
+    high, magnitude = _declare_running_sums(scope, start)
     low = scope.mutable(F64, Constant(F64, 0.0))
     with scope.loop(number) as block:
         scope.call("hlo_dd_add", Address(high), Address(low), scope.load(totals, block))
         scope.assign(magnitude, apply("add", magnitude, scope.load(magnitudes, block)))
     scope.assign(high, apply("add", high, low))
-    # 8 more roundings: of the magnitudes, and of the pair into one double
+    # 8 more roundings: of the magnitudes, and of the pair to one double.
     sums = high, magnitude, ix.constant(length + 8)
-    return _decided(scope, element_type, init, sums, all_addends)
+    return _rounded_or_exact(scope, element_type, init, sums, all_addends)
 
 
-def _running(scope: Scope, start: Expr) -> tuple[Variable, Variable]:
-    """A running total and a running sum of magnitudes."""
+def _declare_running_sums(scope: Scope, start: Expr) -> tuple[Variable, Variable]:
+    """Declare a running total and a running sum of magnitudes."""
     return scope.mutable(F64, start), scope.mutable(F64, apply("abs", start))
 
 
 def _adder(scope: Scope, total: Variable, magnitude: Variable) -> Callable[[Expr], None]:
+    """Return the addition to both of them."""
+
     def add(value: Expr) -> None:
         wide = scope.bind(apply("widen", value, type=F64))
         scope.assign(total, apply("add", total, wide))
@@ -193,25 +204,28 @@ def _adder(scope: Scope, total: Variable, magnitude: Variable) -> Callable[[Expr
     return add
 
 
-def _decided(
+def _rounded_or_exact(
     scope: Scope,
     element_type: ElementType,
     init: Expr,
     sums: tuple[Expr, Expr, Expr],
     addends: Addends,
 ) -> Expr:
-    """The total rounded once, or the sum again in an accumulator if its rounding is in doubt."""
-    result, decided = decision(scope, element_type, init, sums)
+    """Return the total rounded once, or if that is in doubt the sum again in an accumulator."""
+    result, decided = decide_rounding(scope, element_type, init, sums)
     with scope.when(apply("not", decided, type=PRED)):
         scope.assign(result, accumulated(scope, element_type, init, addends))
     return result
 
 
-def decision(
+def decide_rounding(
     scope: Scope, element_type: ElementType, init: Expr, sums: tuple[Expr, Expr, Expr]
 ) -> tuple[Variable, Expr]:
-    """A total rounded once, and whether there is no doubt about that: given the total, the sum of
-    magnitudes, and the number of roundings that an addend went through on the way."""
+    """Return a total rounded once, and whether its error bound leaves no other result.
+
+    ``sums`` are the total, the sum of magnitudes, and the number of roundings that an addend went
+    through on the way.
+    """
     result = scope.mutable(element_type, Constant(element_type, 0.0))
     total, magnitude, count = sums
     decided: Expr = apply("decided", total, magnitude, count, Address(result), type=PRED)
@@ -225,17 +239,17 @@ def decision(
 def decided_sum(
     scope: Scope, init: Element, sums: tuple[Expr, Expr, Expr], addends: Addends
 ) -> Expr:
-    """The sum of ``init`` and ``addends``, given its f64 total, the sum of magnitudes, and the
-    number of roundings that an addend went through on the way into the total."""
-    return _decided(scope, init.shape.element_type, init.at(), sums, addends)
+    """Return the sum of ``init`` and ``addends``, given ``sums`` as for ``decide_rounding``."""
+    return _rounded_or_exact(scope, init.shape.element_type, init.at(), sums, addends)
 
 
 def _starts_positive(init: Expr) -> bool:
+    """Return whether ``init`` is a constant of positive sign, so that a sum of zeros is +0."""
     return isinstance(init, Constant) and math.copysign(1.0, float(init.value)) > 0  # type: ignore[arg-type]
 
 
 def accumulated(scope: Scope, element_type: ElementType, init: Expr, addends: Addends) -> Expr:
-    """The sum in an accumulator, rounded once."""
+    """Return the sum in an accumulator, rounded once."""
     accumulator = Accumulator(scope, element_type)
     accumulator.add(init)
     addends((), accumulator.add)

@@ -1,4 +1,4 @@
-"""A contraction as two matrices of factors, whatever op it comes from."""
+"""Describe a contraction as two matrices of factors, whatever op it comes from."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import apply
 from hlo.types import PRED
 
-# A factor at (batch, row or column, k): the expression, and the conditions under which it counts
-# (a convolution's window may reach into the padding, where there is nothing to multiply).
+# Maps (batch, row or column, k) to a factor and the conditions under which it counts: a
+# convolution's window may reach into the padding, where there is nothing to multiply.
 Read = Callable[[Expr, Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
 
 
 @dataclass(frozen=True)
 class Factors:
-    """``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``."""
+    """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``."""
 
     batch: int
     m: int
@@ -37,7 +37,7 @@ def dot_factors(
     batches: tuple[tuple[int, ...], tuple[int, ...]],
     contracted: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> Factors:
-    """The factors of a dot: result dimensions are batch, lhs free, rhs free."""
+    """Return the factors of a dot: the result's dimensions are batch, free ones of lhs, of rhs."""
     sides = []
     for operand, batch, contract in zip((lhs, rhs), batches, contracted, strict=True):
         free = [d for d in range(operand.shape.rank) if d not in (*batch, *contract)]
@@ -66,21 +66,28 @@ def dot_factors(
 
 @dataclass(frozen=True)
 class _Side:
+    """Map (batch, free, contracted) offsets to elements of one operand of a dot."""
+
     operand: Element
     batch: tuple[int, ...]
     free: tuple[int, ...]
     contracted: tuple[int, ...]
 
     def dims(self, dimensions: Sequence[int]) -> tuple[int, ...]:
+        """Return the static extents of dimensions."""
         return tuple(self.operand.shape.dims[d] for d in dimensions)
 
     def sizes(self, dimensions: Sequence[int]) -> tuple[Expr, ...]:
+        """Return the actual sizes of dimensions."""
         return tuple(self.operand.size(d) for d in dimensions)
 
     def at(self, b: Expr, free: Expr, k: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return a factor, and the conditions that bounded contracted dimensions put on it."""
         index: dict[int, Expr] = {}
         for dimensions, offset in ((self.batch, b), (self.free, free), (self.contracted, k)):
             index |= dict(zip(dimensions, ix.delinearize(offset, self.dims(dimensions))))
+        # Only the contracted index can leave what is there: results beyond the actual size mean
+        # nothing.
         conditions = tuple(
             apply("compare-LT", index[d], self.operand.size(d), type=PRED)
             for d in self.contracted

@@ -1,7 +1,7 @@
-"""Fourier transforms along one dimension after the other, in f64 (runtime/hlo_fft.h).
+"""Write Fourier transforms along one dimension, in f64 (runtime/hlo_fft.h).
 
-Along a dimension every column of the array is transformed; a few of them at a time lie side by side
-in workspace, where they are the lanes.
+Every column of the array along the dimension is transformed; a few of them at a time lie side by
+side in workspace, where they are the lanes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from hlo.types import F64, PRED, S32
 
 _LANES = 8
 _Index = tuple[Expr, ...]
-# index → real and imaginary part, in f64
+# Maps an index to the real and the imaginary part, in f64.
 Read = Callable[[_Index], tuple[Expr, Expr]]
 Emit = Callable[[_Index, Expr, Expr], None]
 
 
 class Columns:
-    """Transforms of length ``length`` of the columns along ``axis`` of arrays of dims ``dims``,
-    whose extent there is that of the result."""
+    """Describe transforms of length ``length`` of the columns along ``axis`` of arrays.
+
+    ``dims`` are those of the array, whose extent along ``axis`` is that of the result.
+    """
 
     def __init__(
         self, scope: Scope, dims: Sequence[int], axis: int, length: int, is_inverse: bool
@@ -39,7 +41,7 @@ class Columns:
         self._columns, self._blocks = columns, -(-columns // self._width)
 
     def emit(self, read: Read, write: Emit, *, is_half: bool) -> None:
-        """``is_half``: what is read are the first coefficients of a real signal."""
+        """Write the transforms; ``is_half``: the input is half the spectrum of a real signal."""
         scope, width = self._scope, self._width
         size = 2 * self._length * width
         values, spare = (scope.scratch(F64, size * self._blocks) for _ in range(2))
@@ -67,28 +69,35 @@ class Columns:
                 write(self._index(ix.add(first, lane), k), real, imag)
 
     def _place(self, start: Expr, k: Expr, lane: Expr) -> Expr:
+        """Return the offset of an element in workspace: complex numbers, interleaved."""
         return ix.add(start, ix.multiply(k, 2 * self._width), ix.multiply(lane, 2))
 
     def _index(self, column: Expr, k: Expr) -> _Index:
+        """Return the array's index of element k of a column."""
         other = [self._scope.bind(i) for i in ix.delinearize(column, self._others)]
         return (*other[: self._axis], k, *other[self._axis :])
 
     def _of_lane(self, first: Expr, lane: Expr, k: Expr) -> _Index:
-        """Beyond the last column, that one again."""
+        """Return the array's index of element k of a lane; excess lanes read the last column."""
         return self._index(ix.clamp(0, ix.add(first, lane), self._columns - 1), k)
 
     def _put(self, values: Array, place: Expr, real: Expr, imag: Expr) -> None:
+        """Write a complex number to workspace."""
         self._scope.store(values, place, real)
         self._scope.store(values, ix.add(place, 1), imag)
 
     def _read(self, values: Array, start: Expr, first: Expr, read: Read) -> None:
+        """Write the reading of whole columns."""
         scope = self._scope
         with scope.loop(self._length) as k, scope.loop(self._width) as lane:
             real, imag = read(self._of_lane(first, lane, k))
             self._put(values, self._place(start, k, lane), real, imag)
 
     def _read_half(self, values: Array, start: Expr, first: Expr, read: Read) -> None:
-        """The other half mirrors the first; the constant and the middle one count as real."""
+        """Write the reading of half spectra, which are mirrored: X[n - k] = conj(X[k]).
+
+        The constant and, for even lengths, the middle coefficient count as real.
+        """
         scope, length = self._scope, self._length
         with scope.loop(length // 2 + 1) as k, scope.loop(self._width) as lane:
             real, imag = map(scope.bind, read(self._of_lane(first, lane, k)))

@@ -1,4 +1,4 @@
-"""Where the groups of a ragged dimension begin and end."""
+"""Compute where the groups of a ragged dimension begin and end: prefix sums of their sizes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from hlo.types import PRED, S64, ArrayShape
 
 
 class GroupBounds:
-    """The running sums of group sizes, in workspace; for each index of the dimensions before the
-    last one of the sizes."""
+    """Hold the prefix sums of group sizes in workspace, a row per index of outer dimensions."""
 
     def __init__(self, sizes: Element, scope: Scope) -> None:
         *self._outer, self.groups = sizes.shape.dims
@@ -35,7 +34,7 @@ class GroupBounds:
                 scope.store(ends, place, total)
 
     def inside(self, prefix: Sequence[Expr], group: Expr, position: Expr) -> tuple[Expr, ...]:
-        """The conditions under which a position belongs to a group."""
+        """Return the conditions under which a position belongs to a group."""
         index = (*prefix, group) if self._outer else (group,)
         start, end = (
             apply("convert", bounds.at(*index), type=INDEX) for bounds in (self._starts, self._ends)

@@ -1,8 +1,8 @@
-"""Updates that meet targets at computed places: brought together by target, then folded in order.
+"""Fold updates into the results that they meet, at indices known at run time only.
 
-A *position* stands for a row of updates; its key is the number of the row of the result that it
-meets. Equal keys are grouped (runtime/hlo_group.h), and every group is folded by one thread, so the
-result does not depend on how many there are.
+A *position* is the number of a row of updates; its *key* is the row of the result that it meets.
+Positions are grouped by key (runtime/hlo_group.h, a stable radix sort), and every group is folded
+by one thread in the order of its positions: the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Expr, Pointer
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.combiner import Combiner, combined
-from backend_c.kernels.parts.lane_sums import Add, Lanes, LaneSums
+from backend_c.kernels.parts.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
 _Index = tuple[Expr, ...]
@@ -26,9 +26,12 @@ _Index = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class Rows:
-    """``positions`` rows of updates for the ``targets`` rows of the result; a row has the dims
-    ``columns``. ``key(position)`` is from 0 to targets, which means that the row is left out;
-    ``source(position, column)`` and ``target(key, column)`` are indices of updates and result."""
+    """Describe ``positions`` rows of updates for the ``targets`` rows of the result.
+
+    A row has the dims ``columns``. ``key(position)`` is in 0 … targets; ``targets`` means that the
+    row is left out. ``source(position, column)`` and ``target(key, column)`` are indices of updates
+    and result.
+    """
 
     positions: int
     targets: int
@@ -40,7 +43,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class _Group:
-    """The positions of one key, and the lanes of a row that are folded together."""
+    """Hold the positions of one key, and the lanes of a row that are folded together."""
 
     scope: Scope
     rows: Rows
@@ -53,20 +56,25 @@ class _Group:
 
     @contextmanager
     def members(self) -> Iterator[Expr]:
+        """Open a loop over the positions of the group."""
         with self.scope.loop(self.count) as member:
             place = ix.add(self.first, member)
             yield self.scope.bind(self.scope.load(self.order, place))
 
     def source(self, position: Expr, lane: Expr) -> _Index:
+        """Return the index of an update."""
         return self.rows.source(position, self.column(lane))
 
     def target(self, lane: Expr) -> _Index:
+        """Return the index of the result."""
         return self.rows.target(self.key, self.column(lane))
 
 
 class GroupedUpdates:
-    """``inits`` folded with ``updates`` by ``to_apply``: an element of the result that no update
-    meets is not written. Sums of floats are exact."""
+    """Write ``inits`` folded with ``updates`` by ``to_apply``; sums of floats are exact.
+
+    An element of the result that no update meets is not written.
+    """
 
     def __init__(
         self,
@@ -83,6 +91,7 @@ class GroupedUpdates:
         self._inner = (*outer, -(-last // max(self._width, 1)))
 
     def emit(self, write: Writer) -> None:
+        """Write the grouping, and a parallel loop over groups and parts of rows."""
         rows, scope = self._rows, self._scope
         row = math.prod(rows.columns)
         if not rows.positions or not row:
@@ -91,17 +100,18 @@ class GroupedUpdates:
         element_type = self._inits[0].shape.element_type
         of_floats = element_type.is_float or element_type.is_complex
         is_sum = of_floats and len(self._inits) == 1 and self._to_apply.monoid == "add"
-        turns = scope.bind(ix.multiply(number, math.prod(self._inner)))
-        with scope.loop(turns, nest.loop_kind(scope, 2 * rows.positions * row)) as turn:
-            group = self._group(turn, keys, order, starts)
+        # A task is one group and one strip of its columns, so that few groups of long rows share
+        # threads, too.
+        tasks = scope.bind(ix.multiply(number, math.prod(self._inner)))
+        with scope.loop(tasks, nest.loop_kind(scope, 2 * rows.positions * row)) as task:
+            group = self._group(task, keys, order, starts)
             if is_sum:
                 self._add(group, write)
             else:
                 self._fold(group, write)
 
     def _grouped(self) -> tuple[Array, Array, Array, Expr]:
-        """The keys, the positions in their order, where each group starts, and how many there
-        are."""
+        """Write the grouping; return keys, sorted positions, starts and number of the groups."""
         rows, scope, zero = self._rows, self._scope, ix.constant(0)
         lengths = rows.positions, rows.positions, rows.positions + 1, 1
         keys, *found = (scope.scratch(INDEX, length, frozen=True) for length in lengths)
@@ -117,9 +127,10 @@ class GroupedUpdates:
         )
         return keys, order, starts, scope.bind(scope.load(groups, zero))
 
-    def _group(self, turn: Expr, keys: Array, order: Array, starts: Array) -> _Group:
+    def _group(self, task: Expr, keys: Array, order: Array, starts: Array) -> _Group:
+        """Return the group, and the part of a row, that an iteration folds."""
         scope = self._scope
-        number, *outer, part = map(scope.bind, ix.delinearize(turn, (1, *self._inner)))
+        number, *outer, part = map(scope.bind, ix.delinearize(task, (1, *self._inner)))
         first = scope.bind(scope.load(starts, number))
         count = ix.subtract(scope.load(starts, ix.add(number, 1)), first)
         key = scope.bind(scope.load(keys, scope.load(order, first)))
@@ -134,7 +145,7 @@ class GroupedUpdates:
         )
 
     def _fold(self, group: _Group, write: Writer) -> None:
-        """In the order of the positions."""
+        """Write the fold of a group in the order of the positions."""
         scope = self._scope
         states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
         with scope.loop(group.lanes, "lanes") as lane:
@@ -144,13 +155,14 @@ class GroupedUpdates:
             source = group.source(position, lane)
             held = [scope.bind(scope.load(state, lane)) for state in states]
             values = [scope.bind(update.at(*source)) for update in self._updates]
-            after = combined(scope, self._to_apply, (*held, *values))
+            after = apply_combiner(scope, self._to_apply, (*held, *values))
             for state, value in zip(states, after, strict=True):
                 scope.store(state, lane, value)
         with scope.loop(group.lanes, "lanes") as lane:
             write(group.target(lane), tuple(scope.load(state, lane) for state in states))
 
     def _add(self, group: _Group, write: Writer) -> None:
+        """Write the exact sum of a group."""
         (init,), (update,) = self._inits, self._updates
 
         def addends(over_lanes: Lanes, add: Add) -> None:

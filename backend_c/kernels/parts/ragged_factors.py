@@ -1,4 +1,4 @@
-"""A ragged dot as a contraction: factors count where they are in the group."""
+"""Describe a ragged dot as a contraction: a factor counts where it is in the group."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _Dims = tuple[int, ...]
 
 @dataclass(frozen=True)
 class RaggedFactors:
-    """``batch`` and ``contracting`` are those of lhs and of rhs; ``group`` is the dimension of rhs
-    that the groups are, or -1 where the depth is ragged."""
+    """Describe the operands of a ragged dot.
+
+    ``batch`` and ``contracting`` are dimensions of lhs and of rhs; ``group`` is the dimension of
+    rhs that runs over the groups, or -1 where the contracted dimension is ragged.
+    """
 
     lhs: Element
     rhs: Element
@@ -30,7 +33,11 @@ class RaggedFactors:
     bounds: GroupBounds
 
     def factors(self) -> Factors:
-        """Free ragged dimension: the depth runs over groups, too. Else the batch does."""
+        """Return the factors of the contraction.
+
+        If a free dimension is ragged, k runs over the groups, too (one of which counts for each
+        row); if the contracted dimension is, the groups are a batch dimension of the result.
+        """
         of_lhs, of_rhs = self._free(0), self._free(1)
         batch, depth = self._dims(0, self.batch[0]), self._dims(0, self.contracting[0])
         m_dims, n_dims = self._dims(0, of_lhs), self._dims(1, of_rhs)
@@ -74,16 +81,20 @@ class RaggedFactors:
 
     @property
     def _by_rows(self) -> bool:
+        """Return whether a free dimension is ragged."""
         return self.group >= 0
 
     def _dims(self, side: int, dimensions: Sequence[int]) -> _Dims:
+        """Return the static extents of an operand's dimensions."""
         shape = (self.lhs, self.rhs)[side].shape
         return tuple(shape.dims[d] for d in dimensions)
 
     def _sizes(self, side: int, dimensions: Sequence[int]) -> tuple[Expr, ...]:
+        """Return the actual sizes of an operand's dimensions."""
         return tuple((self.lhs, self.rhs)[side].size(d) for d in dimensions)
 
     def _free(self, side: int) -> _Dims:
+        """Return the free dimensions of an operand."""
         taken = {*self.batch[side], *self.contracting[side]}
         if side:
             taken.add(self.group)
@@ -92,7 +103,7 @@ class RaggedFactors:
     def _index(
         self, side: int, offsets: tuple[Expr, Expr, Expr], dims: tuple[_Dims, ...], free: _Dims
     ) -> tuple[Expr, dict[int, Expr]]:
-        """The group, and the index of an operand without it."""
+        """Return the group, and the index of an operand's other dimensions."""
         batch, own, depth = (list(ix.delinearize(o, d)) for o, d in zip(offsets, dims, strict=True))
         group = depth.pop(0) if self._by_rows else batch.pop(0)
         index = dict(zip(self.batch[side], batch)) | dict(zip(free, own))

@@ -1,8 +1,8 @@
-"""Windows that only grow from each place to the next: cumulative sums and their like, in one pass.
+"""Describe windows that only grow from each position to the next: cumulative sums, in one pass.
 
-Along one dimension the window of place o holds the elements up to o - padding_low + size - 1 (a
+Along one dimension the window of position o holds the elements up to o - padding_low + size - 1 (a
 *prefix*, if no window starts beyond the first element), or those from o - padding_low on (a
-*suffix*, if every window reaches the last element; taken from the last place down).
+*suffix*, if every window reaches the last element; taken from the last position down).
 """
 
 from __future__ import annotations
@@ -19,25 +19,28 @@ from hlo.types import PRED
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """``before`` elements are in the first window taken, but for the one that step 0 brings."""
+    """Describe how windows grow from step to step.
+
+    ``before`` elements are in the first window taken, but for the one that step 0 brings.
+    """
 
     dimension: int
     extent: int  # of the operand
-    places: int  # of the result
+    positions: int  # of the result
     before: int
     first: int  # the element that step 0 brings, if it is one; and so on, by ``direction``
     direction: int  # 1 for a prefix, -1 for a suffix
 
-    def place(self, step: Expr) -> Expr:
-        """Where step number ``step`` writes."""
-        return step if self.direction == 1 else ix.subtract(self.places - 1, step)
+    def window_position(self, step: Expr) -> Expr:
+        """Return the position of the window of a step."""
+        return step if self.direction == 1 else ix.subtract(self.positions - 1, step)
 
     def element_before(self, number: Expr) -> Expr:
-        """Of the ``before`` elements; those of a prefix in their order."""
+        """Return the elements of the first window by number, those of a prefix in order."""
         return number if self.direction == 1 else ix.subtract(self.extent - 1, number)
 
     def element(self, step: Expr) -> tuple[Expr, list[Expr]]:
-        """The element that a step brings, and the conditions under which there is one."""
+        """Return the element that a step brings, and the conditions under which there is one."""
         position = ix.add(ix.multiply(step, self.direction), self.first)
         low, high = ix.bounds(position)
         if low >= 0 and high < self.extent:
@@ -50,16 +53,19 @@ class Growth:
 def growth(
     windows: Sequence[WindowDimension],
     dims: Sequence[int],
-    places: Sequence[int],
+    positions: Sequence[int],
     backwards: bool,
 ) -> Growth | None:
-    """How windows over ``dims`` grow, if they do along one dimension and are single elements along
-    the others; ``backwards``: suffixes may be taken."""
+    """Return how windows over ``dims`` grow, or None.
+
+    They must grow along one dimension and be single elements along the others. ``backwards``:
+    suffixes may be taken, as the order of addition does not matter.
+    """
     wide = [d for d, window in enumerate(windows) if not _is_single(window)]
-    if len(wide) != 1 or 0 in dims or 0 in places:
+    if len(wide) != 1 or 0 in dims or 0 in positions:
         return None
     (d,) = wide
-    window, extent, count = windows[d], dims[d], places[d]
+    window, extent, count = windows[d], dims[d], positions[d]
     if (window.stride, window.base_dilation, window.window_dilation) != (1, 1, 1):
         return None
     low = window.padding_low
@@ -74,6 +80,7 @@ def growth(
 
 
 def _is_single(window: WindowDimension) -> bool:
+    """Return whether a window is one element at every position."""
     return (window.size, window.stride, window.base_dilation) == (1, 1, 1) and (
         window.padding_low == window.padding_high == 0
     )

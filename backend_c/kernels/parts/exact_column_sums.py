@@ -1,4 +1,4 @@
-"""Exact sums over leading dimensions: neighbouring columns share a vector.
+"""Write exact sums over leading dimensions: neighbouring columns share a vector.
 
 First every block of rows is added up in f64, a strip of columns at a time; then, column by column,
 the blocks are added in double-double, and the rounding decided or the column added again exactly.
@@ -25,7 +25,7 @@ At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced in
 
 
 class ColumnSums:
-    """``result[kept] = init + sum over reduced``; the last kept dimension is the operand's last."""
+    """Describe ``result[kept] = init + sum over reduced``; the last dimension is kept."""
 
     def __init__(
         self,
@@ -39,12 +39,15 @@ class ColumnSums:
             scope, kept, reduced, at, init,
         )  # fmt: skip
         inner = math.prod(reduced[1:])
+        # Blocks are long enough to amortise the strip's set-up, and short enough for the bound and
+        # to give every thread one.
         share = max(-(-reduced[0] // _SHARES), -(-64 // inner))
         self._length = min(reduced[0], max(1, _BLOCK // inner), share)
         self._blocks = -(-reduced[0] // self._length)
         self._rows = self._length * inner
 
     def emit(self, write: Writer) -> None:
+        """Write the sums of all blocks, then the results."""
         results = math.prod(self._kept)
         totals = self._scope.scratch(F64, results * self._blocks)
         magnitudes = self._scope.scratch(F64, results * self._blocks)
@@ -53,12 +56,13 @@ class ColumnSums:
             write(kept, (self._total(kept, totals, magnitudes),))
 
     def _place(self, kept: Sequence[Expr], block: Expr) -> Expr:
-        """Where the sum of a block is: blocks of one column lie a row of columns apart."""
+        """Return the offset of a block's sum: blocks of one column are a row of columns apart."""
         *outer, column = kept
         row = ix.linearize((*outer, block), (*self._kept[:-1], self._blocks))
         return ix.add(ix.multiply(row, self._kept[-1]), column)
 
     def _add_blocks(self, totals: Array, magnitudes: Array) -> None:
+        """Write the f64 sums of all blocks of rows, and their sums of magnitudes."""
         scope, columns = self._scope, self._kept[-1]
         width = min(columns, _STRIP)
         dims = (*self._kept[:-1], self._blocks, -(-columns // width))
@@ -67,6 +71,7 @@ class ColumnSums:
             count = ix.clamp(0, ix.subtract(columns, first), width)
             sums, sizes = scope.local(F64, width), scope.local(F64, width)
             with scope.loop(count, "lanes") as lane:
+                # -0 is the neutral element of addition; the init is added to the blocks' sums only.
                 scope.store(sums, lane, Constant(F64, -0.0))
                 scope.store(sizes, lane, Constant(F64, 0.0))
             start = ix.multiply(block, self._length)
@@ -85,6 +90,7 @@ class ColumnSums:
                 scope.store(magnitudes, place, scope.load(sizes, lane))
 
     def _total(self, kept: Sequence[Expr], totals: Array, magnitudes: Array) -> Expr:
+        """Return the sum of a column's blocks, rounded once."""
         scope = self._scope
         start = scope.bind(apply("widen", self._init.at(), type=F64))
         high = scope.mutable(F64, start)
@@ -100,5 +106,6 @@ class ColumnSums:
             with scope.over(self._reduced) as row:
                 add(self._at(kept, row))
 
+        # 8 more roundings: of the magnitudes, and of the pair to one double.
         sums = high, size, ix.constant(self._rows + 8)
         return decided_sum(scope, self._init, sums, addends)

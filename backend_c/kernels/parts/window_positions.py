@@ -1,4 +1,4 @@
-"""Where windows that slide over an array read."""
+"""Compute where windows that slide over an array read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ _MOST = 1 << 62  # more than there is room for
 def position(
     output: Expr, tap: Expr, dimension: WindowDimension, extent: int, conditions: list[Expr]
 ) -> Expr:
-    """The operand's index of place ``tap`` of window ``output`` along a dimension, brought into
-    bounds; adds the conditions under which there is an element, not padding or a hole."""
+    """Return the operand's index of a tap of a window, clamped into bounds.
+
+    Appends the conditions under which there is an element, not padding or a hole of base dilation.
+    """
     padded = ix.add(
         ix.multiply(output, dimension.stride),
         ix.multiply(tap, dimension.window_dilation),
@@ -25,6 +27,7 @@ def position(
     low, high = ix.bounds(padded)
     if not extent:
         conditions.append(Constant(PRED, False))
+    # The bounds of loop variables show that most windows never leave the operand: no test then.
     elif low < 0 or high > end:
         conditions.append(apply("within", padded, ix.constant(0), ix.constant(end), type=PRED))
     inside = ix.clamp(0, padded, max(end, 0))
@@ -34,8 +37,11 @@ def position(
     return ix.divide(inside, dimension.base_dilation)
 
 
-def places(size: Expr, window: WindowDimension) -> Expr:
-    """How many places a window has along a dimension of an actual size."""
+def position_count(size: Expr, window: WindowDimension) -> Expr:
+    """Return the number of window positions along a dimension of an actual size.
+
+    (dilated size + padding - dilated window) / stride + 1, at least 0.
+    """
     spread = ix.add(ix.multiply(size, window.base_dilation), 1 - window.base_dilation)
     reach = (window.size - 1) * window.window_dilation + 1
     padding = window.padding_low + window.padding_high

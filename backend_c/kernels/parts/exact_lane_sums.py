@@ -1,8 +1,8 @@
-"""Exact sums of neighbouring results, whose addends come in vectors.
+"""Write exact sums of neighbouring results, whose addends come in vectors: one result per lane.
 
 All lanes are added up in f64 beside their magnitudes; then, lane by lane, the rounding is decided
-or the addends of the lane are added again exactly. Sums of f64 and of complex numbers are added
-exactly at once. See runtime/hlo_exact_sum.h.
+or the addends of the lane are added again in a superaccumulator. Sums of f64 and of complex numbers
+are added in superaccumulators at once. See runtime/hlo_exact_sum.h.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.exact_sum import Addend, accumulated, decision
+from backend_c.kernels.parts.exact_sum import Addend, accumulated, decide_rounding
 from hlo.types import F64, PRED, ElementType
 
 Lanes = Callable[[], AbstractContextManager[Expr]]
@@ -23,8 +23,10 @@ LaneAddends = Callable[[Lanes, Add], None]
 
 
 class LaneSums:
-    """``init(lane)`` and the addends of each of ``lanes`` (at most ``width``) results, of which
-    there are at most ``count``."""
+    """Describe sums in ``lanes`` (at most ``width``) lanes.
+
+    Of ``init(lane)`` and the addends, up to ``count`` in all.
+    """
 
     def __init__(
         self,
@@ -39,7 +41,8 @@ class LaneSums:
         self._lanes, self._width, self._count = lanes, width, count
 
     def emit(self, element_type: ElementType, write: Callable[[Expr, Expr], None]) -> None:
-        """Call ``write(lane, sum)`` for each lane."""
+        """Write the sums; ``write(lane, sum)`` is called for each lane."""
+        # No fast path: an accumulator per lane, one lane after the other.
         if element_type is F64 or element_type.is_complex:
             with self._scope.loop(self._lanes) as lane:
                 write(lane, self._exact(lane, element_type))
@@ -70,12 +73,13 @@ class LaneSums:
         sizes: Array,
         write: Callable[[Expr, Expr], None],
     ) -> None:
+        """Write the rounding of all lanes, and the exact sums of those in doubt."""
         scope = self._scope
         results = scope.local(element_type, self._width)
         doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
         with scope.loop(self._lanes, "lanes") as lane:
             sums = scope.load(totals, lane), scope.load(sizes, lane), self._count
-            result, decided = decision(scope, element_type, self._init(lane), sums)
+            result, decided = decide_rounding(scope, element_type, self._init(lane), sums)
             no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
             scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
             scope.store(results, lane, result)
@@ -87,10 +91,11 @@ class LaneSums:
             write(lane, scope.load(results, lane))
 
     def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
+        """Return the sum of one lane in a superaccumulator."""
         return accumulated(self._scope, element_type, self._init(lane), self._one(lane))
 
     def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
-        """The addends of one lane, one after the other."""
+        """Return the loops over the addends of one lane."""
 
         def addends(sums: Sequence[Variable], add: Addend) -> None:
             def add_if(lane: Expr, value: Expr, condition: Expr | None) -> None:
