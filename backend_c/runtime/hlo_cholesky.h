@@ -1,4 +1,4 @@
-/* Cholesky factors. For each column j of the lower triangle:
+/* Cholesky factorisation A = L L^T, column by column. For each column j of the lower triangle:
  *
  *   c[i] = A[i][j] - s, s the exact dot of L[i][:j] and L[j][:j] rounded once
  *   L[j][j] = sqrt(c[j]),  L[i][j] = c[i] / L[j][j];  the matrix has no factor unless c[j] > 0

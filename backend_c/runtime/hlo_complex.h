@@ -2,7 +2,7 @@
  *
  *   hlo_OP_c64, hlo_OP_c128    add subtract negate multiply compare_eq compare_ne real imag
  *   hlo_divide_c64, hlo_abs_c64, hlo_sign_c64: errors below 2^-100 before the rounding (those of
- *   c128, and all other functions, are printed from hlo.elementary)
+ *   c128, and all other functions, are rendered from hlo.elementary)
  *   hlo_complex_f32(re, im), hlo_complex_f64; hlo_convert_S_c64, hlo_convert_S_c128 from any type S
  */
 #ifndef HLO_COMPLEX_H
@@ -43,7 +43,7 @@
         return hlo_make_c128((double)x, 0.0);                                            \
     }
 
-/* The real part is in the low bits. */
+/* The bits of a c64 as an integer, the real part in the low half. */
 HLO_FUNCTION uint64_t hlo_bits_c64(hlo_c64 x) {
     return (uint64_t)hlo_bits_f32(x.im) << 32 | hlo_bits_f32(x.re);
 }
@@ -84,8 +84,8 @@ HLO_COMPLEX_FROM(bf16, float)
 HLO_COMPLEX_FROM(f32, float)
 HLO_COMPLEX_FROM(f64, double)
 
-/* high + low to f32, |low| at most half a last place of high: by way of the odd one of the two f64
- * around the sum. */
+/* Rounds high + low to f32 once, |low| at most half a last bit of high: rounds to odd in f64
+ * first, so that the second rounding sees on which side of a midpoint the pair is. */
 HLO_FUNCTION float hlo_f32_from_pair(double high, double low) {
     const uint64_t word = hlo_bits_f64(high);
     const uint64_t towards = (low > 0.0) == (high > 0.0) ? word + 1u : word - 1u;
@@ -93,19 +93,21 @@ HLO_FUNCTION float hlo_f32_from_pair(double high, double low) {
     return (float)hlo_f64_from_bits(moves && (word & 1u) == 0 ? towards : word);
 }
 
+/* Rounds one + other to f32 once. */
 HLO_FUNCTION float hlo_f32_from_sum(double one, double other) {
     double low;
     const double high = hlo_two_sum(one, other, &low);
     return hlo_f32_from_pair(high, low);
 }
 
-/* Products of two f32 are exact in f64. */
+/* (ac - bd) + (ad + bc)i; products of two f32 are exact in f64. */
 HLO_FUNCTION hlo_c64 hlo_multiply_c64(hlo_c64 lhs, hlo_c64 rhs) {
     const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
     return hlo_make_c64(hlo_f32_from_sum(a * c, -(b * d)), hlo_f32_from_sum(a * d, b * c));
 }
 
-/* a * b + c * d rounded once. If both products have a factor zero, the sign of the sum is IEEE's. */
+/* a * b + c * d rounded once: in double-double, or in a superaccumulator if its bound decides
+ * nothing. If both products have a factor zero, the sign of the zero is that of IEEE's sum. */
 HLO_PROCEDURE double hlo_sum_of_products_f64(double a, double b, double c, double d) {
     double high = 0.0, low = 0.0, result;
     const double plain = a * b + c * d;
@@ -125,12 +127,14 @@ HLO_PROCEDURE double hlo_sum_of_products_f64(double a, double b, double c, doubl
     return result;
 }
 
+/* (ac - bd) + (ad + bc)i. */
 HLO_PROCEDURE hlo_c128 hlo_multiply_c128(hlo_c128 lhs, hlo_c128 rhs) {
     return hlo_make_c128(hlo_sum_of_products_f64(lhs.re, rhs.re, -lhs.im, rhs.im),
                          hlo_sum_of_products_f64(lhs.re, rhs.im, lhs.im, rhs.re));
 }
 
-/* A quotient of two sums in two parts each, to f32. */
+/* Divides two double-double numbers and rounds to f32 once: a quotient, and one of the
+ * remainder. */
 HLO_FUNCTION float hlo_pair_quotient(double high, double low, double by_high, double by_low) {
     const double first = high / by_high;
     double error, other_error;
@@ -140,7 +144,7 @@ HLO_FUNCTION float hlo_pair_quotient(double high, double low, double by_high, do
     return hlo_f32_from_pair(first, rest / by_high);
 }
 
-/* 1 for an infinity and 0 for what is not, with the sign of x. */
+/* Annex G's "box the infinity": 1 for an infinity and 0 for what is not, with the sign of x. */
 HLO_FUNCTION float hlo_boxed_f32(float x) {
     return hlo_copysign_f32(hlo_abs_f32(x) == hlo_f32_from_bits(0x7f800000u) ? 1.0f : 0.0f, x);
 }
@@ -166,7 +170,8 @@ HLO_FUNCTION hlo_c64 hlo_quotient_at_edge_c64(hlo_c64 lhs, hlo_c64 rhs) {
     return hlo_make_c64(nan, nan);
 }
 
-/* ((ac + bd) + (bc - ad) i) / (c^2 + d^2); by zero and with infinities as in annex G. */
+/* ((ac + bd) + (bc - ad) i) / (c^2 + d^2); by zero and with infinities as in annex G. Neither
+ * overflows nor underflows: squares of f32 fit f64. */
 HLO_FUNCTION hlo_c64 hlo_divide_c64(hlo_c64 lhs, hlo_c64 rhs) {
     const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
     double by_low, re_low, im_low;
@@ -181,7 +186,8 @@ HLO_FUNCTION hlo_c64 hlo_divide_c64(hlo_c64 lhs, hlo_c64 rhs) {
     return (finite & (by != 0.0)) ? plain : edge;
 }
 
-/* sqrt(re^2 + im^2) in two parts. */
+/* sqrt(re^2 + im^2) as a pair: the root of the rounded sum, and one step of Newton's method from
+ * its exact residual. */
 HLO_FUNCTION double hlo_root_c64(hlo_c64 x, double *low) {
     const double a = (double)x.re, b = (double)x.im;
     double rest, error;
@@ -191,6 +197,7 @@ HLO_FUNCTION double hlo_root_c64(hlo_c64 x, double *low) {
     return root;
 }
 
+/* |x|, infinite if a component is. */
 HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
     const float re = hlo_abs_f32(x.re), im = hlo_abs_f32(x.im);
     const float infinity = hlo_f32_from_bits(0x7f800000u);
@@ -200,7 +207,7 @@ HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
     return ((re == infinity) | (im == infinity)) ? infinity : finite;
 }
 
-/* x / abs(x); a zero is kept. */
+/* x / |x|; a zero is kept. */
 HLO_FUNCTION hlo_c64 hlo_sign_c64(hlo_c64 x) {
     double low;
     const double root = hlo_root_c64(x, &low);

@@ -1,15 +1,18 @@
 /* Dots of two strided vectors: the exact sum of products from +0, rounded once.
  *
- * First in lanes of f64 (of double-double for f64), with the sum of magnitudes for the bound of
- * hlo_exact_sum.h; where that decides nothing, again in an accumulator.
+ * First in lanes of f64 (of double-double for f64), with the sum of magnitudes for the error
+ * bound of hlo_exact_sum.h; where that leaves two results, again in a superaccumulator.
  */
 #ifndef HLO_EXACT_DOT_H
 #define HLO_EXACT_DOT_H
 
 #include "hlo_exact_sum.h"
 
+/* Independent partial sums: one would wait for each addition before the next. Any order is
+ * right. */
 enum { HLO_DOT_LANES = 8 };
 
+/* Products of two f32 are exact in f64. */
 HLO_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const float *b,
                                       int64_t b_step, int64_t n) {
     double totals[HLO_DOT_LANES], magnitudes[HLO_DOT_LANES], total = 0.0, magnitude = 0.0;
@@ -47,6 +50,8 @@ HLO_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const floa
     return result;
 }
 
+/* Products of two f64 as pairs (TwoProd); elements are step apart, as in rows or columns of a
+ * matrix. */
 HLO_PROCEDURE double hlo_exact_dot_f64(const double *a, int64_t a_step, const double *b,
                                        int64_t b_step, int64_t n) {
     double his[HLO_DOT_LANES], los[HLO_DOT_LANES], magnitudes[HLO_DOT_LANES];

@@ -56,13 +56,15 @@ HLO_SUM_DECIDED(f4e2m1fn)
  * Errors of products below 2^-1022 are lost: at most n * 2^-1072 beside.
  */
 
+/* Knuth's TwoSum: a + b = sum + error exactly, for a and b in any order. */
 HLO_FUNCTION double hlo_two_sum(double a, double b, double *error) {
     const double sum = a + b, part = sum - a;
     *error = (a - (sum - part)) + (b - part);
     return sum;
 }
 
-/* a * b = product + error: Dekker's product with Veltkamp's split; NaN beyond 2^996. */
+/* TwoProd: a * b = product + error exactly, short of underflow: by FMA, or by Dekker's product
+ * with Veltkamp's split, which is NaN beyond 2^996. */
 HLO_FUNCTION double hlo_two_product(double a, double b, double *error) {
     const double product = a * b;
 #if defined(__GNUC__) && !defined(__CUDACC__) && defined(__FP_FAST_FMA)
@@ -76,12 +78,14 @@ HLO_FUNCTION double hlo_two_product(double a, double b, double *error) {
     return product;
 }
 
+/* Adds x to the pair, which is not normalised: lo only collects the errors. */
 HLO_FUNCTION void hlo_dd_add(double *hi, double *lo, double x) {
     double error;
     *hi = hlo_two_sum(*hi, x, &error);
     *lo += error;
 }
 
+/* Adds the product of two f64 to the pair, with its error. */
 HLO_FUNCTION void hlo_dd_add_product(double *hi, double *lo, double a, double b) {
     double error;
     const double product = hlo_two_product(a, b, &error);
@@ -95,7 +99,7 @@ HLO_FUNCTION void hlo_dd_merge(double *hi, double *lo, double other_hi, double o
     *lo += other_lo;
 }
 
-/* The sum rounded to odd (see hlo_accumulator_to_odd) from a pair without overflow and underflow,
+/* Rounds a sum to odd (see hlo_accumulator_to_odd) from a pair without overflow and underflow; 1
  * if the bound leaves no doubt on which side of the f64 nearest to it the sum lies. */
 HLO_FUNCTION int hlo_dd_to_odd(double hi, double lo, double magnitude, int64_t n, double *odd) {
     const double count = (double)n;
@@ -154,7 +158,7 @@ typedef struct {
     int32_t pending, seen;
 } hlo_accumulator_f64;
 
-/* Carries: every limb but the highest comes to 0 … 2^56 - 1. */
+/* Propagates carries: every limb but the highest comes to 0 … 2^56 - 1. */
 HLO_PROCEDURE void hlo_carry(int64_t *limbs, int count) {
     int i;
     for (i = 0; i + 1 < count; ++i) {
@@ -164,7 +168,8 @@ HLO_PROCEDURE void hlo_carry(int64_t *limbs, int count) {
     }
 }
 
-/* significand * 2^exponent, exponent >= lowest, significand < 2^56 */
+/* Adds +-significand * 2^position, significand < 2^56, to the two limbs that it overlaps. Limbs
+ * are signed and have 7 bits to spare, so nothing is carried yet. */
 HLO_FUNCTION void hlo_deposit(int64_t *limbs, int position, uint64_t significand, int negative) {
     const int limb = position / 56, shift = position % 56;
     const int64_t low = (int64_t)(significand << shift & 0xffffffffffffffu);
@@ -189,18 +194,20 @@ HLO_FUNCTION int hlo_observe(double x, int32_t *seen) {
     return 0;
 }
 
+/* The significand of x as an integer, with the hidden bit if x is normal. */
 HLO_FUNCTION uint64_t hlo_significand(double x) {
     const uint64_t word = hlo_bits_f64(x), fraction = word & 0xfffffffffffffu;
     return (word >> 52 & 0x7ffu) != 0 ? fraction | 0x10000000000000u : fraction;
 }
 
-/* x = significand * 2^exponent */
+/* The exponent of the significand's last bit: |x| = significand * 2^exponent. */
 HLO_FUNCTION int hlo_exponent(double x) {
     const int stored = (int)(hlo_bits_f64(x) >> 52 & 0x7ffu);
     return (stored != 0 ? stored : 1) - 1075;
 }
 
-/* A number with bits below 2^lowest does not occur: f32 values and products end at 2^-298. */
+/* Adds x. Bits below 2^lowest do not occur in sums of f32 and of their products, which end at
+ * 2^-298. */
 HLO_FUNCTION void hlo_deposit_f64(int64_t *limbs, int lowest, double x) {
     const uint64_t significand = hlo_significand(x);
     const int position = hlo_exponent(x) - lowest;
@@ -269,6 +276,7 @@ HLO_PROCEDURE double hlo_compose_f64(uint64_t leading, int exponent, int negativ
     return hlo_f64_from_bits(word | (uint64_t)(negative != 0) << 63);
 }
 
+/* The sum as a double: what infinities and NaN make of it, else its leading bits, rounded. */
 HLO_PROCEDURE double hlo_accumulated(int64_t *limbs, int count, int lowest, int32_t seen,
                                      int to_odd) {
     int negative, exponent;

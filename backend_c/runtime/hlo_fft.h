@@ -1,20 +1,25 @@
 /* The discrete Fourier transform of any length, in f64.
  *
- * Defined by its recursion (p the smallest prime factor of n, m = n / p, Y_r the transform of
- * x[r::p]): X[k + q m] = Y_0[k] + sum over r = 1 … p - 1, in this order, of w^(r (k + q m)) Y_r[k].
- * Every operation rounds; a product is (a c - b d, a d + b c); w^j = (cos, -+sin)(2 pi j / n).
+ * Defined by its mixed-radix recursion, with p the smallest prime factor of n, m = n / p, and
+ * Y_r the transform of x[r::p]:
  *
- * Here without recursion (Stockham): after a stage, the transforms of all x[s::count], each of
- * length m, stand side by side: element k of transform s is values[k][s]. Combining p of them
- * needs no reordering, and all s at once are one loop over adjacent memory.
+ *   X[k + q m] = Y_0[k] + sum over r = 1 … p - 1, in this order, of w^(r (k + q m)) Y_r[k]
+ *
+ * Every operation rounds; a product is (a c - b d, a d + b c); w^j is (cos, -+sin)(2 pi j / n),
+ * each correctly rounded. So the result is defined to the last bit, whatever computes it.
+ *
+ * Here without recursion (Stockham's autosort): after a stage, the transforms of all
+ * x[s::count], each of length m, stand side by side: element k of transform s is values[k][s].
+ * Combining p of them needs no reordering, and all s at once are one loop over adjacent memory.
  */
 #ifndef HLO_FFT_H
 #define HLO_FFT_H
 
 #include "hlo_types.h"
 
-/* One output of a butterfly for `lanes` adjacent transforms: sum of w^(r * step) * Y_r, where Y_r
- * lies `distance` complex numbers after Y_(r-1), and w^j is entry j * count of the tables. */
+/* One output of a radix-p butterfly for `lanes` adjacent transforms: the sum of w^(r step) Y_r
+ * over r, where Y_r is `distance` complex numbers after Y_(r-1), and w^j is entry j modulo n of
+ * the tables. */
 HLO_PROCEDURE void hlo_fft_butterfly(const double *HLO_RESTRICT values, double *HLO_RESTRICT made,
                                      const double *cosines, const double *sines, double sign,
                                      int64_t p, int64_t step, int64_t n, int64_t lanes,
@@ -38,7 +43,7 @@ HLO_PROCEDURE void hlo_fft_butterfly(const double *HLO_RESTRICT values, double *
     }
 }
 
-/* The largest prime factor. */
+/* Returns the largest prime factor, by trial division. */
 HLO_PROCEDURE int64_t hlo_largest_factor(int64_t n) {
     int64_t factor = 2, rest = n;
     while (factor * factor <= rest) {
@@ -51,8 +56,9 @@ HLO_PROCEDURE int64_t hlo_largest_factor(int64_t n) {
     return rest;
 }
 
-/* In place, over the first dimension of values[n][lanes] (complex, interleaved); scratch is as
- * large. cosines[j], sines[j] are of 2 pi j / n, j < n. The inverse is not divided by n. */
+/* Transforms in place, over the first dimension of values[n][lanes] (complex, interleaved);
+ * scratch is as large. cosines[j], sines[j] are of 2 pi j / n, j < n. The inverse is not divided
+ * by n. */
 HLO_PROCEDURE void hlo_fft(double *values, double *scratch, const double *cosines,
                            const double *sines, int64_t n, int64_t lanes, int inverse) {
     const double sign = inverse ? 1.0 : -1.0;

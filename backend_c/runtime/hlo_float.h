@@ -192,6 +192,7 @@ HLO_PROCEDURE uint64_t hlo_integer_sqrt_to_odd(uint64_t high, int digits) {
     return root << 1 | (uint64_t)(rest != 0);
 }
 
+/* The square root of a double, correctly rounded: of its significand, as an integer to odd. */
 HLO_PROCEDURE double hlo_digits_sqrt_f64(double x) {
     uint64_t word = hlo_bits_f64(x);
     int64_t exponent = (int64_t)(word >> 52);

@@ -1,4 +1,8 @@
-/* Grouping by key: which updates meet the same target, in their order. */
+/* Groups positions by key, stably: which updates meet the same target, in their order.
+ *
+ * A least-significant-digit radix sort by bytes, with as many passes as the keys have bytes;
+ * none if they are sorted already.
+ */
 #ifndef HLO_GROUP_H
 #define HLO_GROUP_H
 
@@ -6,7 +10,7 @@
 
 enum { HLO_DIGITS = 256 };
 
-/* One pass of a radix sort: to[] is from[] in the order of a byte of the keys, stably. */
+/* One pass of the radix sort: a stable counting sort of from[] by a byte of the keys, into to[]. */
 HLO_PROCEDURE void hlo_group_pass(const int64_t *keys, const int64_t *from, int64_t *to,
                                   int64_t count, int shift) {
     int64_t starts[HLO_DIGITS], i, sum = 0;
@@ -25,11 +29,12 @@ HLO_PROCEDURE void hlo_group_pass(const int64_t *keys, const int64_t *from, int6
     }
 }
 
-/* Brings 0 … count-1 into the order of their keys, equal keys in their own order. Group g of equal
- * keys is order[starts[g]] … order[starts[g + 1] - 1]; *groups is their number. Keys are from 0 to
+/* Sorts the positions 0 … count-1 by key, equal keys in their own order. Group g of equal keys
+ * is order[starts[g]] … order[starts[g + 1] - 1]; *groups is their number. Keys are in 0 …
  * limit; those equal to limit are left out. starts has room for count + 1. */
 HLO_PROCEDURE void hlo_group(const int64_t *keys, int64_t count, int64_t limit, int64_t *order,
                              int64_t *starts, int64_t *groups) {
+    /* starts is only filled at the end: until then it is the sort's second buffer. */
     int64_t *from = order, *to = starts;
     int64_t i, found = 0;
     int shift = 0, is_sorted = 1;

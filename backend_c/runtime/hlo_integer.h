@@ -1,8 +1,8 @@
-/* Integer operations as HLO defines them, for every operand: nothing wraps by undefined behaviour.
+/* Integer operations as HLO defines them, for every operand: no case is undefined behaviour.
  *
  *   T hlo_OP_T(T lhs, T rhs)      T: s1 s2 s4 s8 s16 s32 s64 u1 u2 u4 u8 u16 u32 u64
  *   T hlo_T_from_f32(float), hlo_T_from_f64(double): towards zero, saturating, NaN gives 0
- *   T hlo_wrap_T(int64_t or uint64_t bits): the low bits of a wider integer
+ *   T hlo_wrap_T(uint64_t bits): the low bits of a wider integer, modulo 2^width
  *
  * Values of sub-byte types are in range before and after (hlo_load_s4 and its like). Cases are
  * selects, not branches, so that loops vectorise; division goes over floats where those are wide
@@ -16,6 +16,7 @@
 /* ---- per storage width: T signed or unsigned, U the unsigned of its size, W where products of
  * U do not become signed int. `bits` is the type's width, less than the storage's for s4 … ---- */
 
+/* Ones in the low `bits` bits. */
 #define HLO_MASK(U, bits) ((U)((U) ~(U)0 >> (8 * sizeof(U) - (bits))))
 
 #define HLO_WRAP_SIGNED(name, T, U, bits)                                    \
@@ -30,6 +31,7 @@
 #define HLO_WRAP_CAST(name, T, U, bits) \
     HLO_FUNCTION T hlo_wrap_##name(uint64_t x) { return (T)(U)x; }
 
+/* Arithmetic in the unsigned W, where overflow wraps; wrap_T brings the result back to T. */    \
 #define HLO_ARITHMETIC(name, T, U, W, bits)                                                      \
     HLO_FUNCTION T hlo_add_##name(T lhs, T rhs) { return hlo_wrap_##name((W)((W)lhs + (W)rhs)); } \
     HLO_FUNCTION T hlo_subtract_##name(T lhs, T rhs) {                                           \
@@ -74,6 +76,8 @@
         return hlo_wrap_##name((U)((amount < (bits) ? shifted : (U)0) ^ fill));            \
     }
 
+/* The number of ones, by sums of neighbouring fields of 1, 2, 4 bits, then of bytes by a
+ * product. */
 HLO_FUNCTION uint64_t hlo_bit_count(uint64_t x) {
     x = x - (x >> 1 & 0x5555555555555555u);
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
@@ -81,7 +85,8 @@ HLO_FUNCTION uint64_t hlo_bit_count(uint64_t x) {
     return x * 0x0101010101010101u >> 56;
 }
 
-/* The position of the highest one, counted from 1; 0 for 0. */
+/* The position of the highest one, counted from 1; 0 for 0: ones are copied into all lower bits
+ * first. */
 HLO_FUNCTION uint64_t hlo_bit_length(uint64_t x) {
     x |= x >> 1;
     x |= x >> 2;
@@ -92,7 +97,7 @@ HLO_FUNCTION uint64_t hlo_bit_length(uint64_t x) {
     return hlo_bit_count(x);
 }
 
-/* The high half of the 128-bit product. */
+/* The high half of the 128-bit product, from four products of 32-bit halves. */
 HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
     const uint64_t low = (lhs & 0xffffffffu) * (rhs & 0xffffffffu);
     const uint64_t middle = (lhs >> 32) * (rhs & 0xffffffffu) + (low >> 32);

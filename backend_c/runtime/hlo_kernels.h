@@ -1,4 +1,4 @@
-/* Everything that generated kernels use. */
+/* The runtime of generated kernels: includes all of it, and defines index arithmetic. */
 #ifndef HLO_KERNELS_H
 #define HLO_KERNELS_H
 
@@ -14,12 +14,14 @@
 #include "hlo_triangular.h"
 #include "hlo_types.h"
 
+/* min(max(low, x), high): high wins where low > high, as a window longer than its dimension has
+ * it. */
 HLO_FUNCTION int64_t hlo_clamp_index(int64_t low, int64_t x, int64_t high) {
     const int64_t least = x < low ? low : x;
     return least > high ? high : least;
 }
 
-/* An unsigned index beyond the signed range is beyond every dimension. */
+/* Converts an unsigned index: what is beyond the signed range is beyond every dimension. */
 HLO_FUNCTION int64_t hlo_index_u64(uint64_t x) {
     return x > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)x;
 }

@@ -1,14 +1,16 @@
-/* Random bits: a counter in, a block of words out, by integer operations only.
+/* Random bits by counter-based generators: a counter in, a block of words out, by integers only.
  *
- * Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011); words and
- * rounds as XLA's rng-bit-generator has them.
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); words and
+ * rounds as XLA's rng-bit-generator has them. Each block depends on its counter alone, so blocks
+ * are computed in any order, by any number of threads.
  */
 #ifndef HLO_RANDOM_H
 #define HLO_RANDOM_H
 
 #include "hlo_types.h"
 
-/* philox4x32-10: block[0 … 3] from a 64-bit key and a 128-bit counter. */
+/* philox4x32-10: block[0 … 3] from a 64-bit key and a 128-bit counter. The constants are the
+ * paper's multipliers, and its key schedule: the golden ratio and sqrt(3) - 1, in fixed point. */
 HLO_FUNCTION void hlo_philox(uint64_t key, uint64_t counter, uint64_t counter_high,
                              uint32_t *block) {
     uint32_t x0 = (uint32_t)counter, x1 = (uint32_t)(counter >> 32);
@@ -31,7 +33,7 @@ HLO_FUNCTION void hlo_philox(uint64_t key, uint64_t counter, uint64_t counter_hi
     block[3] = x3;
 }
 
-/* Word `position` of the stream whose blocks count up from (counter, counter_high). */
+/* Returns word `position` of the stream whose blocks count up from (counter, counter_high). */
 HLO_FUNCTION uint32_t hlo_philox_u32(uint64_t key, uint64_t counter, uint64_t counter_high,
                                      uint64_t position) {
     const uint64_t low = counter + position / 4u;
@@ -41,6 +43,7 @@ HLO_FUNCTION uint32_t hlo_philox_u32(uint64_t key, uint64_t counter, uint64_t co
                          : (position & 1u ? block[1] : block[0]);
 }
 
+/* The same in words of 64 bits, of which a block has two. */
 HLO_FUNCTION uint64_t hlo_philox_u64(uint64_t key, uint64_t counter, uint64_t counter_high,
                                      uint64_t position) {
     const uint64_t low = counter + position / 2u;
@@ -50,9 +53,12 @@ HLO_FUNCTION uint64_t hlo_philox_u64(uint64_t key, uint64_t counter, uint64_t co
                          : block[0] | (uint64_t)block[1] << 32;
 }
 
+/* Rotates x left by 1 … 31 bits. */
 HLO_FUNCTION uint32_t hlo_rotated(uint32_t x, int bits) { return x << bits | x >> (32 - bits); }
 
-/* threefry2x32-20: two words (the first in the low half) from a 64-bit key and a 64-bit counter. */
+/* threefry2x32-20: two words (the first in the low half) from a 64-bit key and a 64-bit counter.
+ * Five times four rounds, a key injection after each four; rotations and parity constant are the
+ * paper's. */
 HLO_FUNCTION uint64_t hlo_threefry(uint64_t key, uint64_t counter) {
     const uint32_t key0 = (uint32_t)key, key1 = (uint32_t)(key >> 32);
     const uint32_t key2 = key0 ^ key1 ^ 0x1bd11bdau;
@@ -74,12 +80,14 @@ HLO_FUNCTION uint64_t hlo_threefry(uint64_t key, uint64_t counter) {
 
 /* ---- the random state of a run ---- */
 
-/* Draw number k of rng is philox with the key `seed` and the counter (0, k). */
+/* The random state of a run. Draw number k of rng is philox with the key `seed` and the counter
+ * (0, k). */
 typedef struct {
     uint64_t seed, draws;
     uint64_t state[2]; /* of rng-get-and-update-state: a 128-bit number, low word first */
 } hlo_seed;
 
+/* Starts a run: no draws yet, the state {seed, 0}. */
 HLO_PROCEDURE void hlo_seed_start(hlo_seed *run, uint64_t seed) {
     run->seed = seed;
     run->draws = 0;
@@ -87,12 +95,14 @@ HLO_PROCEDURE void hlo_seed_start(hlo_seed *run, uint64_t seed) {
     run->state[1] = 0;
 }
 
+/* Returns the key and the number of a draw, and counts it. */
 HLO_PROCEDURE void hlo_seed_draw(hlo_seed *run, uint64_t *key, uint64_t *draw) {
     *key = run->seed;
     *draw = run->draws++;
 }
 
-/* The state, and then delta (of two's complement) added to it. */
+/* Returns the state, then adds delta (two's complement) to it: the carry, and -1 above if delta
+ * is negative. */
 HLO_PROCEDURE void hlo_seed_advance(hlo_seed *run, uint64_t delta, uint64_t *state) {
     const uint64_t low = run->state[0] + delta;
     memcpy(state, run->state, sizeof run->state);

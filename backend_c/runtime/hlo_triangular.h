@@ -1,4 +1,4 @@
-/* Triangular systems by substitution, and LAPACK's form of the Cholesky factor. */
+/* Solution of triangular systems by substitution, and LAPACK's form of the Cholesky factor. */
 #ifndef HLO_TRIANGULAR_H
 #define HLO_TRIANGULAR_H
 

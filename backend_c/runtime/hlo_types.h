@@ -161,6 +161,7 @@ HLO_FUNCTION hlo_c64 hlo_part_c128(hlo_c128 x, int64_t index) {
     return hlo_make_c64(hlo_f32_from_bits((uint32_t)bits), hlo_f32_from_bits((uint32_t)(bits >> 32)));
 }
 
+/* The double whose low half is the bits of the real part. */
 HLO_FUNCTION double hlo_joined_bits(hlo_c64 x) {
     return hlo_f64_from_bits((uint64_t)hlo_bits_f32(x.im) << 32 | hlo_bits_f32(x.re));
 }
@@ -192,6 +193,8 @@ HLO_FUNCTION uint32_t hlo_encode_nan(uint32_t bits, int mantissa, uint32_t large
     return several && payload != 0 ? overflow + payload : nan;
 }
 
+/* The code of |x|, rounded to nearest even: half a unit (less one bit unless the last kept bit
+ * is odd) is added to the bits, where a carry moves on into the exponent as it should. */
 HLO_FUNCTION uint32_t hlo_encode_f32(float x, int mantissa, int bias, uint32_t largest,
                                      uint32_t overflow, uint32_t nan) {
     const int shift = 23 - mantissa;
@@ -209,6 +212,7 @@ HLO_FUNCTION uint32_t hlo_encode_f32(float x, int mantissa, int bias, uint32_t l
                : code;
 }
 
+/* The same from f64, in one rounding: by way of f32 it would be two. */
 HLO_FUNCTION uint32_t hlo_encode_f64(double x, int mantissa, int bias, uint32_t largest,
                                      uint32_t overflow, uint32_t nan) {
     const int shift = 52 - mantissa;
