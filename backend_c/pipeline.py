@@ -48,6 +48,7 @@ def compile(
     _require(numerics, target)
     if target != OPENMP.name:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
+    # The cache is asked after rendering: its key is the C itself, not the module.
     program = render_plan(lowered(module), OPENMP)
     compiler = find_compiler(os.environ)
     library = build(program.sources, compiler, open_cache(cache or default_directory(os.environ)))
@@ -88,6 +89,7 @@ def planned(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> 
     _require_one_rank(module)
     try:
         return lower(run(module, pipeline), grain)
+    # The text decides how large constants are: they may need more memory than there is.
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error
 

@@ -305,6 +305,8 @@ def ragged_all_to_all(
         return apply("convert", table.at(*index), type=INDEX)
 
     def at(*index: Expr) -> Expr:
+        # Slices are tried in order at each element: a later one overwrites an earlier one, as if in
+        # turn.
         value = output.at(*index)
         for number in range(count):
             tables = (input_offsets, send_sizes, output_offsets)

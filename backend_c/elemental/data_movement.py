@@ -67,8 +67,10 @@ def broadcast(operand: Element, *, dimensions: tuple[int, ...] = (), shape: Arra
             whole[target] = operand.sizes[source]
             dynamic[target] = operand.shape.dynamic[source]
         sizes = tuple(whole)
-    made = bounded(shape.element_type, shape.dims, tuple(dynamic))
-    return Element(made, lambda *index: operand.at(*(index[d] for d in dimensions)), sizes)
+    result_shape = bounded(shape.element_type, shape.dims, tuple(dynamic))
+    # A stretched dimension is not among ``dimensions``: its index is ignored, which is the
+    # broadcast.
+    return Element(result_shape, lambda *index: operand.at(*(index[d] for d in dimensions)), sizes)
 
 
 def transpose(operand: Element, *, dimensions: tuple[int, ...]) -> Element:
@@ -141,6 +143,7 @@ def pad(
             start, end = ix.bounds(shifted)
             if start < 0 or end > (extent - 1) * step:
                 inside.append(_within(shifted, 0, (extent - 1) * step))
+            # The read is in bounds whatever the index; the conditions say whether it counts.
             clamped = ix.clamp(0, shifted, (extent - 1) * step)
             if step > 1:
                 remainder = ix.modulo(clamped, step)
@@ -183,6 +186,7 @@ def concatenate(*operands: Element, dimensions: tuple[int, ...]) -> Element:
     if not parts:
         return operands[0]
     first = parts[0].shape
+    # Where each operand begins in the result: a prefix sum, of actual sizes if they are bounded.
     starts: list[Expr] = [ix.constant(0)]
     for part in parts:
         starts.append(ix.add(starts[-1], part.size(dimension)))
@@ -260,6 +264,8 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
         return apply("bitcast-part", operand.at(*index[:-1]), index[-1], type=target)
 
     def joined(*index: Expr) -> Expr:
+        # A part that is not there would be undefined bits of a whole element: zeros instead, as in
+        # the interpreter.
         whole = operand if not operand.sizes else zero_beyond(operand, operand.sizes)
         pieces = [whole.at(*index, ix.constant(part)) for part in range(parts)]
         return apply("bitcast-join", *pieces, type=target)

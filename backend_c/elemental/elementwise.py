@@ -142,6 +142,7 @@ def _elementwise(
     operation: str, operands: tuple[Element, ...], element_type: ElementType | None = None
 ) -> Element:
     """Build ``operation`` at each index; the result has the dims of the widest operand."""
+    # The others are scalars, or have the same dims.
     widest = max((operand.shape for operand in operands), key=lambda shape: shape.rank)
     result = element_type or operands[0].shape.element_type
 
@@ -238,6 +239,7 @@ def stochastic_convert(operand: Element, random: Element, *, shape: ArrayShape) 
         one, zero = Constant(F64, 1.0), Constant(F64, 0.0)
         rounded = apply("add", whole, apply("select", below, one, zero, type=F64))
         negative = apply("compare-LT", wide, zero, type=PRED)
+        # The sign goes back on at the end: rounding is away from zero on either side.
         signed = apply("select", negative, apply("negate", rounded), rounded, type=F64)
         return apply("convert", signed, type=shape.element_type)
 
@@ -258,6 +260,7 @@ def reduce_precision(operand: Element, *, exponent_bits: int, mantissa_bits: int
 
 def compare(lhs: Element, rhs: Element, *, direction: str, type: str = "") -> Element:
     """result[i] = lhs[i] DIRECTION rhs[i]; TOTALORDER compares keys in the values' order."""
+    # Integers and pred are totally ordered as they are.
     if type != "TOTALORDER" or not lhs.shape.is_float:
         return _elementwise(f"compare-{direction}", (lhs, rhs), PRED)
     key = S64 if lhs.shape.element_type is F64 else S32

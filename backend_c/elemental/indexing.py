@@ -28,12 +28,12 @@ def _clamped_starts(
 
     The starts are scalars, or the elements of one vector.
     """
-    places = [start.at() for start in starts if not start.shape.rank]
-    for vector in starts if not places else ():
-        places = [vector.at(ix.constant(d)) for d in range(vector.shape.dims[0])]
+    start_values = [start.at() for start in starts if not start.shape.rank]
+    for vector in starts if not start_values else ():
+        start_values = [vector.at(ix.constant(d)) for d in range(vector.shape.dims[0])]
     return [
         _clamped_start(start, operand.size(d), windows[d], operand.shape.dims[d] - sizes[d])
-        for d, start in enumerate(places)
+        for d, start in enumerate(start_values)
     ]
 
 
@@ -65,6 +65,7 @@ def dynamic_update_slice(operand: Element, update: Element, *start_indices: Elem
     start = clamp(0, start_indices, operand.dims - update.dims).
     """
     dims, sizes = operand.shape.dims, update.shape.dims
+    # An empty update changes nothing, and has no element that a clamped read could give.
     if 0 in sizes:
         return operand
     windows = [smaller_size(operand.size(d), update.size(d)) for d in range(len(dims))]
@@ -131,6 +132,7 @@ def gather(
 
     def start(batch: Sequence[Expr], component: int) -> Expr:
         position = dict(zip(batch_of_indices, batch))
+        # Otherwise the vectors have one component, and their dimension is implicit.
         if index_vector_dim < indices.rank:
             position[index_vector_dim] = ix.constant(component)
         return start_indices.at(*(position[d] for d in range(indices.rank)))

@@ -80,8 +80,8 @@ def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Ele
 
     Elements that the operand does not have are zero.
     """
-    given = zip(sizes, shape.dims, strict=True)
-    actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in given]
+    pairs = zip(sizes, shape.dims, strict=True)
+    actual = [ix.clamp(0, apply("convert", size.at(), type=INDEX), dim) for size, dim in pairs]
     dims = operand.shape.dims
     before = [operand.size(d) for d in range(len(dims))]
 
@@ -92,8 +92,8 @@ def dynamic_reshape(operand: Element, *sizes: Element, shape: ArrayShape) -> Ele
         return apply("select", is_there, value, zero(value.type), type=value.type)
 
     dynamic = tuple(ix.value_of(size) != dim for size, dim in zip(actual, shape.dims, strict=True))
-    made = bounded(shape.element_type, shape.dims, dynamic)
-    return Element(made, at, tuple(actual) if any(dynamic) else ())
+    result_shape = bounded(shape.element_type, shape.dims, dynamic)
+    return Element(result_shape, at, tuple(actual) if any(dynamic) else ())
 
 
 def _actual_offset(index: Sequence[Expr], sizes: Sequence[Expr]) -> Expr:
@@ -147,6 +147,7 @@ def _equal_product_groups(
             groups.append((ours, theirs))
             break
         one, other = dims[i], into[j]
+        # Grow the side with the smaller product until both hold equally many elements.
         while one != other:
             if one < other:
                 ours.append(ours[-1] + 1)

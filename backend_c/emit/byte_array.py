@@ -10,6 +10,7 @@ def aligned_bytes(name: str, block: bytes) -> str:
         for start in range(0, len(block), 24)
     ]
     body = "\n".join(rows) if rows else "    0,"
+    # Members of a union are aligned for the strictest of them: C99 has no alignas.
     return (
         "static const union {\n"
         f"    unsigned char bytes[{max(len(block), 1)}];\n"

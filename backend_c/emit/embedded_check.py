@@ -68,10 +68,10 @@ _INFINITY = {
 def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int) -> str:
     """Render ``main.c``; ``expected`` is the module's value for ``arguments``."""
     parameters = [p.shape for p in module.entry.parameters]
-    given = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
+    inputs = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
     results = list(_leaves(module.entry.root_instruction.shape, expected))
     lines = ['#include "module.h"', *([_SAME] if results else []), _WORKSPACE]
-    lines += [aligned_bytes(f"argument{n}", leaf.data) for n, leaf in enumerate(given)]
+    lines += [aligned_bytes(f"argument{n}", leaf.data) for n, leaf in enumerate(inputs)]
     for n, (_, data, there) in enumerate(results):
         lines.append(aligned_bytes(f"expected{n}", data))
         lines += [aligned_bytes(f"there{n}", there)] if there else []
@@ -79,11 +79,12 @@ def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int
             f"static union {{\n    unsigned char bytes[{max(len(data), 1)}];\n"
             f"    uint64_t words;\n    double numbers;\n}} result{n};\n"
         )
-    pointers = [f"(const void *)argument{n}.bytes" for n in range(len(given))]
+    pointers = [f"(const void *)argument{n}.bytes" for n in range(len(inputs))]
     pointers += [f"(void *)result{n}.bytes" for n in range(len(results))]
     call = ", ".join([*pointers, "workspace.bytes", f"{seed}u"])
     lines += ["int main(void) {", f"    module_run({call});"]
     for n, (shape, data, there) in enumerate(results):
+        # Types without NaN, or with one, are compared byte by byte: no mask is set.
         size, mask, infinity = _INFINITY.get(shape.element_type.name, (1, 0, 0))
         which = f"there{n}.bytes" if there else "0"
         numbers = f"{len(data)}, {size}, {mask}u, {infinity}u"
@@ -112,6 +113,7 @@ def _leaves(shape: Shape, value: Any) -> list[_Leaf]:
     if not shape.element_type.is_array:
         return []
     array = np.asarray(value)
+    # A static dimension must match; a bounded one may be shorter.
     fits = len(array.shape) == shape.rank and all(
         size == dim or (is_bounded(shape, d) and size < dim)
         for d, (size, dim) in enumerate(zip(array.shape, shape.dims, strict=True))

@@ -40,6 +40,7 @@ def _embedded(plan: Plan) -> _Files:
 
 def _cuda(plan: Plan) -> _Files:
     """Emit the kernels as one .cu file, and the order of their launches as JSON."""
+    # Before rendering: each phase is a kernel of its own, launched and numbered as such.
     plan = cuda_phases.split(plan)
     program = render_plan(plan, CUDA)
     ((_, text),) = program.sources.items()
@@ -82,6 +83,7 @@ def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
 
 def _inlined(text: str) -> str:
     """Replace the includes of runtime headers by their text, each once."""
+    # Headers include each other: each is inlined where it is first included, as its guard would do.
     seen: set[str] = set()
 
     def replace(match: re.Match[str]) -> str:

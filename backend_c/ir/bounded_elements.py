@@ -70,6 +70,7 @@ class _AgreedSize:
         """Return the smallest of the sizes, short of those that stretch."""
         result = sizes[0]
         for size in sizes[1:]:
+            # The clamp tells index arithmetic the bounds; the value is within them already.
             result = self.scope.bind(ix.clamp(0, self._of_two(result, size), self.bound))
         return result
 
@@ -110,8 +111,8 @@ def resized(element: Element, sizes: Sequence[Expr]) -> Element:
     varies = [ix.value_of(size) != dim for size, dim in zip(sizes, shape.dims, strict=True)]
     dynamic = tuple(is_bounded(shape, d) or varies[d] for d in range(shape.rank))
     kept = tuple(sizes) if any(dynamic) else ()
-    made = bounded(shape.element_type, shape.dims, dynamic)
-    return Element(made, element.at, kept, element.array)
+    resized_shape = bounded(shape.element_type, shape.dims, dynamic)
+    return Element(resized_shape, element.at, kept, element.array)
 
 
 def inside(index: Sequence[Expr], sizes: Sequence[Expr], dims: Sequence[int]) -> list[Expr]:

@@ -15,6 +15,7 @@ def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
 def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
     """Keep live statements, from last to first, adding the names that they use to ``used``."""
     kept: list[Statement] = []
+    # Uses come after definitions, so backwards one pass finds all live names.
     for statement in reversed(body):
         match statement:
             case Let(variable, _) if variable.name not in used:

@@ -51,7 +51,7 @@ def array_reader(array: Array, shape: ArrayShape, sizes: tuple[Expr, ...] = ()) 
     """Return the reader of an array in memory."""
 
     def at(*index: Expr) -> Expr:
-        if not array.elements:  # in a loop without turns, but the load might move out of it
+        if not array.elements:  # in a loop that never runs, but the load might move out of it
             return Constant(array.element_type, 0)
         return Load(array, ix.linearize(index, shape.dims))
 

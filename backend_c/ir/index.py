@@ -37,6 +37,7 @@ def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
 
     ``_affine_expression`` nests sums to the left, so a right operand is a single term.
     """
+    # Types are compared, not matched, for speed: every index expression passes here.
     if type(expression) is Constant:
         return factor * int(expression.value)  # type: ignore[arg-type]
     if type(expression) is Apply:
@@ -131,6 +132,7 @@ def bounds(expression: Expr) -> tuple[int, int]:
             return bounds(low_end)[0], bounds(high_end)[1]
         case Apply("convert", (source,), _) if source.type.is_integer and source.type is not INDEX:
             signed = source.type.kind == "signed"
+            # An index read from memory (a start index, a size) is bounded by its type at least.
             end = 2 ** (source.type.bits - signed)
             return max(-end * signed, -_LIMIT), min(end - 1, _LIMIT)
         case _:
@@ -188,6 +190,7 @@ def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
 
 def linearize(index: Sequence[Expr], dims: Sequence[int]) -> Expr:
     """Build the row-major offset of an index."""
+    # The common case of flat loops, for speed.
     if len(index) == 1 and type(index[0]) in (Variable, Constant):
         return index[0]
     stride, strides = 1, []

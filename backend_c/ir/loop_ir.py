@@ -242,11 +242,12 @@ def expressions(statement: Statement) -> Iterator[Expr]:
 
 def subexpressions(expression: Expr) -> Iterator[Expr]:
     """Yield an expression and all its subexpressions."""
+    # A stack and comparisons of types, not recursion and match, for speed: this is the innermost
+    # loop of code generation.
     waiting = [expression]
     while waiting:
         part = waiting.pop()
         yield part
-        # Compared by type, not matched: this is the innermost loop of code generation.
         kind = type(part)
         if kind is Apply:
             waiting += part.operands  # type: ignore[union-attr]

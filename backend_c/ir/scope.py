@@ -113,12 +113,13 @@ class Scope:
             return found
         fixed = self._fixed_depth_of(expression)
         depth = len(self._blocks) - 1 if fixed is None else fixed
+        # A name hides the expression from index arithmetic: its bounds are kept with the name.
         low, high = ix.bounds(expression) if expression.type is INDEX else (-(2**62), 2**62)
         prefix = "n" if expression.type is INDEX else "v"
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
         self._blocks[depth].statements.append(Let(variable, expression))
-        # What can change has a value of its own at each place.
+        # A value that can change is not remembered: every use reads it anew.
         if fixed is not None:
             self._blocks[depth].values[expression] = variable
         return variable
@@ -196,6 +197,7 @@ class Scope:
         if ix.value_of(end) == 1:
             yield ix.constant(0)
             return
+        # The variable's bounds are what index arithmetic folds by.
         variable = Variable(INDEX, self._name("i"), 0, max(ix.bounds(end)[1] - 1, 0))
         self._depth[variable.name] = len(self._blocks)
         self._blocks.append(_Block())

@@ -58,6 +58,7 @@ def custom_call(
         )
     arrays = [element for operand in operands for element in _arrays(operand)]
     operand_dims = [array.shape.dims for array in arrays]
+    # The target's meaning fixes the shapes: a text that contradicts it would write out of bounds.
     require_fitting(custom_call_target, operand_dims, [result.dims for result in write.shapes])
     target(arrays, backend_config, write)
 

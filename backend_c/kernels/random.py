@@ -242,6 +242,7 @@ def _normal(
     """
     kind = _computed_in(element_type)
     mean, deviation = (_as(end, kind) for end in ends)
+    # u1 is in (0, 1]: the logarithm of 0 would be infinite.
     u1 = apply("add", _unit(word(place)), _SMALLEST[kind])
     u2 = _unit(word(ix.add(place, count)))
     square = apply("multiply", Constant(kind, -2.0), apply("log", u1))

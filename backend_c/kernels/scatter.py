@@ -51,6 +51,7 @@ def scatter(
     dims = inputs[0].shape.dims
     if 0 in dims:
         return
+    # Elements that no update meets keep the operand's value.
     with nest.flat(block, dims, arity) as index:
         write(index, tuple(operand.at(*index) for operand in inputs))
     not_in_window = {*inserted_window_dims, *input_batching_dims}

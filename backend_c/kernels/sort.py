@@ -68,13 +68,13 @@ def topk(
     sizes = (*operand.sizes[:-1], smaller_size(operand.sizes[-1], k)) if operand.sizes else ()
     for number in range(2):
         write.sizes(number, sizes)
-    places = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
+    indices = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
 
     def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
         keys = scope.bind(_key(lhs[0])), scope.bind(_key(rhs[0]))
         return apply("compare-GT" if largest else "compare-LT", *keys, type=PRED)
 
-    _Sort(block, (operand, places), last, before, k).emit(write)
+    _Sort(block, (operand, indices), last, before, k).emit(write)
 
 
 def _key(value: Expr) -> Expr:
@@ -107,8 +107,11 @@ class _Sort:
         self._rows = math.prod(self._others)
         self._extent = operands[0].size(dimension)
         of_one_row = self._rows < _CHUNKS and self._bound >= _SHORT
+        # A single long row has no rows to share: eight chunks are sorted by the threads, then
+        # merged.
         self._chunks = _CHUNKS if of_one_row else 1
         self._length = -(-self._bound // self._chunks)  # of a chunk
+        # Each pass doubles the length of the runs.
         self._passes = (self._length - 1).bit_length() if self._length else 0
 
     def emit(self, write: Writer) -> None:
@@ -226,8 +229,8 @@ class _Sort:
             is_before = self._before(scope, rhs, lhs)
             is_left_done = apply("compare-GE", left, middle, type=PRED)
             is_right_there = apply("compare-LT", right, end, type=PRED)
-            turn = apply("or", is_left_done, is_before)
-            takes_right = scope.bind(apply("and", is_right_there, turn))
+            prefers_right = apply("or", is_left_done, is_before)
+            takes_right = scope.bind(apply("and", is_right_there, prefers_right))
             for array, one, other in zip(arrays, lhs, rhs, strict=True):
                 value = apply("select", takes_right, other, one, type=one.type)
                 scope.store(array, ix.add(into, step), value)

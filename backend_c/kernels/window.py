@@ -224,6 +224,8 @@ class _Fold:
             def at(position: Expr) -> _Index:
                 return (*other[:d], position, *other[d:])
 
+            # Neighbouring columns run in parallel; along the dimension each position continues the
+            # last one's.
             add, value = self._running_sum() if is_sum else self._running_state()
             with scope.loop(growing.before) as number:
                 add(at(growing.element_before(number)))
@@ -272,6 +274,7 @@ def select_and_scatter(
     write.sizes(0, operand.sizes)
     if 0 in dims:
         return
+    # Elements that no window selects keep the init; the updates then start from it.
     with nest.flat(block, dims) as index:
         write(index, (init.at(),))
     windows = _Windows(block, operand, window.dimensions, source.shape.dims)

@@ -29,11 +29,13 @@ class Workspace:
 def allocate(plan: Plan) -> Workspace:
     """Allocate every buffer that is no argument, result or constant."""
     lives = _workspace_lifetimes(plan)
+    # Ties by number, so that the same plan gets the same offsets in every run.
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
     placed: list[tuple[int, int, tuple[int, int]]] = []  # start, end, life
     offsets: dict[Buffer, int] = {}
     for buffer in order:
         first, last = lives[buffer]
+        # Empty buffers get an address, too: kernels are given one for each.
         size = -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
         start = 0
         # Sorted by offset, so this finds the lowest gap between the buffers that are live at the

@@ -113,6 +113,8 @@ class KernelBuilder:
         elements = _flattened(result)
         for number, element in enumerate(elements):
             writer.sizes(number, element.sizes)
+        # A rough count of operations per element: enough to decide whether threads pay (the grain
+        # size).
         cost = len(self._computation.instructions)
         by_dims: dict[tuple[int, ...], list[int]] = {}
         for number, element in enumerate(elements):
@@ -162,6 +164,8 @@ class KernelBuilder:
             if not isinstance(result, Element):
                 return result
             assert isinstance(instruction.shape, ArrayShape)
+            # Memoised per instruction: a value that several readers use at one index is computed
+            # once.
             return memoised(as_declared(result, instruction.shape), scope)
 
         return walk(computation, arguments, run, order)
@@ -191,6 +195,8 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
         load = Load(arrays[value.sizes], ix.constant(dimension))
         size: Expr = ix.constant(bound)
         if dynamic:
+            # Sizes come from memory, and may come from the caller: clamped, they cannot lead out of
+            # bounds.
             size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound))
         sizes.append(size)
     return array_reader(arrays[value], value.shape, tuple(sizes))

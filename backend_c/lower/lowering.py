@@ -61,6 +61,8 @@ class Lowering:
             if instruction.opcode == "fusion":
                 fused = self._module.computation(str(instruction.attributes["calls"]))
                 return self.launch(fused, operands)
+            # Looked for first: plumbing has functions there, too, and needs no kernel outside of
+            # kernels.
             op = self._control.get(function_name(instruction.opcode))
             if op is None:
                 operand_shapes = [shapes[name] for name in instruction.operands]
@@ -122,7 +124,7 @@ class Lowering:
         self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
         return result
 
-    # What control flow builds with
+    # Building blocks of control flow
 
     def emit(self, step: Step) -> None:
         """Append a step."""

@@ -70,6 +70,7 @@ class Executable:
         self._result = result
         self._threads = threads
         self._workspace = _aligned(program.workspace_bytes)
+        # Copied once, to aligned memory: bytes objects are not aligned for vectors.
         self._constants = _aligned(len(program.constants))
         self._constants[:] = np.frombuffer(program.constants, np.uint8)
         self._running = threading.Lock()  # for the workspace

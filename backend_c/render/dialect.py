@@ -17,12 +17,12 @@ class Dialect:
     suffix: str
     includes: tuple[tuple[str, str], ...]  # headers, and the name for which each is needed
     prologue: str
-    kernel: str  # what stands before a kernel's name
-    function: str  # before a generated function's name
+    kernel: str  # the qualifiers and type of a kernel
+    function: str  # the qualifiers of any other generated function
     pragmas: dict[str, str]
     strided: dict[str, tuple[str, str]]
     single: str  # the condition under which one worker stores what all computed, or ""
-    barrier: str  # what makes stores of all lanes visible to all, or ""
+    barrier: str  # the statement that makes all lanes see each other's stores, or ""
     has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
 
 

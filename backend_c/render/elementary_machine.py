@@ -46,9 +46,9 @@ def complex_function_text(
     results = sequence(*(printer.bind(_DOUBLE, component) for component in components))
     part = _PARTS[whole]
     texts = ", ".join(f"({part}){result.text}" for result in results)
-    made = part if len(results) == 1 else whole
+    result_type = part if len(results) == 1 else whole
     value = texts if len(results) == 1 else f"{whole.replace('hlo_', 'hlo_make_')}({texts})"
-    head = f"{qualifier} {made} {name}({', '.join(f'{whole} {p}' for p in parameters)}) {{"
+    head = f"{qualifier} {result_type} {name}({', '.join(f'{whole} {p}' for p in parameters)}) {{"
     lines = [f"{_INDENT}{line}" for line in _live_lines(printer.lines, f"return {value};")]
     return "\n".join([head, *lines, "}", ""])
 

@@ -165,6 +165,7 @@ def _clamp_index(
 def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     """Render ``low <= value <= high`` as one comparison of unsigned differences."""
     value, low, high = texts
+    # Values below `low` wrap to huge unsigned numbers, so that one comparison does for both ends.
     shifted = value if low == "0" else f"({value} - {low})"
     return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", OTHER
 
@@ -181,6 +182,7 @@ def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType)
         return f"{text} != {zero}", OTHER
     if source.is_complex or result.is_complex:
         return f"hlo_convert_{source}_{result}({text})", ATOM
+    # C leaves the conversion of NaN and of what is out of range undefined.
     if result.is_integer and source.is_float:
         return f"hlo_{result}_from_{'f64' if source is F64 else 'f32'}({text})", ATOM
     if result.is_integer:

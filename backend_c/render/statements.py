@@ -62,6 +62,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
         parameters.append("hlo_seed *seed")
     body = _Body(dialect, kernel.body)
     lines = body.block(kernel.body, 1, shared=bool(dialect.single))
+    # Compilers are asked to warn of unused parameters, and a kernel may ignore an input's elements.
     used = set(_WORD.findall("\n".join(lines)))
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
@@ -90,8 +91,10 @@ def _float_text(value: float, double: bool) -> str:
     width = "f64" if double else "f32"
     if math.isnan(value) or math.isinf(value):
         dtype = np.float64 if double else np.float32
+        # INFINITY and NAN are macros of math.h, which generated C does without.
         bits = np.asarray(value, dtype).tobytes()[::-1].hex()
         return f"hlo_{width}_from_bits(0x{bits}{'u' if not double else 'ull'})"
+    # repr is the shortest decimal that reads back as the same number; C reads as exactly.
     text = repr(value) if double else str(np.float32(value))
     if "." not in text and "e" not in text:
         text += ".0"
@@ -196,6 +199,8 @@ class _Body:
         pragma = self._dialect.pragmas.get(loop.kind)
         lines = []
         if pragma:
+            # OpenMP splits the sums over the lanes or threads and adds the parts: right in any
+            # order, as the error bound of exact sums does not depend on it.
             sums = ", ".join(variable.name for variable in loop.sums)
             lines.append(pragma + (f" reduction(+ : {sums})" if sums else ""))
         lines += [head, *self.block(loop.body, 1, shared and not lanes), "}"]

@@ -52,7 +52,7 @@ class Program:
     results: tuple[ArrayShape, ...]
     constants: bytes
     workspace_bytes: int
-    pointers: Mapping[Buffer, str]  # where each buffer is, as C
+    pointers: Mapping[Buffer, str]  # the address of each buffer, as a C expression
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
     number: int | None = None
 
@@ -176,6 +176,7 @@ def _units(
     groups: list[list[str]] = [[]]
     size = 0
     for text in texts.values():
+        # Only OpenMP C is compiled by us, in parallel units; other targets are one file.
         if size > most and dialect is OPENMP:
             groups.append([])
             size = 0
@@ -266,6 +267,7 @@ class _Entry:
         lines = [f"switch ({f'{value} ? 0 : 1' if is_pred else value}) {{"]
         for number, case in enumerate(cases):
             last = number == len(cases) - 1
+            # An index out of range selects the last branch, as HLO defines it.
             lines += ["default: {" if last else f"case {number}: {{"]
             lines += [*self._steps(case), f"{_INDENT}break;", "}"]
         return [*lines, "}"]

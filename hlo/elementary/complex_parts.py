@@ -150,7 +150,7 @@ def _circle(
 ) -> Circle[V]:
     """Evaluate :class:`Circle` of pi/2 k + rest, ``biased`` being k + ROUND.
 
-    Where the reduction left t ``untouched``, t has what underflows of the rest.
+    Where the reduction left t ``untouched``, t is the rest, and has what underflows in a pair.
     """
     tiny = untouched & (t.exponent < -100.0)
     arc = unbounded.select(tiny, t, from_pair(rest, machine), machine)

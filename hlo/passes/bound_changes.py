@@ -73,8 +73,8 @@ class _Module:
         body.shapes[parameter.name] = operand
         body.rebuilt.add(parameter)
         passed = body.converted(parameter.name, taken)
-        made = body.fresh("call", returned, passed, to_apply=name)
-        root = body.converted(made, result)
+        called_result = body.fresh("call", returned, passed, to_apply=name)
+        root = body.converted(called_result, result)
         self.add(replace(body.rebuilt.done(), root=root))
         return empty.name
 
@@ -86,18 +86,18 @@ class _Body:
         self._owner, self._computation = owner, computation
         self.rebuilt = Rebuilt(computation)
         self.shapes: dict[str, Shape] = {}
-        self._declared: dict[str, Shape] = {}  # of results of what a start is replaced by
-        self._finished: set[str] = set()  # such results
+        self._declared: dict[str, Shape] = {}  # by name: what a replaced start declares
+        self._finished: set[str] = set()  # results of replaced starts
 
     def done(self) -> Computation:
         """Rebuild all instructions; convert each result to the bounds that the text declares."""
         for instruction in self._computation.instructions:
             resolved = self.rebuilt.resolved(instruction)
             rule = _RULES.get(instruction.opcode)
-            made = resolved if rule is None else rule(self, resolved)
-            self._add(made)
-            declared = self._declared.get(made.name)
-            name = self.converted(made.name, declared or instruction.shape)
+            rewritten = resolved if rule is None else rule(self, resolved)
+            self._add(rewritten)
+            declared = self._declared.get(rewritten.name)
+            name = self.converted(rewritten.name, declared or instruction.shape)
             self._finished |= {name} if declared else set()
             if name != instruction.name:
                 self.rebuilt.forward(instruction.name, name)
@@ -164,12 +164,14 @@ class _Body:
         if place is not None:
             assert isinstance(shape, TupleShape)
             declared, taken = shape.elements[place], shape.elements[1 - place]
-        plain = instruction._replace(opcode=opcode, shape=declared, attributes=attributes)
-        plain = plain if opcode == "all-gather" else self.with_inferred_shape(plain)
-        if compatible(plain.shape, declared) and compatible(taken, source):
+        synchronous = instruction._replace(opcode=opcode, shape=declared, attributes=attributes)
+        synchronous = (
+            synchronous if opcode == "all-gather" else self.with_inferred_shape(synchronous)
+        )
+        if compatible(synchronous.shape, declared) and compatible(taken, source):
             return instruction
         self._declared[instruction.name] = declared
-        return plain
+        return synchronous
 
     def async_done(self, instruction: Instruction) -> Instruction:
         """Replace the done of a start that was replaced: its operand is the result already."""

@@ -64,7 +64,7 @@ def _fused(computation: Computation, names: Names) -> list[Computation]:
     """Fuse within one computation; the computations that it then calls stand before it."""
     decisions = _Decisions(computation)
     decisions.decide()
-    made: list[Computation] = []
+    callees: list[Computation] = []
     kept: list[Instruction] = []
     for instruction in computation.instructions:
         if instruction.name in decisions.stored:
@@ -76,14 +76,14 @@ def _fused(computation: Computation, names: Names) -> list[Computation]:
             callee, operands = fused_computation(
                 names.fresh(f"fused_{opcode}"), members, decisions.by_name
             )
-            made.append(callee)
+            callees.append(callee)
             attributes = {"kind": "kLoop", "calls": callee.name}
             kept.append(
                 instruction._replace(opcode="fusion", operands=operands, attributes=attributes)
             )
         elif instruction.name not in decisions.absorbed or decisions.is_needed(instruction):
             kept.append(instruction)
-    return [*made, replace(computation, instructions=tuple(kept))]
+    return [*callees, replace(computation, instructions=tuple(kept))]
 
 
 def _is_static_array(shape: object) -> bool:
@@ -163,7 +163,7 @@ class _Decisions:
         if instruction.opcode == "constant":
             self._absorb(instruction, uses)
         elif self.is_needed(instruction):
-            # What is no more than an index of something smaller is cheaper to repeat than to load.
+            # A value that only indexes something smaller is cheaper to recompute than to load.
             repeated = instruction.opcode in ("broadcast", "iota") and self._fits(instruction, uses)
             repeated = repeated and self._weight[instruction.name] == 0
             if repeated:

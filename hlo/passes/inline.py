@@ -32,10 +32,10 @@ def inline(module: Module) -> Module:
     module = explicit_bounds(module)
     _check_size(module)
     done: dict[str, Computation] = {}
-    made: set[str] = set()  # names that inlining gave: they are not prefixed again
+    inlined_names: set[str] = set()  # names that inlining gave: they are not prefixed again
 
     def inlined(computation: Computation) -> Computation:
-        body = _Body(computation, done, made)
+        body = _Body(computation, done, inlined_names)
         for instruction in computation.instructions:
             body.take(instruction)
         done[computation.name] = body.done()
@@ -76,9 +76,9 @@ class _Body:
     """Hold the instructions of one computation while the calls in it are inlined."""
 
     def __init__(
-        self, computation: Computation, done: dict[str, Computation], made: set[str]
+        self, computation: Computation, done: dict[str, Computation], inlined_names: set[str]
     ) -> None:
-        self._computation, self._done, self._made = computation, done, made
+        self._computation, self._done, self._inlined_names = computation, done, inlined_names
         self._names = Names(i.name for i in computation.instructions)
         self._instructions: list[Instruction] = []
         self._replaced: dict[str, str] = {}
@@ -127,8 +127,8 @@ class _Body:
             old = instruction.name
             # Prefixed once only: names of instructions inlined over several levels would grow with
             # the depth.
-            name = self._names.fresh(old if old in self._made else f"{callee.name}.{old}")
-            self._made.add(name)
+            name = self._names.fresh(old if old in self._inlined_names else f"{callee.name}.{old}")
+            self._inlined_names.add(name)
             renamed[old] = name
             self._add(instruction, name, tuple(renamed[o] for o in instruction.operands))
         return renamed[callee.root]

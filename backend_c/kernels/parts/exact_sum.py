@@ -41,6 +41,7 @@ class Accumulator:
         self._part = PARTS.get(element_type, element_type)
         of_complex = factors is not None and any(t.is_complex for t in factors)
         self._is_complex = element_type.is_complex or of_complex
+        # The wide accumulator has 76 limbs to clear and to round, the narrow one 11.
         is_wide = self._part is F64 or not all(map(_is_short, factors or ()))
         kind = ACCUMULATOR_F64 if is_wide else ACCUMULATOR
         self._function = f"hlo_{kind}"

@@ -130,6 +130,7 @@ class GroupedUpdates:
     def _group(self, task: Expr, keys: Array, order: Array, starts: Array) -> _Group:
         """Return the group, and the part of a row, that an iteration folds."""
         scope = self._scope
+        # The leading 1 stands for the number of groups, which is known at run time only.
         number, *outer, part = map(scope.bind, ix.delinearize(task, (1, *self._inner)))
         first = scope.bind(scope.load(starts, number))
         count = ix.subtract(scope.load(starts, ix.add(number, 1)), first)

@@ -46,16 +46,16 @@ class TiledContraction:
         """Write the packing of a factor; return its panels, squared norms and units.
 
         Panels are [batch][tile][k][width], zero beyond ``count``. Per row or column, the squared
-        norm is that of the bound (Cauchy-Schwarz: ||a|| ||b|| >= sum |a b|), and the unit is the
+        norm serves the error bound (Cauchy-Schwarz: ||a|| ||b|| >= sum |a b|), and the unit is the
         exponent of a power of two that divides every factor: if no sum reaches 2**52 units, no
         addition rounded.
         """
         scope, factors = self.scope, self.factors
         tiles = -(-count // width)
-        places = factors.batch * tiles * width
-        panel = scope.scratch(packed, places * factors.k, frozen=True)
-        squares = scope.scratch(F64, places, frozen=True)
-        units = scope.scratch(S32, places, frozen=True)
+        lines = factors.batch * tiles * width
+        panel = scope.scratch(packed, lines * factors.k, frozen=True)
+        squares = scope.scratch(F64, lines, frozen=True)
+        units = scope.scratch(S32, lines, frozen=True)
         with nest.outer(scope, (factors.batch, tiles), factors.k * width) as (b, tile):
             first = ix.multiply(ix.add(ix.multiply(b, tiles), tile), width)
             self._clear(squares, units, first, width)
@@ -80,7 +80,9 @@ class TiledContraction:
             self.scope.store(squares, ix.add(first, lane), Constant(F64, 0.0))
             self.scope.store(units, ix.add(first, lane), Constant(S32, 1000))
 
-    def _factor_or_zero(self, read: Read, b: Expr, place: Expr, k: Expr, count: int, width: int) -> Expr:
+    def _factor_or_zero(
+        self, read: Read, b: Expr, place: Expr, k: Expr, count: int, width: int
+    ) -> Expr:
         """Build a factor: zero beyond the last row or column, where nothing may be read."""
         clamped = ix.clamp(0, place, count - 1)
         value, conditions = read(b, clamped, k)
