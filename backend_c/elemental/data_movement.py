@@ -13,8 +13,8 @@ import numpy as np
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import inside as within
 from backend_c.ir.bounded_elements import resized, smaller_size, zero_beyond
-from backend_c.ir.element import Element, scalar
-from backend_c.ir.loop_ir import INDEX, Constant, Expr
+from backend_c.ir.element import Element, array_reader, scalar
+from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
 from hlo.literal import Literal
@@ -257,7 +257,7 @@ def bitcast_convert(operand: Element, *, shape: ArrayShape) -> Element:
     sizes = _split_sizes(operand, shape.rank, parts)
     is_split = source.bits > target.bits
     if operand.array is not None and narrow % 8 == 0 and (is_split or not operand.sizes):
-        return stored(_view(operand.array, shape), _without_layout(shape), sizes)
+        return array_reader(_view(operand.array, shape), _without_layout(shape), sizes)
 
     def split(*index: Expr) -> Expr:
         """Part ``index[-1]`` of a wider element, the low bits first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import product
-from backend_c.ir.element import Element, stored, zero
+from backend_c.ir.element import Element, array_reader, zero
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import apply
 from hlo.dynamic_sizes import reshape_runs
@@ -26,7 +26,7 @@ def reshape(operand: Element, *, shape: ArrayShape, inferred_dimension: int = -1
 
     if operand.array is not None and not shape.is_dynamic:
         # Row-major order is kept, so the result lies where the operand does.
-        return stored(operand.array, _without_layout(shape))
+        return array_reader(operand.array, _without_layout(shape))
 
     def at(*index: Expr) -> Expr:
         return operand.at(*_reshaped_index(index, shape.dims, dims))

@@ -36,8 +36,8 @@ class Array(NamedTuple):
     """Represent a block of elements that a kernel reads or writes, by its name in the kernel.
 
     ``mutable`` arrays are written by the kernel that reads them: their loads are neither moved nor
-    merged. ``is_local`` arrays are on the stack of each thread. An array with ``memory`` is a *view*:
-    it reads the bytes of an array of that element type as elements of its own.
+    merged. ``is_local`` arrays are on the stack of each thread. An array with ``memory`` is a
+    *view*: it reads the bytes of an array of that element type as elements of its own.
     """
 
     name: str

@@ -239,7 +239,7 @@ def routine_type(operand: Element, opcode: str) -> ElementType:
 
 def in_memory(operand: Element, scope: Scope) -> Array:
     """Return the array of an operand, computed first if it is not in memory."""
-    if operand.array is not None:
+    if operand.array is not None and operand.array.memory is None:
         return operand.array
     array = scope.scratch(operand.shape.element_type, operand.shape.elements, frozen=True)
     with nest.flat(scope, operand.shape.dims) as index:

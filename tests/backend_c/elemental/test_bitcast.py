@@ -1,14 +1,13 @@
 """bitcast through layouts and element sizes: the bytes in memory, by NumPy and by both columns."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
-from conftest import has_c_compiler
+from conftest import TESTS, has_c_compiler
 
 import hlo
 import interp
@@ -93,7 +92,7 @@ ENTRY e {{
 
 def test_bytes_in_memory_are_read_as_they_lie() -> None:
     """Without dividing an index by their number, and without shifts."""
-    path = Path(__file__).parents[1] / "regressions" / "bytes_of_floats.hlo"
+    path = TESTS / "regressions" / "bytes_of_floats.hlo"
     sources = emit(hlo.parse(path.read_text()))
     (kernel,) = re.findall(r"static void kernel.*?\n}", sources["unit_0.c"].decode(), re.DOTALL)
     assert "hlo_read_uint8_t(a0, i1)" in kernel

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from backend_c.native.toolchain import RUNTIME, Compiler, find_compiler, takes
 from c_driver import Driver, edge_floats, same
 
+from backend_c.native.toolchain import RUNTIME, Compiler, find_compiler, takes
 from fuzz.compilers.processors import own_features
 from hlo.errors import ToolchainError
 
