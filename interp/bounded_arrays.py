@@ -6,7 +6,8 @@ to do stands here (:mod:`hlo.dynamic_sizes`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,7 @@ from interp.values import Value
 
 Array = np.ndarray[Any, Any]
 
-# Told of arrays that grow: what is in them then, the language does not say.
-growing: ContextVar[Callable[[], None] | None] = ContextVar("growing", default=None)
+_TELL_GROWTH: ContextVar[Callable[[], None] | None] = ContextVar("tell_growth", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,22 @@ def filled(value: Value, shape: Shape) -> Value:
     return resized(value, dims)
 
 
+@contextmanager
+def growth_told(tell: Callable[[], None] | None) -> Iterator[None]:
+    """Within it, ``tell`` is called when an array grows, where the language does not say what is in
+    the room that it gains."""
+    token = _TELL_GROWTH.set(tell)
+    try:
+        yield
+    finally:
+        _TELL_GROWTH.reset(token)
+
+
 def resized(array: Array, dims: Sequence[int]) -> Array:
     """The array cut, and with zeros where it grows: NaN in f8e8m0fnu, which has none."""
     if array.shape == tuple(dims):
         return array
-    tell = growing.get()
+    tell = _TELL_GROWTH.get()
     if tell is not None and any(n < m for n, m in zip(array.shape, dims, strict=True)):
         tell()
     result = np.zeros(dims, np.int8).astype(array.dtype)

@@ -17,11 +17,19 @@ from hlo.module import Computation, Instruction, Module
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
-from interp.bounded_arrays import Sizes, agreed, any_bounds, filled, results_of, sizes_of
+from interp.bounded_arrays import (
+    Sizes,
+    agreed,
+    any_bounds,
+    filled,
+    growth_told,
+    results_of,
+    sizes_of,
+)
+from interp.feeds import Feeds, per_rank
 from interp.ops import random
 from interp.ops.custom_call import registered
-from interp.ops.host_transfers import Feeds, connect
-from interp.ranks import Rank, per_rank, ranks_of, running
+from interp.ranks import Rank, ranks_of, running
 from interp.values import Value, as_arrays, conforms, copied, described, from_caller, mapped, own
 
 # A level of calls takes six Python frames, and Python allows a thousand.
@@ -77,10 +85,10 @@ def evaluate(
     ranks.
     """
     verify(module)
-    ranks = ranks_of(module, replicas, partitions)
-    each = (arguments,) if ranks.size == 1 else per_rank(ranks, arguments, "arguments")
+    feeds = Feeds(infeed, outfeed, from_host, to_host)
+    ranks = ranks_of(module, replicas, partitions, feeds)
+    each = (arguments,) if ranks.size == 1 else per_rank(ranks.size, arguments, "arguments")
     values = [checked(module.entry, arrays) for arrays in each]
-    connect(ranks, Feeds(infeed, outfeed, from_host, to_host))
 
     def evaluated(rank: Rank) -> Value:
         evaluation = Evaluation(module, fuel, rank)
@@ -118,29 +126,44 @@ class Plan:
     is_elementwise: bool  # can be evaluated on whole arrays
 
 
+# What is done in place of an op, at an instruction of a computation: the op itself mostly.
+Instead = Callable[[Computation, Instruction, Op], Op]
+
+
 class Evaluation:
     """The state of one evaluation: what is prepared so far, and the fuel that is left."""
 
-    def __init__(self, module: Module, fuel: int | None, rank: Rank | None = None) -> None:
+    def __init__(
+        self,
+        module: Module,
+        fuel: int | None,
+        rank: Rank | None = None,
+        *,
+        ops: Mapping[str, Op] | None = None,
+        instead: Instead | None = None,
+        tell_growth: Callable[[], None] | None = None,
+    ) -> None:
+        """``ops`` are other meanings of the opcodes, by function name; ``instead`` gives that of
+        single instructions; ``tell_growth`` is called when an array grows, where the language does
+        not say what is in the room that it gains."""
         self.module, self.rank = module, rank
-        self.fuel = fuel
-        self.ops = column("interp.ops")
-        # What is done in place of an instruction, to see what follows from it.
-        self.instead: Callable[[Computation, Instruction, Op], Op] | None = None
-        self.plans: dict[str, Plan] = {}
-        self.effects = _checked_calls(module)
+        self._fuel, self._all_fuel = fuel, fuel
+        self._ops = column("interp.ops") if ops is None else ops
+        self._instead, self._tell_growth = instead, tell_growth
+        self._plans: dict[str, Plan] = {}
+        self._effects = _checked_calls(module)
         self.is_bounded = any_bounds(module)
 
     def result(self, arguments: Sequence[Value], seed: int = 0) -> Value:
         """What the entry computation gives; with the seed random numbers begin."""
-        with np.errstate(all="ignore"), random.seeded(seed):
+        with np.errstate(all="ignore"), random.seeded(seed), growth_told(self._tell_growth):
             return self.run(self.plan(self.module.entry), *arguments)
 
     def plan(self, computation: Computation) -> Plan:
         """The prepared form of a computation, made once."""
-        plan = self.plans.get(computation.name)
+        plan = self._plans.get(computation.name)
         if plan is None:
-            plan = self.plans[computation.name] = self._planned(computation)
+            plan = self._plans[computation.name] = self._planned(computation)
         return plan
 
     def run(self, plan: Plan, *arguments: Value) -> Value:
@@ -162,11 +185,11 @@ class Evaluation:
             given_shapes = [shapes[name] for name in instruction.operands]
             first = given_shapes[0] if given_shapes else None
             try:
-                op = op_of(self.ops, instruction, "the interpreter")
+                op = op_of(self._ops, instruction, "the interpreter")
             except Unsupported as error:
                 raise Unsupported(f"{self._line(instruction)}{error}") from error
-            if self.instead is not None:
-                op = self.instead(computation, instruction, op)
+            if self._instead is not None:
+                op = self._instead(computation, instruction, op)
             given = keywords(self.module, instruction, self.enter)
             sizes = sizes_of(instruction, given_shapes, results_of(self.module, instruction))
             steps[instruction.name] = _Step(op, given, first, sizes)
@@ -187,7 +210,7 @@ class Evaluation:
 
     def has_effect(self, instruction: Instruction) -> bool:
         """Whether it counts that an instruction is run, and how many before it."""
-        return _is_effect(instruction, self.effects)
+        return _is_effect(instruction, self._effects)
 
     def _is_elementwise(self, instruction: Instruction) -> bool:
         if any(leaf.rank for leaf in leaves(instruction.shape)):
@@ -195,14 +218,18 @@ class Evaluation:
         if instruction.opcode in _CALLS:
             callees = map(self.module.computation, called(instruction))
             return all(self.plan(callee).is_elementwise for callee in callees)
-        op = op_of(self.ops, instruction, "the interpreter")
+        op = op_of(self._ops, instruction, "the interpreter")
         known = instruction.opcode in _STRUCTURE | _SAME_SCALAR | {"bitcast", "bitcast-convert"}
         return known or op.home == "interp.ops.elementwise"
 
+    def refuel(self) -> None:
+        """Begin again with all fuel."""
+        self._fuel = self._all_fuel
+
     def _burn(self) -> None:
-        if self.fuel is not None:
-            self.fuel -= 1
-            if self.fuel < 0:
+        if self._fuel is not None:
+            self._fuel -= 1
+            if self._fuel < 0:
                 raise OutOfFuel("the evaluation used up its fuel; does the program end?")
 
     def apply(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
@@ -259,7 +286,7 @@ class Evaluation:
         if instruction.opcode in _SAME_SCALAR:
             return operands[0]
         step = plan.steps[instruction.name]
-        op = self.ops["bitcast_convert"] if instruction.opcode == "bitcast" else step.op
+        op = self._ops["bitcast_convert"] if instruction.opcode == "bitcast" else step.op
         try:
             return as_arrays(call(op, instruction, operands, step.keywords, step.operand_shape))
         except (Unsupported, ArgumentError) as error:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from hlo.errors import ArgumentError, CollectiveError, Error, Unsupported
 from hlo.module import Instruction, Module
 from hlo.ranks import Groups, declared, knows_ranks
+from interp.feeds import Feeds, RankFeeds, feeds_per_rank
 from interp.values import Value
 
 V = TypeVar("V")
@@ -26,12 +27,7 @@ V = TypeVar("V")
 # A thread for each; the largest machines that programs are made for have a few thousand devices.
 MOST_RANKS = 1024
 _MOST_NAMED = 8  # ranks that a message names
-
-
-class Outfeed(Protocol):
-    """Where outfed values go: a list, a deque, …"""
-
-    def append(self, item: Any, /) -> None: ...
+_NO_FEEDS = Feeds()
 
 
 class _Stopped(BaseException):
@@ -53,6 +49,11 @@ class Parcel:
     value: Value  # None once it is received
     source: Rank
     place: str
+
+    def take(self) -> Value:
+        """The value, which the parcel holds no longer."""
+        value, self.value = self.value, None
+        return value
 
 
 @dataclass(slots=True)
@@ -79,7 +80,9 @@ class _Meeting:
 class Ranks:
     """All ranks of one run, and where they meet."""
 
-    def __init__(self, module: Module, replicas: int, partitions: int) -> None:
+    def __init__(
+        self, module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS
+    ) -> None:
         """ArgumentError or Unsupported for numbers of ranks that cannot be."""
         self.module, self.replicas, self.partitions = module, replicas, partitions
         if replicas < 1 or partitions < 1:
@@ -87,7 +90,9 @@ class Ranks:
         self.size = replicas * partitions
         if self.size > MOST_RANKS:
             raise Unsupported(f"{self.size} ranks: at most {MOST_RANKS} are simulated")
-        self.members = tuple(Rank(self, number) for number in range(self.size))
+        self.members = tuple(
+            Rank(self, number, mine) for number, mine in enumerate(feeds_per_rank(feeds, self.size))
+        )
         self.channels: dict[object, Channel] = defaultdict(Channel)
         self._meetings: dict[object, _Meeting] = {}
         self._turns = [threading.Semaphore(0) for _ in self.members]
@@ -250,21 +255,16 @@ def named(numbers: Sequence[int]) -> str:
 
 
 class Rank:
-    """One replica of one partition, and where it stands. ``infeed`` and ``outfeed`` are None where
-    the caller gives none."""
+    """One replica of one partition, and where it stands."""
 
-    def __init__(self, ranks: Ranks, number: int) -> None:
-        self.ranks, self.number = ranks, number
+    def __init__(self, ranks: Ranks, number: int, feeds: RankFeeds) -> None:
+        self.ranks, self.number, self.feeds = ranks, number, feeds
         self.replica, self.partition = divmod(number, ranks.partitions)
         self.computation = ""
         self.instruction: Instruction | None = None
         self.reached: Counter[object] = Counter()
-        self.begun = 0
-        self.receptions: dict[int, Any] = {}  # what it receives, by the number in the context
-        self.infeed: Iterator[Any] | None = None
-        self.outfeed: Outfeed | None = None
-        self.from_host: Mapping[int, Any] = {}  # by channel
-        self.to_host: Mapping[int, Outfeed] = {}
+        self._begun = 0
+        self._receptions: dict[int, Any] = {}  # what it receives, by the number in the context
 
     def __str__(self) -> str:
         if self.ranks.replicas == 1 or self.ranks.partitions == 1:
@@ -294,6 +294,16 @@ class Rank:
 
     def wait(self, wait: Wait) -> None:
         self.ranks.wait(self, wait)
+
+    def begin_reception(self, reception: Any) -> int:
+        """Remember what is to be received; the number by which it is asked for."""
+        self._begun += 1
+        self._receptions[self._begun] = reception
+        return self._begun
+
+    def end_reception(self, number: int) -> Any:
+        """What was to be received under a number; None if it has ended, or never begun."""
+        return self._receptions.pop(number, None)
 
     # Groups: ids of one kind or another to numbers of ranks
 
@@ -345,7 +355,7 @@ class Rank:
         return None
 
 
-def ranks_of(module: Module, replicas: int, partitions: int) -> Ranks:
+def ranks_of(module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS) -> Ranks:
     """The ranks of a run; ArgumentError if the module is made for others.
 
     A module that never asks about ranks gives the same on one as on many.
@@ -358,15 +368,7 @@ def ranks_of(module: Module, replicas: int, partitions: int) -> Ranks:
                 f"the module is made for replicas={made_for[0]}, partitions={made_for[1]}, not for"
                 f" replicas={replicas}, partitions={partitions}"
             )
-    return Ranks(module, replicas, partitions)
-
-
-def per_rank(ranks: Ranks, values: Iterable[Any], what: str) -> tuple[Any, ...]:
-    """One of each per rank, or ArgumentError."""
-    found = tuple(values)
-    if len(found) != ranks.size:
-        raise ArgumentError(f"{ranks.size} ranks need {ranks.size} {what}, {len(found)} are given")
-    return found
+    return Ranks(module, replicas, partitions, feeds)
 
 
 _CURRENT: ContextVar[Rank] = ContextVar("rank")

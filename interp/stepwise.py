@@ -12,7 +12,6 @@ from hlo.verification.verify import verify
 from interp.bounded_arrays import filled
 from interp.evaluator import Evaluation, checked
 from interp.ops import random
-from interp.ops.host_transfers import Feeds, connect
 from interp.ranks import ranks_of, running
 from interp.values import Value
 
@@ -28,8 +27,7 @@ class Steps:
         """``fuel`` bounds the number of instructions that each step evaluates."""
         verify(module)
         ranks = ranks_of(module, 1, 1)
-        connect(ranks, Feeds())
-        self._rank, self._fuel, self._seed = ranks.members[0], fuel, seed
+        self._rank, self._seed = ranks.members[0], seed
         self._evaluation = Evaluation(module, fuel, self._rank)
         self._plan = self._evaluation.plan(module.entry)
         self._module = module
@@ -62,7 +60,7 @@ class Steps:
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
         """What an instruction makes of its operands; errors as of :func:`interp.evaluate`. Arrays
         may share memory with the operands."""
-        self._evaluation.fuel = self._fuel
+        self._evaluation.refuel()
         drawing = random.going_on(self._generator)
         with np.errstate(all="ignore"), drawing, running(self._rank):
             return self._evaluation.apply(self._plan, instruction, list(operands))

@@ -10,7 +10,7 @@ import numpy as np
 from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Instruction, Module
-from hlo.walk import Op
+from hlo.walk import Op, column
 from interp.evaluator import Evaluation
 from interp.values import Value, mapped
 
@@ -43,12 +43,11 @@ def _looks(instruction: Instruction) -> bool:
 
 
 def _evaluated(module: Module, arrays: Sequence[Any], ones: bool) -> Value:
-    evaluation = Evaluation(module, _FUEL)
-    evaluation.ops = {
+    ops = {
         name: op if name in _MOVES else Op(_marked(op.function, ones), op.given, op.home)
-        for name, op in evaluation.ops.items()
+        for name, op in column("interp.ops").items()
     }
-    return evaluation.result(arrays)
+    return Evaluation(module, _FUEL, ops=ops).result(arrays)
 
 
 def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:

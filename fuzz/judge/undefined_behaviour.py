@@ -14,8 +14,8 @@ from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import C64, PRED, ArrayShape, is_bounded
-from hlo.walk import Callee, Op
-from interp.bounded_arrays import any_bounds, growing
+from hlo.walk import Callee, Op, column
+from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
 
 Array = np.ndarray[Any, Any]
@@ -44,18 +44,13 @@ def _first_of(checks: Checks, module: Module, arrays: Sequence[Any]) -> str | No
     if not watched and not tell_growth:
         return None
     found: list[str] = []
-    evaluation = Evaluation(module, _FUEL)
-    evaluation.ops = dict(evaluation.ops)
+    ops = dict(column("interp.ops"))
     for name, check in watched.items():
-        op = evaluation.ops[name]
-        evaluation.ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
+        op = ops[name]
+        ops[name] = Op(_watched(op.function, check, found), op.given, op.home)
     tell = partial(found.append, "an array that grows") if tell_growth else None
-    token = growing.set(tell)
-    try:
-        with suppress(Error):
-            evaluation.result(arrays)
-    finally:
-        growing.reset(token)
+    with suppress(Error):
+        Evaluation(module, _FUEL, ops=ops, tell_growth=tell).result(arrays)
     return found[0] if found else None  # also if the program went no further
 
 

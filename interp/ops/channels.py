@@ -16,7 +16,8 @@ import numpy as np
 from hlo.errors import CollectiveError
 from hlo.ranks import send_recv_pairs
 from hlo.types import Shape, TupleShape
-from interp.ops.host_transfers import HostItems, host_items, send_to_host
+from interp.feeds import HostItems
+from interp.ops.host_transfers import host_items, send_to_host
 from interp.ranks import Channel, Parcel, Rank, Wait, current
 from interp.values import Value, conforms, described, zeros
 
@@ -121,13 +122,11 @@ def recv(
     rank, wanted = current(), shape.elements[0]
     if is_host_transfer:
         items = host_items(wanted, channel_id)
-        items.receivers += 1
-        reception = _Reception(items, items.receivers, wanted, rank.place)
+        reception = _Reception(items, items.next_receiver(), wanted, rank.place)
     else:
         reception = _from_rank(rank, wanted, channel_id, frontend_attributes)
-    rank.begun += 1
-    rank.receptions[rank.begun] = reception
-    return zeros(wanted), np.asarray(rank.begun, np.uint32), None
+    number = rank.begin_reception(reception)
+    return zeros(wanted), np.asarray(number, np.uint32), None
 
 
 def _from_rank(rank: Rank, wanted: Shape, channel_id: int, attributes: str) -> _Reception:
@@ -145,7 +144,7 @@ def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
     """(the value, a token), when it is sent."""
     del is_host_transfer
     rank = current()
-    reception = rank.receptions.pop(int(operand[1]), None)
+    reception = rank.end_reception(int(operand[1]))
     if reception is None:
         raise CollectiveError(f"{rank}: no recv is under way that this would end")
     channel = reception.channel
@@ -161,5 +160,4 @@ def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
             f"{parcel.source} sends {described(parcel.value)} at {parcel.place}, and {rank}"
             f" receives {reception.shape} at {reception.place}"
         )
-    value, parcel.value = parcel.value, None
-    return value, None
+    return parcel.take(), None

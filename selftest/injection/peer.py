@@ -48,8 +48,7 @@ class Injected:
     spilled: bool = False  # whether an operand was written to
 
     def __call__(self, module: Module) -> list[Array]:
-        evaluation = Evaluation(module, FUEL)
-        evaluation.instead = self._instead
+        evaluation = Evaluation(module, FUEL, instead=self._instead)
         arguments = tuple(map(copied, self.values))  # bugs may write into their operands
         return arrays_of(evaluation.result(arguments, self.seed))
 

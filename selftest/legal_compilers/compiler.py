@@ -86,15 +86,13 @@ class Perturbed:
     def __call__(
         self, module: Module, *arguments: Value, seed: int = 0, fuel: int | None = None
     ) -> Value:
-        evaluation = Evaluation(module, fuel)
         if self._budget is EXACT:
-            return evaluation.result(arguments, seed)
-        evaluation.ops = self._ops
+            return Evaluation(module, fuel).result(arguments, seed)
         self._kept.clear()
         self._constants.clear()
         self._flushes_all = self._budget.flushes and self._chance()
         with products_by(self._sums.product):
-            return evaluation.result(arguments, seed)
+            return Evaluation(module, fuel, ops=self._ops).result(arguments, seed)
 
     def _chance(self) -> bool:
         return bool(self._rng.integers(0, 2))

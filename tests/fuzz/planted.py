@@ -11,7 +11,7 @@ import numpy as np
 import interp
 from hlo.bit_equality import Value, differences
 from hlo.module import Module
-from hlo.walk import Op
+from hlo.walk import Op, column
 from interp.evaluator import Evaluation
 
 Wrong = Callable[[np.ndarray], np.ndarray]
@@ -22,16 +22,15 @@ def planted(name: str, wrong: Wrong) -> Callable[[Module, tuple[Any, ...]], Valu
     """Evaluate as the interpreter does, but ``wrong`` of what the function ``name`` gives."""
 
     def run(module: Module, arrays: tuple[Any, ...]) -> Value:
-        evaluation = Evaluation(module, _FUEL)
-        right = evaluation.ops[name]
+        ops = column("interp.ops")
+        right = ops[name]
 
         def function(*operands: object, **given: object) -> object:
             result = right.function(*operands, **given)
             return result if isinstance(result, tuple) else wrong(np.asarray(result))
 
-        ops = {**evaluation.ops, name: Op(function, right.given, right.home)}
-        evaluation.ops = ops
-        return evaluation.result(arrays)
+        other = {**ops, name: Op(function, right.given, right.home)}
+        return Evaluation(module, _FUEL, ops=other).result(arrays)
 
     return run
 

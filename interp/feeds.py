@@ -1,0 +1,105 @@
+"""What the caller of a run hands to its ranks and takes from them while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hlo.errors import ArgumentError
+from hlo.types import Shape
+from interp.values import Value, conforms, described, from_caller
+
+
+class Outfeed(Protocol):
+    """Where outfed values go: a list, a deque, …"""
+
+    def append(self, item: Any, /) -> None: ...
+
+
+@dataclass(slots=True)
+class HostItems:
+    """What the host sends through a channel: the n-th that is sent is for the n-th ``recv``."""
+
+    waiting: Iterator[Any]
+    taken: list[Value] = field(default_factory=list)
+    receivers: int = 0
+
+    def next_receiver(self) -> int:
+        """The number of one more ``recv``, from 1."""
+        self.receivers += 1
+        return self.receivers
+
+    def item(self, number: int, wanted: Shape, channel_id: int) -> Value:
+        """The value for the ``number``-th ``recv``, which is asked for when it is needed."""
+        while len(self.taken) < number:
+            for item in self.waiting:
+                self.taken.append(from_caller(item))
+                break
+            else:
+                raise ArgumentError(
+                    f"{wanted} is to be received from the host, and nothing is left for channel"
+                    f" {channel_id}"
+                )
+        value, self.taken[number - 1] = self.taken[number - 1], None
+        if not conforms(value, wanted):
+            raise ArgumentError(
+                f"{wanted} is to be received from the host, the next item for channel {channel_id}"
+                f" is {described(value)}"
+            )
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """What the caller gives, and takes: each is one for a lone rank, else a sequence of one per
+    rank, or None. ``from_host`` are items and ``to_host`` sinks by channel."""
+
+    infeed: Any = None
+    outfeed: Any = None
+    from_host: Any = None
+    to_host: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankFeeds:
+    """The feeds of one rank; ``infeed`` and ``outfeed`` are None where the caller gives none."""
+
+    infeed: Iterator[Any] | None
+    outfeed: Outfeed | None
+    from_host: Mapping[int, HostItems]  # by channel
+    to_host: Mapping[int, Outfeed]
+
+
+def feeds_per_rank(feeds: Feeds, size: int) -> tuple[RankFeeds, ...]:
+    """The feeds of each of ``size`` ranks; ArgumentError if there are not as many."""
+    each = zip(
+        _each(size, feeds.infeed, "infeeds"),
+        _each(size, feeds.outfeed, "outfeeds"),
+        _each(size, feeds.from_host, "from_host"),
+        _each(size, feeds.to_host, "to_host"),
+        strict=True,
+    )
+    return tuple(
+        RankFeeds(
+            None if items is None else iter(items),
+            sink,
+            {channel: HostItems(iter(queue)) for channel, queue in dict(sent or {}).items()},
+            dict(received or {}),
+        )
+        for items, sink, sent, received in each
+    )
+
+
+def _each(size: int, given: Any, what: str) -> tuple[Any, ...]:
+    if given is None:
+        return (None,) * size
+    return per_rank(size, (given,) if size == 1 else tuple(given), what)
+
+
+def per_rank(size: int, values: Iterable[Any], what: str) -> tuple[Any, ...]:
+    """One of each per rank, or ArgumentError."""
+    found = tuple(values)
+    if len(found) != size:
+        raise ArgumentError(f"{size} ranks need {size} {what}, {len(found)} are given")
+    return found
