@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 from conftest import ROOT
@@ -143,6 +144,37 @@ def test_folders_of_a_package_form_no_cycle(package: str) -> None:
             if not f"{own}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{own}."):
                 graph.setdefault(own, set()).add(other)
     TopologicalSorter(graph).prepare()  # CycleError names the folders of a cycle
+
+
+def declared_attributes(tree: ast.AST) -> set[str]:
+    """The attributes that the classes of a file give their own objects."""
+    nodes = [node for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for node in ast.walk(c)]
+    fields = {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and is_name(n.target)}
+    return fields | {n.attr for n in nodes if is_assigned(n) and is_name(n.value, "self")}
+
+
+def is_name(node: ast.AST, *names: str) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and (not names or node.id in names)
+
+
+def is_assigned(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
+
+
+# Of NumPy's arrays and of functions; and of the options of jaxlib's printer.
+FOREIGN = {"real", "imag", "writeable", "__doc__"}
+OPTIONS = {"fuzz/peers/xla.py": {"print_large_constants"}}
+
+
+@pytest.mark.parametrize("path", FILES, ids=identity)
+def test_no_object_is_changed_from_outside(path: Path) -> None:
+    """An attribute is assigned in the file of its class alone: what other files want of an object
+    they say in arguments."""
+    tree = ast.parse(path.read_text())
+    allowed = declared_attributes(tree) | FOREIGN | OPTIONS.get(identity(path), set())
+    for node in ast.walk(tree):
+        if is_assigned(node) and not is_name(node.value, "self", "cls"):
+            assert node.attr in allowed, f"line {node.lineno}: {ast.unparse(node)} is assigned"
 
 
 def columns() -> dict[str, dict[str, Op]]:

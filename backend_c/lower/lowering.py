@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,19 +25,19 @@ def lower(module: Module, grain: int) -> Plan:
     threads. Raises Unsupported for what the backend does not take.
     """
     lowering = Lowering(module, columns(), grain)
-    plan = lowering.plan
-    arguments = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
-    plan.arguments = [b for a in arguments for b in lowering.buffers_of(a)]
-    result = lowering.evaluate(module.entry, arguments)
-    not_writable = {*plan.arguments, *(buffer for buffer, _ in plan.constants)}
+    values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
+    arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
+    result = lowering.evaluate(module.entry, values)
+    not_writable = {*arguments, *(buffer for buffer, _ in lowering.plan.constants)}
+    results: list[Buffer] = []
     for buffer in lowering.buffers_of(result):
         # The caller owns the memory of results: one that is an argument, a constant or a result
         # already needs a copy.
-        if buffer in not_writable or buffer in plan.results:
+        if buffer in not_writable or buffer in results:
             buffer = lowering.copied(buffer)
-        plan.results.append(buffer)
-    plan.steps = tuple(lowering.steps)
-    return plan
+        results.append(buffer)
+    steps = tuple(lowering.steps)
+    return replace(lowering.plan, arguments=arguments, results=results, steps=steps)
 
 
 class Lowering:

@@ -62,7 +62,7 @@ def _adding(place: Place, element_type: ElementType) -> str:
     given = (parameter(0, scalar, "a"), parameter(1, scalar, "b"))
     name = place.names.fresh("adding")
     total = Instruction("total", scalar, "add", ("a", "b"))
-    place.computations.append(Computation(name, (*given, total), "total"))
+    place.define(Computation(name, (*given, total), "total"))
     return name
 
 

@@ -106,7 +106,7 @@ def _looped(place: Place) -> str:
     body = Computation(
         place.names.fresh("body"), (given, count, kept, scalar("step", 1), more, again), "again"
     )
-    place.computations += [condition, body]
+    place.define(condition, body)
     first = place.add("tuple", state, number, place.value.name)
     last = place.add("while", state, first, condition=condition.name, body=body.name)
     return place.add("get-tuple-element", place.shape, last, index=1)
@@ -168,7 +168,7 @@ def _with_layout(place: Place) -> str:
     order = list(range(place.shape.rank))
     place.rng.shuffle(order)
     shape = ArrayShape(place.shape.element_type, place.shape.dims, layout=Layout(tuple(order)))
-    place.instead = place.value._replace(shape=shape)
+    place.exchange(place.value._replace(shape=shape))
     return place.value.name
 
 

@@ -64,11 +64,23 @@ class Place:
         scalar = self.constant(value, shape.element_type)
         return self.add("broadcast", shape, scalar, dimensions=())
 
+    def define(self, *computations: Computation) -> None:
+        """Put computations in front of the entry."""
+        self.computations.extend(computations)
+
+    def exchange(self, instruction: Instruction) -> None:
+        """Put an instruction in the place of the value itself."""
+        self.instead = instruction
+
+    def share(self) -> None:
+        """Let some users, by chance, stay with the value."""
+        self.is_shared = True
+
     def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
         """The name of a computation that returns one of its parameters."""
         given = tuple(parameter(n, shape, f"p{n}") for n, shape in enumerate(parameters))
         name = self.names.fresh(stem)
-        self.computations.append(Computation(name, given, given[root].name))
+        self.define(Computation(name, given, given[root].name))
         return name
 
 

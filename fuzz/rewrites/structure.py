@@ -51,7 +51,7 @@ def _outlined(place: Place) -> str:
     outer = dict.fromkeys(o for i in chosen for o in i.operands if o not in inside)
     given = [parameter(n, place.defined[o].shape, o) for n, o in enumerate(outer)]
     callee = Computation(place.names.fresh("outlined"), (*given, *chosen), place.value.name)
-    place.computations.append(callee)
+    place.define(callee)
     return place.add("call", place.value.shape, *outer, to_apply=callee.name)
 
 
@@ -77,7 +77,7 @@ def _peeled(place: Place) -> str:
 
 def _duplicated(place: Place) -> str:
     """The instruction once more; its users are divided."""
-    place.is_shared = True
+    place.share()
     return place.put(place.value)
 
 

@@ -52,7 +52,11 @@ class ExpressionReader:
         self._computations = computations
         self._given: dict[tuple[str, str], Mapping[str, Attribute]] = {}
         self._depth = 0
-        self.undefined_are_parameters = False
+        self._undefined_are_parameters = False
+
+    def take_undefined_for_parameters(self) -> None:
+        """Read operands that are not defined above as parameters, not as mistakes."""
+        self._undefined_are_parameters = True
 
     def read(self, position: int, known: Known) -> tuple[bool, Instruction, int]:
         """Whether it is the root, the instruction, and where the text goes on."""
@@ -192,7 +196,7 @@ class ExpressionReader:
         return found.name
 
     def _undefined(self, name: str, shape: Shape | None, place: int, known: Known) -> None:
-        if not self.undefined_are_parameters:
+        if not self._undefined_are_parameters:
             hint = suggestion(name, known)
             self._source.fail(f"operand {name!r} is not defined above{hint}", place)
         if shape is None:

@@ -120,7 +120,7 @@ class _ModuleReader:
         if not _INSTRUCTION.match(source.code, position):
             source.fail("expected HloModule, a computation, or an instruction", position)
         found: Known = {}
-        read.undefined_are_parameters = True
+        read.take_undefined_for_parameters()
         if _SHAPE.match(source.code, position):
             made, end = read.definition(_ANONYMOUS, position, found)
         else:
