@@ -65,8 +65,10 @@ class Following:
     """One replay of the earlier stage.
 
     ``exact``: the earlier stage's own values. ``known``: the later stage's values for its
-    instructions, by name. ``is_proof``: take a value over only where it is certainly legal;
-    otherwise illegal values are taken over as well, so that later steps are judged on their own."""
+    instructions, by name. ``guesses``: values of the later stage that may be those of other
+    instructions. ``is_proof``: take a value over only where it is certainly legal; otherwise
+    illegal values of ``known`` are taken over as well, so that later steps are judged on their
+    own."""
 
     values: Values
     program: Program
@@ -74,6 +76,7 @@ class Following:
     exact: Mapping[str, Reference]
     known: Mapping[str, Reference]
     is_proof: bool = False
+    guesses: Mapping[str, Reference] = field(default_factory=dict)
     _states: dict[str, State] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)  # names of states that hold enclosures
     _enclosures: dict[str, Any] = field(default_factory=dict)
@@ -128,15 +131,17 @@ class Following:
         return self._enclosed(instruction)
 
     def _taken_over(self, instruction: Instruction, state: State) -> State:
-        """Replace a state by the later stage's value, as far as that is legal; note it if not."""
-        known = self.known.get(instruction.name)
+        """Replace a state by the later stage's value, as far as that is legal; note it if not. A
+        guess that is not legal is a wrong guess, and of no consequence."""
+        name = instruction.name
+        known = self.known.get(name, self.guesses.get(name))
         if known is None or not isinstance(state, Exact | Enclosure):
             return state
         if isinstance(state, Exact) and state.reference == known:
             return Exact(known)
         legal, actual = self._opened(state), self.values.value(known)
         verdict = summary(kinds(actual, middle(legal), legal))
-        if verdict.counts[OUTSIDE]:
+        if verdict.counts[OUTSIDE] and name in self.known:
             self._wrong.append(Step(instruction, _evidence(verdict, actual, legal)))
         if not self.is_proof:
             return Exact(known)

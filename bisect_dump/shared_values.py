@@ -25,6 +25,7 @@ from bisect_dump.value_numbers import Cones
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import integer
+from interp.exact.conversion import type_of
 from interp.stepwise import Steps
 
 # Fuel of one evaluation, in instructions: a loop that needs more most likely does not end.
@@ -32,6 +33,7 @@ FUEL = 4_000_000
 
 _MOST_BYTES = 1 << 30  # of arrays in memory
 _SAMPLE = 1 << 12  # elements that a test of distinctness reads
+_COMPARED = 64  # elements that stand for an array where arrays are compared
 _TELLING = 4  # distinct elements that make equality by chance unlikely
 
 Array = np.ndarray[Any, Any]
@@ -81,6 +83,7 @@ class Values:
         self._makers: dict[bytes, _Maker] = {}
         self._shapes: dict[bytes, tuple[int, ...]] = {}
         self._telling: set[bytes] = set()
+        self._samples: dict[bytes, Array] = {}
 
     def given(self, value: Value) -> Reference:
         """Store an argument for good and return its reference."""
@@ -149,6 +152,10 @@ class Values:
         """Return an array's dimension sizes."""
         return self._shapes[reference]
 
+    def sample(self, reference: bytes) -> Array:
+        """Return a few elements of an array, at places given by its size; floats as float64."""
+        return self._samples[reference]
+
     def is_telling(self, reference: bytes) -> bool:
         """Test whether an array has enough distinct elements that an equal one is the same value,
         not a coincidence."""
@@ -165,8 +172,10 @@ class Values:
         found = digest.digest()[:16]
         if found not in self._shapes:
             self._shapes[found] = array.shape
-            if _is_telling(array):
+            sample = _sampled(array, _SAMPLE)
+            if _is_telling(sample):
                 self._telling.add(found)
+            self._samples[found] = _widened(_sampled(sample, _COMPARED))
         return found
 
     def _add(self, maker: _Maker, value: Value, seconds: float) -> None:
@@ -249,10 +258,20 @@ def _alone(array: Array) -> Array:
     return array.copy() if is_part else array
 
 
-def _is_telling(array: Array) -> bool:
-    """Count distinct elements of a sample: masks and small integers are often equal by chance."""
-    if array.dtype.itemsize < 2 or array.size < _TELLING:
-        return False
+def _sampled(array: Array, count: int) -> Array:
+    """Return every n-th element: about ``count``, less than twice as many."""
     flat = array.reshape(-1)
-    sample = flat[:: max(1, flat.size // _SAMPLE)]
-    return len(np.unique(sample.view(f"V{array.dtype.itemsize}"))) >= _TELLING
+    return flat[:: max(1, flat.size // count)]
+
+
+def _widened(sample: Array) -> Array:
+    """Copy elements, floats as float64."""
+    element_type = type_of(sample)
+    return np.array(sample, np.float64 if element_type.is_float else sample.dtype)
+
+
+def _is_telling(sample: Array) -> bool:
+    """Count distinct elements of a sample: masks and small integers are often equal by chance."""
+    if sample.dtype.itemsize < 2 or sample.size < _TELLING:
+        return False
+    return len(np.unique(sample.view(f"V{sample.dtype.itemsize}"))) >= _TELLING

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
 from bisect_dump.excerpts import source_of, with_entry
 from bisect_dump.matching import Matches, Side, matched
+from bisect_dump.near_values import near_values
 from bisect_dump.replay import Exact, Followed, Following, Step
 from bisect_dump.shared_values import Program, Reference, Values, leaves_of
 from bisect_dump.similarity import apart, is_near
@@ -78,7 +80,8 @@ class SideBySide:
     def marks(self, results: Sequence[int]) -> list[Array]:
         """Give each element of some result arrays a verdict (``interp.envelope.verdict``): legal if
         every step towards it is legal on the later stage's own values."""
-        following, followed = self._followed(self._both.known, is_proof=True)
+        guesses = near_values(*self._sides, self._values, self._both.known.keys())
+        following, followed = self._followed(self._both.known, is_proof=True, guesses=guesses)
         expected, actual = (self._results(side) for side in self._sides)
         found = []
         for number in results:
@@ -94,13 +97,17 @@ class SideBySide:
         return list(leaves_of(side.values[side.entry.root]))
 
     def _followed(
-        self, known: Mapping[str, Reference], is_proof: bool = False
+        self,
+        known: Mapping[str, Reference],
+        is_proof: bool = False,
+        guesses: Mapping[str, Reference] = MappingProxyType({}),
     ) -> tuple[Following, Followed]:
-        """Replay the earlier stage with these values of the later one taken over."""
+        """Replay the earlier stage with these values of the later one taken over, and guesses as
+        far as they are legal."""
         given = {**self._both.shared, **known}
         side = self._sides[0]
         following = Following(
-            *(self._values, side.program, self._enclosing, side.values, given, is_proof)
+            *(self._values, side.program, self._enclosing, side.values, given, is_proof, guesses)
         )
         return following, following.followed()
 

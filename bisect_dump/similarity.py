@@ -6,7 +6,7 @@ import numpy as np
 
 from interp.envelope.enclosure import Array
 
-_NEAR = 2.0**-6  # relative; a heuristic, so nothing is proven by it
+NEAR = 2.0**-6  # relative; a heuristic, so nothing is proven by it
 
 
 def apart(one: Array, other: Array) -> float:
@@ -29,7 +29,7 @@ def apart(one: Array, other: Array) -> float:
 
 def is_far(one: Array, other: Array) -> bool:
     """Decide whether two arrays differ by more than roundings are likely to explain."""
-    return apart(one, other) > _NEAR
+    return apart(one, other) > NEAR
 
 
 def is_near(one: Array, other: Array) -> bool:
@@ -46,4 +46,4 @@ def is_near(one: Array, other: Array) -> bool:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         size = np.sqrt((np.abs(pair[0][finite]) ** 2).mean()) if finite.any() else 0.0
-        return bool((np.abs(pair[0] - pair[1])[finite] <= _NEAR * size).all())
+        return bool((np.abs(pair[0] - pair[1])[finite] <= NEAR * size).all())
