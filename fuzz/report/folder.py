@@ -1,7 +1,7 @@
 """The files of a report.
 
 No text of the program gets into Python or a file's name: ``reproduce.py`` is the same in every
-report and reads the others.
+report and reads the others. One of them also serves the folders beside it, as in docs/found.
 """
 
 from __future__ import annotations

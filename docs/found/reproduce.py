@@ -1,4 +1,8 @@
-"""Run reduced.hlo with jaxlib alone. Exit status: 1 if XLA:CPU is still wrong, 0 if it is right."""
+"""Run the program of a report with jaxlib alone: python reproduce.py [FOLDER].
+
+FOLDER is the report's, beside this file; the default is the folder of this file. Exit status: 1 if
+XLA:CPU is still wrong, 0 if it is right, 2 if it could not be run.
+"""
 
 import json
 import os
@@ -6,15 +10,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-if sys.argv[1:] == ["run"]:  # the process that may crash
+if sys.argv[2:]:  # FOLDER PROGRAM: the process that may crash
     import ml_dtypes
     import numpy as np
 
-HERE, WRONG = Path(__file__).resolve().parent, 10
-FACTS = json.loads((HERE / "facts.json").read_text())
+REPORT, WRONG = Path(__file__).resolve().parent.joinpath(*sys.argv[1:2]), 10
+if not (REPORT / "facts.json").exists():
+    beside = sorted(path.parent.name for path in Path(__file__).parent.glob("*/facts.json"))
+    print(f"{REPORT} is no report. FOLDER is one of: {', '.join(beside)}", file=sys.stderr)
+    sys.exit(2)
+FACTS = json.loads((REPORT / "facts.json").read_text())
+VALID = {0: ("right", 0), WRONG: ("still wrong", 1), 1: ("could not be run", 2)}
+INVALID = {0: ("taken", 0), WRONG: ("taken", 0), 1: ("refused", 0)}  # XLA may do either, but live
 
 
-def run(arrays):
+def run(file, arrays):
     from jaxlib import _hlo, _jax
     from jaxlib import xla_client as xla
 
@@ -27,7 +37,7 @@ def run(arrays):
         xla.batched_device_put(type("Kind", (), k), whole, [x], devices, True, enable_x64=True)
         for k, x in zip(kinds, arrays)
     ]
-    text = (HERE / "reduced.hlo").read_text()
+    text = (REPORT / file).read_text()
     proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
     program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
     options = xla.CompileOptions()
@@ -50,23 +60,29 @@ def is_wrong(name, actual, exact, low, high, nan):
 
 
 def load(file, name, dtype):  # NumPy's files keep the bits of bfloat16 and the like, not the type
-    array = np.load(HERE / file)[name]
+    array = np.load(REPORT / file)[name]
     return array.view(dtype) if array.dtype.kind == "V" else array
 
 
-if sys.argv[1:] == ["run"]:
+if sys.argv[2:]:
     types = [np.dtype(getattr(ml_dtypes, name, name)) for name in FACTS["arguments"]]
-    results = run([load("arguments.npz", f"p{n}", dtype) for n, dtype in enumerate(types)])
+    given = [load("arguments.npz", f"p{n}", dtype) for n, dtype in enumerate(types)]
+    results = run(sys.argv[2], given)
     wrong = len(results) != FACTS["outputs"]
-    for n, x in enumerate(results):
+    for n, x in enumerate(results if FACTS["kind"] == "wrong result" else []):
         ends = [load("expected.npz", f"{e}{n}", x.dtype) for e in ("exact", "low", "high", "nan")]
         wrong |= is_wrong(f"output {n}", x, *ends)
     sys.exit(WRONG if wrong else 0)
 os.environ["XLA_FLAGS"] = FACTS["XLA_FLAGS"]
-try:
-    status = subprocess.run([sys.executable, __file__, "run"], timeout=FACTS["seconds"]).returncode
-except subprocess.TimeoutExpired:
-    status = f"no result in {FACTS['seconds']} s"
-said = {0: "right", WRONG: "still wrong", 1: "could not be run"}
-print(said.get(status, f"XLA ends: {status}"))
-sys.exit({0: 0, 1: 2}.get(status, 1))
+codes = []
+for program in FACTS.get("invalid", ["reduced.hlo"]):
+    command, seconds = [sys.executable, __file__, REPORT, program], FACTS["seconds"]
+    try:
+        status = subprocess.run(command, timeout=seconds).returncode
+    except subprocess.TimeoutExpired:
+        status = f"no result in {seconds} s"
+    outcomes = INVALID if "invalid" in FACTS else VALID
+    said, code = outcomes.get(status, (f"XLA ends: {status}", 1))
+    print(f"{program}: {said}" if "invalid" in FACTS else said, flush=True)
+    codes.append(code)
+sys.exit(max(codes, key=(0, 2, 1).index))
