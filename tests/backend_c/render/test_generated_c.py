@@ -1,12 +1,17 @@
-"""The C of small programs, read like code: tests/golden/*.c."""
+"""The C of small programs in each dialect, read like code.
+
+Of the program NAME tests/golden has NAME.c (OpenMP), NAME.embedded.c and .h, and NAME.cu with the
+launches of its kernels, NAME.launches.json. The runtime headers are left out.
+"""
 
 from collections.abc import Callable
 
 import pytest
 
 import hlo
-from backend_c.pipeline import lowered
-from backend_c.render.dialect import DIALECTS
+from backend_c.pipeline import emit, lowered
+from backend_c.render import cuda_phases
+from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
 
 PROGRAMS = {
@@ -63,19 +68,43 @@ PROGRAMS = {
 }
 
 
-def source(name: str, dialect: str) -> str:
-    made = render_plan(lowered(hlo.parse(PROGRAMS[name])), DIALECTS[dialect])
+def source(name: str, dialect: Dialect) -> str:
+    plan = lowered(hlo.parse(PROGRAMS[name]))
+    made = render_plan(cuda_phases.split(plan) if dialect is CUDA else plan, dialect)
     ((_, text),) = made.sources.items()
     return text
 
 
+def emitted(name: str, dialect: Dialect, file: str) -> str:
+    return emit(hlo.parse(PROGRAMS[name]), dialect.name)[file].decode()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_openmp(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"{name}.c", source(name, "openmp"))
+    golden(f"{name}.c", source(name, OPENMP))
 
 
-def test_cuda(golden: Callable[[str, str], None]) -> None:
-    golden("reduce_sum_fma.cu", source("reduce_sum_fma", "cuda"))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_embedded(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"{name}.embedded.c", source(name, EMBEDDED))
+    golden(f"{name}.embedded.h", emitted(name, EMBEDDED, "module.h"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_cuda(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"{name}.cu", source(name, CUDA))
+    golden(f"{name}.launches.json", emitted(name, CUDA, "launches.json"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "file"), [(OPENMP, "unit_0.c"), (EMBEDDED, "module.c"), (CUDA, "module.cu")]
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_golden_text_is_what_users_get(name: str, dialect: Dialect, file: str) -> None:
+    _, _, text = source(name, dialect).partition(dialect.prologue)
+    if dialect is EMBEDDED:  # callers have module_run
+        text = text.replace("\nvoid hlo_entry(", "\nstatic void hlo_entry(")
+    assert text.strip() and text in emitted(name, dialect, file)
 
 
 def test_a_fused_sum_has_no_intermediate_array() -> None:
@@ -88,4 +117,4 @@ def test_a_fused_sum_has_no_intermediate_array() -> None:
 
 
 def test_the_same_text_every_time() -> None:
-    assert source("reduce_sum_fma", "openmp") == source("reduce_sum_fma", "openmp")
+    assert source("reduce_sum_fma", OPENMP) == source("reduce_sum_fma", OPENMP)
