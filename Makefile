@@ -1,6 +1,7 @@
 # make demo    check a few real programs: interpreter against C, bit by bit
 # make test    everything that CI runs
-# make check   ruff and mypy only
+# make check   its fast half: ruff, mypy, and the commit messages since the last tag
+# make hooks   have git refuse commit messages that break a rule of CONTRIBUTING.md
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
 # The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
@@ -13,21 +14,22 @@ COMPILER := $(shell for c in "$(HLO_CC)" gcc clang cc; do \
 	command -v "$$c" >/dev/null 2>&1 && { echo "$$c"; break; }; done)
 WITHOUT_C := $(if $(COMPILER),,--no-c)
 
-.PHONY: demo test check prove compiler
+.PHONY: demo test check hooks prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
 
-test: .venv/installed-for-tests compiler
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+test: check compiler
 	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m selftest.commit_titles
+
+hooks:
+	git config core.hooksPath .githooks
 
 prove: .venv/installed-for-tests
 	$(BIN)/python -m selftest.prove $(FUNCTION)
