@@ -60,4 +60,5 @@ def test_make_has_the_commands_and_ci_runs_the_second() -> None:
     demo, test = "".join(blocks("sh")).splitlines()
     for command in (demo, test):
         assert f"\n{command.removeprefix('make ')}:" in makefile
-    assert (ROOT / ".ci" / "run").read_text().rstrip().endswith(test)
+    for ci in (".ci/run", ".github/workflows/test.yml"):
+        assert (ROOT / ci).read_text().rstrip().endswith(test)
