@@ -1,4 +1,4 @@
-"""Runs sequences as C on arrays."""
+"""Run the C of elementary functions on arrays."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from hlo.elementary import FUNCTIONS, evaluate
-from selftest.prove.c_machine import FLAGS, PROLOGUE, CValue, function_text
+from hlo.elementary import FUNCTIONS
+from selftest.prove.c_program import build, c_name
 
 Array = np.ndarray[Any, Any]
 
 _MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
 int main(int count, char **arguments) {
     const long size = atol(arguments[1]);
     double *x = malloc(2 * sizeof(double) * (size_t)size), *y = x + size;
@@ -26,26 +28,17 @@ int main(int count, char **arguments) {
 
 def results_of_c(names: Sequence[str], x: Array, y: Array) -> list[Array]:
     """The functions ``names`` of ``x``, or of ``x`` and ``y``, by compiled C."""
-    functions, calls = [], []
+    calls = []
     for name in names:
-        parameters = ("x", "y")[: FUNCTIONS[name].arity]
-
-        def sequence(*operands: Any, name: str = name) -> CValue:
-            *values, machine = operands
-            result: CValue = evaluate(name, machine, *values)
-            return result
-
-        functions.append(function_text(f"f_{name}", parameters, sequence))
-        call = f"f_{name}({', '.join(f'{p}[i]' for p in parameters)})"
+        operands = ", ".join(f"{p}[i]" for p in "xy"[: FUNCTIONS[name].arity])
         calls.append(
-            f"    for (long i = 0; i < size; ++i) {{\n        const double r = {call};\n"
+            "    for (long i = 0; i < size; ++i) {\n"
+            f"        const double r = {c_name(name)}({operands});\n"
             "        fwrite(&r, sizeof r, 1, stdout);\n    }\n"
         )
-    text = "".join([PROLOGUE, *functions, _MAIN, *calls, "    return 0;\n}\n"])
+    text = "".join([_MAIN, *calls, "    return 0;\n}\n"])
     with tempfile.TemporaryDirectory() as folder:
-        source, program = Path(folder) / "run.c", Path(folder) / "run"
-        source.write_text(text)
-        subprocess.run(["gcc", *FLAGS, "-o", program, source, "-lm"], check=True)
+        program = build(Path(folder), names, text)
         data = np.concatenate([x, y]).astype(np.float64).tobytes()
         output = subprocess.run([program, str(x.size)], input=data, capture_output=True, check=True)
     return list(np.frombuffer(output.stdout).reshape(len(names), x.size))

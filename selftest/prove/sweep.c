@@ -1,9 +1,14 @@
 /* Every f32 of [0, SWEEP): those whose result could round either way go to stdout.
  *
- * Included before: FUNCTION(x), the sequence without its list of misrounded operands; REFERENCE(x),
- * the C library's function; AGREEMENT and UNDECIDED, relative distances.
+ * Defined before: FUNCTION(x), the function of generated C; REFERENCE(x), the C library's;
+ * AGREEMENT and UNDECIDED, relative distances. A listed operand has the rounded result, further
+ * from the C library's than AGREEMENT, and goes to stdout, too.
  * A line: the bits of x, the double that FUNCTION gave.
  */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #define BLOCK 4096
 
 static inline uint32_t float_bits(float x) {

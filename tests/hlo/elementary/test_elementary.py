@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import shutil
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+from conftest import has_c_compiler
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,9 +128,9 @@ def test_the_list_of_misrounded_operands_is_right(name: str) -> None:
         assert np.float32(operand) == operand
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="no C compiler")
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("variant", ["", "_f64"])
-def test_c_gives_the_same_bits(variant: str) -> None:
+def test_generated_c_gives_the_same_bits(variant: str) -> None:
     x = wide.operands(600, np.random.default_rng(2))
     if not variant:
         with np.errstate(over="ignore"):
