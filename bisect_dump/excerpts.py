@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import Names, integer
+from hlo.passes.rewriting import Names, integer, with_entry
 from hlo.types import ArrayShape, TupleShape
 from hlo.walk import called
 
 
-def with_entry(module: Module, name: str) -> Module:
-    """Make a computation the entry of a module that holds it and what it calls."""
+def extracted(module: Module, name: str) -> Module:
+    """Extract a computation and what it calls, as a program."""
     wanted = {name}
     kept = []
     for computation in reversed(module.computations):  # callers stand behind callees
@@ -35,9 +35,8 @@ def with_results(module: Module, numbers: Sequence[int]) -> Module | None:
     kept = TupleShape(tuple(shape.elements[number] for number in numbers))
     operands = tuple(root.operands[number] for number in numbers)
     fewer = root._replace(name=name, shape=kept, operands=operands)
-    entry = replace(entry, instructions=(*entry.instructions, fewer), root=name)
-    others = tuple(entry if c.name == entry.name else c for c in module.computations)
-    return replace(module, computations=others, attributes={})
+    instructions = (*entry.instructions, fewer)
+    return with_entry(module, replace(entry, instructions=instructions, root=name))
 
 
 def operands_of_result(computation: Computation) -> frozenset[str]:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bisect_dump.excerpts import source_of, with_entry
+from bisect_dump.excerpts import extracted, source_of
 from bisect_dump.matching import Matches, Side, matched
 from bisect_dump.near_values import near_values
 from bisect_dump.replay import Exact, Followed, Following, Step
@@ -259,7 +259,7 @@ class SideBySide:
         return None
 
     def _part(self, module: Module, name: str) -> Program:
-        return Program(with_entry(module, name), self._seed)
+        return Program(extracted(module, name), self._seed)
 
     def _result(self, program: Program, state: Reference) -> Reference:
         return self._values.evaluated(program, (state,))[program.module.entry.root]

@@ -29,6 +29,7 @@ from hlo.bit_equality import differences
 from hlo.errors import ArgumentError, Unsupported, VerifyError
 from hlo.module import Instruction, Module
 from hlo.passes.dead_code import dead_code
+from hlo.passes.rewriting import with_entry
 from hlo.types import ArrayShape, Shape, TupleShape, element_type_of
 
 needs_c = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -63,7 +64,7 @@ def _everything(module: Module) -> Module:
     shape = TupleShape(tuple(i.shape for i in values))
     root = Instruction("everything", shape, "tuple", tuple(i.name for i in values))
     whole = replace(entry, instructions=(*entry.instructions, root), root=root.name)
-    return replace(module, computations=(*module.computations[:-1], whole))
+    return with_entry(module, whole)
 
 
 def _static_shape(value: Any) -> Shape:
@@ -95,7 +96,7 @@ def _static_twin(module: Module, arrays: Sequence[np.ndarray]) -> Module:
 
     entry = module.entry
     static = replace(entry, instructions=tuple(map(twin, entry.instructions)))
-    return replace(module, computations=(*module.computations[:-1], static))
+    return with_entry(module, static)
 
 
 # Static operands, or parts of them, keep their sizes: the twin is a program at full size only.

@@ -16,7 +16,7 @@ import hlo
 from hlo.errors import Error, VerifyError
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import OPCODES
-from hlo.passes.rewriting import reachable
+from hlo.passes.rewriting import reachable, with_entry
 from hlo.types import ELEMENT_TYPES, leaves
 from hlo.verification.async_chains import LINKS
 
@@ -70,8 +70,7 @@ def _singles(module: Module) -> Iterator[Module]:
         renamed = tuple(names[name] for name in instruction.operands)
         root = instruction._replace(name="r", operands=renamed, annotations={})
         alone = Computation(entry.name, (*parameters, root), "r")
-        others = (alone if c is entry else c for c in module.computations)
-        whole = replace(module, computations=tuple(others), attributes={}, text="", preamble="")
+        whole = with_entry(module, alone)
         yield replace(whole, name="m", computations=tuple(reachable(whole, lambda _: True)))
 
 

@@ -24,7 +24,8 @@ from fuzz.oracles.oracle import (
 from fuzz.reducer.search import Case
 from fuzz.rewrites import fitting, rewritten
 from hlo.literal import Literal
-from hlo.module import Instruction, Module
+from hlo.module import Instruction
+from hlo.passes.rewriting import with_entry
 from hlo.types import ArrayShape
 
 _PREFIX = "rewrites: "
@@ -115,10 +116,4 @@ def baked(case: Case) -> Case:
 
     instructions = tuple(map(changed, entry.instructions))
     arrays = tuple(x for x, gone in zip(case.arrays, constant, strict=True) if not gone)
-    return Case(_with_entry(case.module, instructions), arrays)
-
-
-def _with_entry(module: Module, instructions: tuple[Instruction, ...]) -> Module:
-    entry = replace(module.entry, instructions=instructions)
-    others = [entry if c is module.entry else c for c in module.computations]
-    return replace(module, computations=tuple(others), attributes={}, text="", preamble="")
+    return Case(with_entry(case.module, replace(entry, instructions=instructions)), arrays)

@@ -7,11 +7,11 @@ over the instructions of the entry computation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 from fuzz.reducer.search import Case, Search, Value
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape, leaves
 from hlo.verification.async_chains import LINKS
 from interp.envelope.anchors import exposed
@@ -23,14 +23,6 @@ _MOST_BYTES = 2 << 30  # of values that are recorded: the others are always comp
 _ROOT = "outputs"
 # Each of these is nothing without what it names as its first operand.
 _LINKED = ("-done", "-update")
-# What a header says about parameters and results, which change.
-_SIGNATURE = frozenset(
-    (
-        *("entry_computation_layout", "input_output_alias", "buffer_donor"),
-        *("allow_spmd_sharding_propagation_to_output", "frontend_attributes"),
-        "allow_spmd_sharding_propagation_to_parameters",
-    )
-)
 
 
 def cut(search: Search, evaluate: Evaluate) -> bool:
@@ -209,10 +201,3 @@ def _fresh() -> Iterator[str]:
     while True:
         yield f"{_ROOT}.{number}"
         number += 1
-
-
-def with_entry(module: Module, entry: Computation) -> Module:
-    """The module with another entry computation, of other parameters and results."""
-    computations = tuple(entry if c.name == module.entry_name else c for c in module.computations)
-    attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
-    return replace(module, computations=computations, attributes=attributes, text="", preamble="")

@@ -8,12 +8,13 @@ from typing import cast
 
 import numpy as np
 
-from fuzz.reducer.cutting import Evaluate, recorded, with_entry
+from fuzz.reducer.cutting import Evaluate, recorded
 from fuzz.reducer.search import Case, Search, Value
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
+from hlo.passes.rewriting import with_computation, with_entry
 from hlo.walk import called
 from interp.values import mapped, zeros
 
@@ -134,8 +135,7 @@ def _spliced(case: Case, caller: Computation, call: Instruction) -> Case:
         instructions.extend(spliced)
     root = result if caller.root == call.name else caller.root
     whole = replace(caller, instructions=tuple(instructions), root=root)
-    computations = tuple(whole if c.name == caller.name else c for c in case.module.computations)
-    return Case(dead_code(replace(case.module, computations=computations)), case.arrays)
+    return Case(dead_code(with_computation(case.module, whole)), case.arrays)
 
 
 _Opening = Callable[[Case, Instruction, dict[str, Value], Evaluate], Iterator[Case]]

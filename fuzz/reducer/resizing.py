@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.reducer.cutting import with_entry
 from fuzz.reducer.rewiring import pruned
 from fuzz.reducer.search import Case, Value, flat
 from hlo.attributes import Attribute
@@ -20,6 +19,7 @@ from hlo.errors import Error
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
+from hlo.passes.rewriting import with_entry
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
 from hlo.walk import call, column, function_name, keywords
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from fuzz.reducer.cutting import with_entry
 from fuzz.reducer.search import Case, Value
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.dead_code import dead_code
-from hlo.passes.rewriting import integer
+from hlo.passes.rewriting import integer, with_computation, with_entry
 from hlo.types import ArrayShape, TupleShape, compatible, leaves
 from hlo.walk import live
 
@@ -201,9 +200,8 @@ def pruned(case: Case, computation: Computation) -> Case:
     if computation.name == case.module.entry_name:
         module = dead_code(with_entry(case.module, computation))
         return _without_unused(module, case.arrays)
-    others = case.module.computations
-    changed = tuple(computation if c.name == computation.name else c for c in others)
-    return _without_unused(dead_code(replace(case.module, computations=changed)), case.arrays)
+    module = dead_code(with_computation(case.module, computation))
+    return _without_unused(module, case.arrays)
 
 
 def _without_unused(module: Module, arrays: tuple[Value, ...]) -> Case:

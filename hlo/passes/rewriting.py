@@ -12,6 +12,15 @@ from hlo.walk import called
 
 Slices = tuple[tuple[int, int, int], ...]
 
+# What a header says about the entry computation's parameters and results.
+_SIGNATURE = frozenset(
+    (
+        *("entry_computation_layout", "input_output_alias", "buffer_donor"),
+        *("allow_spmd_sharding_propagation_to_output", "frontend_attributes"),
+        "allow_spmd_sharding_propagation_to_parameters",
+    )
+)
+
 
 class Names:
     """Generate fresh names: the stem itself if it is free, else the stem and the next number."""
@@ -72,6 +81,20 @@ class Rebuilt:
 def each(module: Module, change: Callable[[Computation], Computation]) -> Module:
     """Apply a change to every computation of a module."""
     return replace(module, computations=tuple(map(change, module.computations)))
+
+
+def with_computation(module: Module, changed: Computation) -> Module:
+    """The module with a computation in place of that of its name."""
+    computations = (changed if c.name == changed.name else c for c in module.computations)
+    return replace(module, computations=tuple(computations))
+
+
+def with_entry(module: Module, entry: Computation) -> Module:
+    """The module with an entry computation in place of that of its name, of other parameters or
+    results, and without what the header says of those."""
+    whole = with_computation(module, entry)
+    attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
+    return replace(whole, attributes=attributes, text="", preamble="")
 
 
 def array(shape: object) -> ArrayShape:

@@ -16,6 +16,7 @@ import numpy as np
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
@@ -188,8 +189,7 @@ def exposed(module: Module, names: tuple[str, ...]) -> Module:
     shape = TupleShape(tuple(shapes[name] for name in operands))
     root = Instruction(_RESULT, shape, "tuple", operands)
     whole = replace(entry, instructions=(*entry.instructions, root), root=_RESULT)
-    others = [whole if c.name == entry.name else c for c in module.computations]
-    return replace(module, computations=tuple(others), attributes={}, text="", preamble="")
+    return with_entry(module, whole)
 
 
 @dataclass(slots=True)

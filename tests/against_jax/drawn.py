@@ -34,6 +34,7 @@ from fuzz.peers.xla import XLA, Answer
 from hlo.attributes import Window
 from hlo.bit_equality import outputs
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import with_computation, with_entry
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
 
 Arrays = tuple[np.ndarray, ...]
@@ -170,19 +171,16 @@ def _judged(module: Module, arrays: Arrays) -> tuple[Module, Arrays] | None:
     names = [p.name for p in folded.parameters]
     operation = Instruction("result", init.shape, monoid, tuple(names))
     simple = Computation(folded.name, (*folded.parameters, operation), "result")
-    computations = tuple(simple if c is folded else c for c in module.computations)
     number = np.full(init.shape.dims, neutral(monoid, kind)).astype(kind.numpy)
     position = module.entry.parameters.index(init)
     arguments = (*arrays[:position], number, *arrays[position + 1 :])
-    return Module(module.name, computations, module.entry_name), arguments
+    return with_computation(module, simple), arguments
 
 
 def _stable(module: Module, root: Instruction) -> Module:
     stable = root._replace(attributes={**root.attributes, "is_stable": True})
     instructions = tuple(stable if i is root else i for i in module.entry.instructions)
-    entry = Computation(module.entry.name, instructions, root.name)
-    computations = tuple(entry if c is module.entry else c for c in module.computations)
-    return Module(module.name, computations, module.entry_name)
+    return with_entry(module, Computation(module.entry.name, instructions, root.name))
 
 
 def neutral(opcode: str, element_type: ElementType) -> object:
