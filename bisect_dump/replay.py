@@ -19,6 +19,7 @@ from bisect_dump.shared_values import Program, Reference, Values
 from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.passes.rewriting import integer
+from hlo.values import arrays_of
 from interp.envelope.anchors import middle
 from interp.envelope.enclosure import Array, Enclosure, point, where
 from interp.envelope.single_steps import EnclosedSteps
@@ -100,14 +101,14 @@ class Following:
             if instruction.name in kept:
                 own[instruction.name] = state
             state = self._states[instruction.name] = self._taken_over(instruction, state)
-            if not all(isinstance(leaf, Exact) for leaf in _leaves(state)):
+            if not all(isinstance(leaf, Exact) for leaf in arrays_of(state)):
                 self._open.add(instruction.name)
             held = {*self._enclosures, *self._open}
             self._forget({name for name in held if last.get(name, -1) <= position} - kept)
         root = entry.root_instruction
         is_tuple = root.opcode == "tuple" and not self.program.steps.is_bounded
         state = tuple(own[name] for name in root.operands) if is_tuple else own[root.name]
-        return Followed(list(_leaves(state)), self._wrong)
+        return Followed(list(arrays_of(state)), self._wrong)
 
     def legal(self, state: Exact | Enclosure) -> Enclosure:
         """Enclose every legal value of an array."""
@@ -124,7 +125,7 @@ class Following:
                 return tuple(operands)
             if instruction.opcode == "get-tuple-element":
                 return operands[0][integer(instruction, "index")]
-        if all(isinstance(leaf, Exact) for state in operands for leaf in _leaves(state)):
+        if all(isinstance(leaf, Exact) for state in operands for leaf in arrays_of(state)):
             given = tuple(map(_reference, operands))
             found = self.values.reference(self.program, instruction, given)
             return _taken(found, instruction)
@@ -173,7 +174,7 @@ class Following:
     def _unopened(self, instruction: Instruction) -> Iterator[Instruction]:
         """Yield the makers of operands that must be enclosed first."""
         for name in instruction.operands:
-            for leaf in _leaves(self._states[name]):
+            for leaf in arrays_of(self._states[name]):
                 if isinstance(leaf, Exact) and leaf.maker is not None:
                     yield leaf.maker
 
@@ -211,14 +212,6 @@ def _reference(state: State) -> Reference:
     if isinstance(state, tuple):
         return tuple(map(_reference, state))
     return None if state is None else state.reference
-
-
-def _leaves(state: State) -> Iterator[Exact | Enclosure]:
-    if isinstance(state, tuple):
-        for part in state:
-            yield from _leaves(part)
-    elif state is not None:
-        yield state
 
 
 def _evidence(verdict: Verdict, actual: Array, legal: Enclosure) -> str:

@@ -25,7 +25,7 @@ from bisect_dump.value_numbers import Cones
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import integer
-from interp.exact.conversion import type_of
+from hlo.values import arrays_of
 from interp.stepwise import Steps
 
 # Fuel of one evaluation, in instructions: a loop that needs more most likely does not end.
@@ -195,7 +195,7 @@ class Values:
     def _again(self, reference: bytes) -> Array:
         """Recompute an array from those in memory, dropping intermediates after their last use."""
         makers, there = self._needed(reference)
-        left = Counter(leaf for maker in makers for leaf in leaves_of(maker.operands))
+        left = Counter(leaf for maker in makers for leaf in arrays_of(maker.operands))
         left[reference] += 1
         for maker in makers:
             operands = tuple(_gathered(one, there) for one in maker.operands)
@@ -204,7 +204,7 @@ class Values:
             self._add(maker, value, time.perf_counter() - start)
             there.update(pair for pair in _pairs(maker.result, value) if left[pair[0]])
             del operands, value
-            for leaf in leaves_of(maker.operands):
+            for leaf in arrays_of(maker.operands):
                 left[leaf] -= 1
                 if not left[leaf]:
                     del there[leaf]
@@ -224,17 +224,8 @@ class Values:
                 maker = self._makers[leaf]
                 if maker.number not in makers:
                     makers[maker.number] = maker
-                    stack.extend(leaves_of(maker.operands))
+                    stack.extend(arrays_of(maker.operands))
         return [makers[number] for number in sorted(makers)], there
-
-
-def leaves_of(reference: Reference) -> Iterator[bytes]:
-    """Flatten a reference to those of its arrays; tokens are left out."""
-    if isinstance(reference, tuple):
-        for part in reference:
-            yield from leaves_of(part)
-    elif reference is not None:
-        yield reference
 
 
 def _pairs(reference: Reference, value: Value) -> Iterator[tuple[bytes, Array]]:

@@ -20,12 +20,13 @@ from bisect_dump.excerpts import extracted, source_of
 from bisect_dump.matching import Matches, Side, matched
 from bisect_dump.near_values import near_values
 from bisect_dump.replay import Exact, Followed, Following, Step
-from bisect_dump.shared_values import Program, Reference, Values, leaves_of
+from bisect_dump.shared_values import Program, Reference, Values
 from bisect_dump.similarity import apart, is_near
 from bisect_dump.source_locations import Place, place_of, written_name
 from bisect_dump.value_numbers import Cones
 from hlo.errors import OutOfFuel
 from hlo.module import Computation, Instruction, Module
+from hlo.values import arrays_of
 from hlo.walk import called
 from interp.envelope.budget import REWRITTEN
 from interp.envelope.enclosure import Array, contains
@@ -94,7 +95,7 @@ class SideBySide:
         return found
 
     def _results(self, side: Side) -> list[bytes]:
-        return list(leaves_of(side.values[side.entry.root]))
+        return list(arrays_of(side.values[side.entry.root]))
 
     def _followed(
         self,
@@ -159,7 +160,7 @@ class SideBySide:
             found = self._values.evaluated(self._programs[0], self._arguments[0], given)
         except OutOfFuel:  # with these values a loop does not end
             return np.inf
-        results = leaves_of(found[self._before.entry.root])
+        results = arrays_of(found[self._before.entry.root])
         pairs = zip(results, self._results(self._sides[1]), strict=True)
         return sum(
             apart(self._values.value(one), self._values.value(other))
@@ -312,7 +313,7 @@ def _changed_callees(
 
 def _alike(values: Values, one: Reference, other: Reference) -> bool:
     """Test whether two values have arrays of equal types and sizes."""
-    kinds = ([_kind(values.value(leaf)) for leaf in leaves_of(x)] for x in (one, other))
+    kinds = ([_kind(values.value(leaf)) for leaf in arrays_of(x)] for x in (one, other))
     return next(kinds) == next(kinds)
 
 

@@ -27,19 +27,19 @@ from bisect_dump.difference_verdict import (
     worst_of,
 )
 from bisect_dump.excerpts import with_results
-from bisect_dump.shared_values import FUEL, Program, Reference, Values, leaves_of
+from bisect_dump.shared_values import FUEL, Program, Reference, Values
 from bisect_dump.side_by_side import SideBySide
 from bisect_dump.similarity import is_far
 from bisect_dump.stages import Read
-from hlo.bit_equality import Value, arrays_of, differences
+from hlo.bit_equality import differences
 from hlo.errors import OutOfFuel, Unsupported
 from hlo.module import Module
 from hlo.ranks import declared
 from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.values import Value, arrays_of, placed, placed_arrays
 from interp.envelope.budget import REWRITTEN
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import enclose
-from interp.envelope.judgement import enclosures_of
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
 _MOST_KEPT = 3  # stages kept in memory: the first, the one before, and the present one
@@ -55,7 +55,7 @@ class Meanings:
     def __init__(self, first: Read, arguments: Arguments, seed: int) -> None:
         self.first, self.seed = first, seed
         given = arguments(first.module, first.stage.path, first.ranks)
-        self._arrays = [list(_leaves_of(mine)) for mine in given]
+        self._arrays = [[leaf for _, leaf in placed(mine)] for mine in given]
         self._values = Values()
         self._references = [self._values.given(array) for array in self._arrays[0]]
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
@@ -78,12 +78,13 @@ class Meanings:
         if before.ranks > 1 or after.ranks > 1:
             return self._judged_by_bits(before, after)
         one, other = self._result(before), self._result(after)
-        pairs = list(zip(leaves_of(one), leaves_of(other), strict=True))
-        if any(self._values.shape(a) != self._values.shape(b) for a, b in pairs):
+        pairs = list(zip(placed_arrays(one), arrays_of(other), strict=True))
+        if any(self._values.shape(a) != self._values.shape(b) for (_, a), b in pairs):
             return Judgement(OUTSIDE, {OUTSIDE: 1}, ("the results have other sizes",))
         outputs: dict[int, Output] = {}
         equal = 0
-        for number, (place, pair) in enumerate(zip(_places(one), pairs, strict=True)):
+        for number, ((place, reference), later) in enumerate(pairs):
+            pair = reference, later
             both = partial(self._both, pair)
             if pair[0] != pair[1] and differences(*both()):
                 outputs[number] = Output(place, both, beside(None, *both()))
@@ -141,7 +142,7 @@ class Meanings:
         missing = [number for number in left if number not in self._of_first]
         if missing:
             self._of_first |= self._legal(self.first, missing)
-        references = list(leaves_of(self._result(self.first)))
+        references = list(arrays_of(self._result(self.first)))
         found = dict(outputs)
         for number in left:
             first, (_, after) = self._values.value(references[number]), outputs[number].both()
@@ -159,7 +160,7 @@ class Meanings:
             found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
         except (Unsupported, MemoryError):
             return dict.fromkeys(results)
-        enclosures = list(enclosures_of(found.result))
+        enclosures = list(arrays_of(found.result))
         kept = enclosures if fewer is not None else [enclosures[n] for n in results]
         return dict(zip(results, kept, strict=True))
 
@@ -207,7 +208,7 @@ class Meanings:
         def evaluated() -> list[list[tuple[str, Array]]]:
             values = tuple(self._arguments(stage, rank) for rank in range(stage.ranks))
             results = _evaluated(stage.module, values, self.seed)
-            return [list(arrays_of(result)) for result in results]
+            return [list(placed_arrays(result)) for result in results]
 
         return self._kept(self._of_ranks, stage.digest, evaluated)
 
@@ -262,27 +263,8 @@ def _evaluated(
     return found
 
 
-def _leaves_of(value: Value) -> Iterator[Array]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _leaves_of(part)
-    else:
-        yield value
-
-
 def _gathered(shape: Shape, left: Iterator[K]) -> tuple[K, ...] | K:
     if isinstance(shape, TupleShape):
         return tuple(_gathered(element, left) for element in shape.elements)  # type: ignore[misc]
     assert isinstance(shape, ArrayShape)
     return next(left)
-
-
-def _places(reference: Reference, place: str = "") -> Iterator[str]:
-    """Yield the tuple index of each array of a result, as ``hlo.bit_equality`` names them:
-    ``{0,1}``."""
-    if isinstance(reference, tuple):
-        for number, part in enumerate(reference):
-            inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"
-            yield from _places(part, inner)
-    elif reference is not None:
-        yield place

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hlo.bit_equality import Value, arrays_of
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape
+from hlo.values import Value, arrays_of
 
 
 def write(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
@@ -21,7 +21,7 @@ def write(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
 
 def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
     """The arrays of arguments as ``p0``, ``p1``, …, those of tuples one after the other."""
-    return [(f"p{n}", array) for n, (_, array) in enumerate(arrays_of(arguments))]
+    return [(f"p{n}", array) for n, array in enumerate(arrays_of(arguments))]
 
 
 def read(path: Path) -> dict[str, np.ndarray]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlo.types import element_type_of
-
-Value = np.ndarray | tuple["Value", ...]
+from hlo.values import Value, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,28 +31,13 @@ class Difference:
         )
 
 
-def outputs(value: Value, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of a result, each with its place: ``{1}``, ``{2,0}``; one array has none."""
-    if isinstance(value, tuple):
-        for number, element in enumerate(value):
-            inner = f"{name[:-1]},{number}}}" if name else f"{{{number}}}"
-            yield from outputs(element, inner)
-    else:
-        yield name, np.asarray(value)
-
-
-def arrays_of(value: Value) -> Iterator[tuple[str, np.ndarray]]:
-    """All outputs but tokens, which no compiler returns."""
-    return ((place, array) for place, array in outputs(value) if array.dtype != object)
-
-
 def differences(expected: Value, actual: Value) -> list[Difference]:
     """One for each output that is not equal bit by bit."""
-    one, other = list(outputs(expected)), list(outputs(actual))
+    one, other = list(placed(expected)), list(placed(actual))
     if len(one) != len(other):
         return [Difference("result", 0, 0, None, (f"{len(one)} arrays", f"{len(other)} arrays"))]
     pairs = zip(one, other, strict=True)
-    found = (_difference(name, a, b) for (name, a), (_, b) in pairs)
+    found = (_difference(name, np.asarray(a), np.asarray(b)) for (name, a), (_, b) in pairs)
     return [difference for difference in found if difference is not None]
 
 

@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bisect_dump.dump import Dumped, Stage
 from bisect_dump.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
 from bisect_dump.stage_results import Arguments
-from hlo.bit_equality import Value
 from hlo.module import Module
+from hlo.values import Value
 from hlo_oracle import arguments
 from hlo_oracle.peer_verdicts import described
 from hlo_oracle.terminal import one_line, printable

@@ -23,10 +23,10 @@ import numpy as np
 import backend_c
 import hlo
 from hlo import archive
-from hlo.bit_equality import Value
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.program_file import read
+from hlo.values import Value
 from hlo_oracle import arguments, rank_runs
 from hlo_oracle import peer_verdicts as against
 from hlo_oracle.sensitivity import nudged

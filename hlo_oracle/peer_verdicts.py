@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
-from hlo.bit_equality import Value, arrays_of, outputs
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.module import Module
+from hlo.values import Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import Enclosed
@@ -113,14 +113,14 @@ def judge(
     envelope alone cannot tell, the peer is asked for values in between, too."""
     require(name)
     other = peer(name)
-    arrays = [array for _, array in outputs(values)]
+    arrays = list(arrays_of(values))
     with other.start(_TIMEOUT) as run:
         answer = run(text, arrays)
         if answer.crash is not None:
             return Judgement(crash=_first_line(answer.crash))
         if answer.outputs is None:
             return Judgement(refused=_first_line(answer.error or ""))
-        right = list(arrays_of(exact))
+        right = list(placed_arrays(exact))
         judging = Judge(module, values, right, peer=other.budget, seed=seed, trials=_TRIALS)
         found = judging.judged(
             answer.outputs, lambda module: run(hlo.format(module), arrays).outputs

@@ -11,10 +11,11 @@ import numpy as np
 
 import interp
 from backend_c.native.executable import Executable
-from hlo.bit_equality import Difference, Value, differences, outputs
+from hlo.bit_equality import Difference, differences
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
+from hlo.values import Value, placed
 
 _MOST = 1024  # as interp.evaluate has it
 
@@ -100,8 +101,8 @@ def compiled(
 def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
     """The arrays of all ranks: those of rank 3 of several are called ``result@3`` or ``{1}@3``."""
     for rank, result in enumerate(results):
-        for name, array in outputs(result):
-            yield _name(name, rank, len(results)), array
+        for name, array in placed(result):
+            yield _name(name, rank, len(results)), np.asarray(array)
 
 
 def differences_of(expected: tuple[Value, ...], actual: tuple[Value, ...]) -> Iterator[Difference]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hlo.bit_equality import Value
 from hlo.module import Module
+from hlo.values import Value
 from hlo_oracle.peer_verdicts import Peer
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from fuzz.compilers.source_digests import digest, elsewhere
 from fuzz.compilers.trial import Outcome, Trial, outcome, unequal
 from fuzz.draw.seeded_programs import programs
 from fuzz.judge.nan_bits import depends_on_them
-from hlo.bit_equality import outputs
+from hlo.values import arrays_of
 from hlo_oracle.arguments import from_seed
 
 _TOGETHER = 40  # programs in one translation unit
@@ -76,7 +76,7 @@ class Batch:
 def judged(trial: Trial, configuration: Configuration) -> tuple[Outcome, str, int]:
     """The outcome, how its bits differ (or nothing), and how many elements were compared."""
     found = outcome(trial, configuration)
-    elements = sum(array.size for value in found.values for _, array in outputs(value))
+    elements = sum(array.size for value in found.values for array in arrays_of(value))
     return found, unequal(trial, configuration, found), elements
 
 

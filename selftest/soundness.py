@@ -32,13 +32,13 @@ from fuzz.draw.values import arguments
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64
+from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
 from interp.evaluator import evaluate
 from interp.values import Value
 from selftest.injection.cases import PROGRAMS, plain
-from selftest.injection.peer import arrays_of
 from selftest.legal_compilers.compiler import Perturbed
 from selftest.legal_compilers.errors import MODES
 
@@ -115,7 +115,7 @@ def judged(
 def _results(
     peer: Perturbed, values: tuple[Value, ...], module: Module
 ) -> list[np.ndarray[Any, Any]]:
-    return arrays_of(peer(module, *values, fuel=FUEL))
+    return list(arrays_of(peer(module, *values, fuel=FUEL)))
 
 
 def _report(module: Module, values: Sequence[Value], how: str, found: Found) -> str:

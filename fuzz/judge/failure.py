@@ -15,11 +15,12 @@ from fuzz.peers.crash import sign
 from fuzz.peers.synchronous_form import synchronous
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cutting import affordable, can_be_shown
-from fuzz.reducer.search import Value, flat
+from fuzz.reducer.search import Value
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.types import Shape, TupleShape
+from hlo.values import arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
@@ -96,7 +97,7 @@ class Against:
             return None
         if isinstance(exact, Error):
             raise exact
-        named: list[Named] = [(place(n), array) for n, array in enumerate(flat(exact))]
+        named: list[Named] = [(place(n), array) for n, array in enumerate(arrays_of(exact))]
         judge = Judge(module, arrays, named, peer=self.budget, seed=self._seed)
         found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
         signs = frozenset(_signs(found))
@@ -136,7 +137,7 @@ class Against:
 
     def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
         """What is refused as it is written may be taken in other words."""
-        given = tuple(flat(tuple(arrays)))
+        given = tuple(arrays_of(tuple(arrays)))
         answer = self._run(hlo.format(module), given)
         if answer.error is None or (other := synchronous(module)) == module:
             return answer

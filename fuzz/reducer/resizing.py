@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.reducer.rewiring import pruned
-from fuzz.reducer.search import Case, Value, flat
+from fuzz.reducer.search import Case, Value
 from hlo.attributes import Attribute
 from hlo.errors import Error
 from hlo.literal import Literal
@@ -21,6 +21,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
 from hlo.passes.rewriting import with_entry
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
+from hlo.values import arrays_of
 from hlo.walk import call, column, function_name, keywords
 
 Mapped = Callable[[ArrayShape], ArrayShape]
@@ -145,7 +146,7 @@ def transformed(
         return
     if module == case.module:
         return
-    if all(_is_there(array) for array in flat(arrays)):
+    if all(_is_there(array) for array in arrays_of(arrays)):
         yield pruned(Case(module, arrays), module.entry)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import hlo
 from hlo.errors import Error
 from hlo.module import Module
+from hlo.values import arrays_of
 
 Value = Any  # an array, or a tuple of values
 
@@ -168,16 +169,7 @@ def _key(case: Case) -> bytes | None:
     if case.module.instruction_count > _KNOWN_UP_TO:
         return None
     digest = hashlib.sha256(hlo.format(case.module).encode())
-    for array in flat(case.arrays):
+    for array in arrays_of(case.arrays):
         digest.update(str((array.dtype, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.digest()
-
-
-def flat(value: Value) -> Iterator[Any]:
-    """The arrays of a value, in order."""
-    if isinstance(value, tuple):
-        for part in value:
-            yield from flat(part)
-    elif value is not None:
-        yield value

@@ -16,12 +16,13 @@ import numpy as np
 
 import hlo
 from fuzz.judge.failure import Failure
-from fuzz.reducer.search import Value, flat
+from fuzz.reducer.search import Value
 from fuzz.report import machine
 from fuzz.report.evidence import elements
 from fuzz.report.issue import issue
 from fuzz.report.report import Report
 from hlo.types import leaves
+from hlo.values import arrays_of
 from interp.envelope.enclosure import Array
 from interp.envelope.verdict import KINDS
 
@@ -56,7 +57,7 @@ def _save(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def _numbered(arrays: Iterable[Value]) -> dict[str, Array]:
-    return {f"p{n}": array for n, array in enumerate(flat(tuple(arrays)))}
+    return {f"p{n}": array for n, array in enumerate(arrays_of(tuple(arrays)))}
 
 
 def _expected(failure: Failure) -> dict[str, Array]:
@@ -84,7 +85,7 @@ def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
             {"element": e.place, "actual": e.actual, "expected": e.exact, "legal": e.legal}
             for e in (elements(found) if found is not None else ())
         ],
-        "arguments": [str(array.dtype) for array in flat(report.arrays)],
+        "arguments": [str(array.dtype) for array in arrays_of(report.arrays)],
         "outputs": len(leaves(shape)),
         "seed": report.seed,
         "seconds": report.seconds,

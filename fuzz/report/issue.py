@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 
 import hlo
 from fuzz.judge.failure import CRASH, HANG, Failure
-from fuzz.reducer.search import Value, flat
+from fuzz.reducer.search import Value
 from fuzz.report.evidence import elements, listed
 from fuzz.report.report import Report
+from hlo.values import arrays_of
 from hlo.walk import column, function_name
 from interp.envelope.budget import Budget
 
@@ -78,7 +79,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 def _arguments(arrays: Sequence[Value]) -> Iterator[str]:
-    for number, array in enumerate(flat(tuple(arrays))):
+    for number, array in enumerate(arrays_of(tuple(arrays))):
         yield f"- argument {number}: {listed(array)}"
     yield ""
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import hlo
 from hlo import archive
-from hlo.bit_equality import Value
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.program_file import named, read
+from hlo.values import Value
 from hlo_oracle import arguments, peer_verdicts, reduction_progress
 from hlo_oracle.peer_verdicts import PEERS
 

@@ -15,9 +15,9 @@ import numpy as np
 
 import backend_c
 from hlo import archive
-from hlo.bit_equality import Value
 from hlo.module import Module
 from hlo.program_file import named, read
+from hlo.values import Value
 from hlo_oracle import arguments, rank_runs
 from hlo_oracle.rank_runs import Ranks
 

@@ -6,7 +6,7 @@ too, and judged step by step on its own values: :mod:`interp.envelope.anchors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -15,6 +15,7 @@ from typing import Any
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
+from hlo.values import arrays_of
 from interp.envelope import anchors
 from interp.envelope.anchors import Step
 from interp.envelope.budget import Budget
@@ -98,7 +99,7 @@ class Judge:
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
         programs with the same arguments."""
-        legal = tuple(enclosures_of(self.enclosed.result))
+        legal = tuple(arrays_of(self.enclosed.result))
         actual = self._within_sizes(actual)
         mismatch = self._mismatch(actual, len(legal))
         if mismatch is not None:
@@ -174,7 +175,7 @@ class Judge:
         enclosed, wrong = anchors.followed(
             self._inlined, known, *self._values, **self._given, is_proof=is_proof
         )
-        legal = tuple(enclosures_of(enclosed.result))
+        legal = tuple(arrays_of(enclosed.result))
         root = self._inlined.entry.root_instruction
         verdicts = map(summary, map(anchors.beside_middle, own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
@@ -213,12 +214,3 @@ class Judge:
 
 def _is_open(found: Sequence[Array]) -> bool:
     return any(summary(one).counts[UNDETERMINED] for one in found)
-
-
-def enclosures_of(value: object) -> Iterator[Enclosure]:
-    """Those of a result in order, tuples opened, tokens left out."""
-    if isinstance(value, tuple):
-        for part in value:
-            yield from enclosures_of(part)
-    elif isinstance(value, Enclosure):
-        yield value

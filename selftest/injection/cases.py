@@ -15,15 +15,17 @@ from fuzz.draw.programs import GENERATORS, program
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.draw.values import arguments
 from hlo.errors import Error
+from hlo.literal import Literal
 from hlo.module import Computation, Module
 from hlo.passes.inline import inline
 from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.values import arrays_of
 from hlo.walk import live
 from interp.envelope.budget import Budget
 from interp.envelope.judgement import Judge
 from interp.evaluator import evaluate
 from interp.values import Value
-from selftest.injection.peer import FUEL, Site, arrays_of
+from selftest.injection.peer import FUEL, Site
 
 MOST_INSTRUCTIONS = 50  # of a program, its calls inlined
 PROGRAMS = Path(__file__).parent / "programs"
@@ -53,7 +55,7 @@ def case(name: str, module: Module, values: Sequence[Value], peer: Budget) -> Ca
             return None
         _protect(flat)
         with time_limit(SECONDS):
-            exact = arrays_of(evaluate(flat, *values, fuel=FUEL))
+            exact = list(arrays_of(evaluate(flat, *values, fuel=FUEL)))
             judge = Judge(flat, values, [("", array) for array in exact], peer=peer)
             _ = judge.enclosed
     except (Error, TooLongError):
@@ -76,8 +78,8 @@ def _protect(module: Module) -> None:
     for computation in module.computations:
         for instruction in computation.instructions:
             literal = instruction.attributes.get("literal")
-            for array in arrays_of(getattr(literal, "value", None)):
-                array.flags.writeable = False
+            if isinstance(literal, Literal) and isinstance(literal.value, np.ndarray):
+                literal.value.flags.writeable = False
 
 
 def _reached(module: Module) -> list[Computation]:

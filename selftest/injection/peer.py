@@ -10,6 +10,7 @@ import numpy as np
 
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
+from hlo.values import arrays_of
 from hlo.walk import Op
 from interp.envelope.budget import Budget
 from interp.envelope.evaluation import enclose
@@ -50,7 +51,7 @@ class Injected:
     def __call__(self, module: Module) -> list[Array]:
         evaluation = Evaluation(module, FUEL, instead=self._instead)
         arguments = tuple(map(copied, self.values))  # bugs may write into their operands
-        return arrays_of(evaluation.result(arguments, self.seed))
+        return list(arrays_of(evaluation.result(arguments, self.seed)))
 
     def _instead(self, computation: Computation, instruction: Instruction, op: Op) -> Op:
         here = (computation.name, instruction.name)
@@ -89,13 +90,6 @@ def _is_of(kinds: str, operands: Sequence[Value]) -> bool:
     return isinstance(operands[0], np.ndarray) and type_of(operands[0]).kind in kinds.split()
 
 
-def arrays_of(value: Value) -> list[Array]:
-    """The arrays of a value, in order; tokens are left out."""
-    if isinstance(value, tuple):
-        return [array for part in value for array in arrays_of(part)]
-    return [] if value is None else [np.asarray(value)]
-
-
 def alone(module: Module, site: Site) -> Module:
     """The program of one instruction of another one, its operands as parameters."""
     shapes = {i.name: i.shape for i in site.computation.instructions}
@@ -121,7 +115,7 @@ def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
             exact = evaluate(program, *operands, seed=injected.seed, fuel=FUEL)
         except Error:
             return False
-        triples = zip(arrays_of(wrong), arrays_of(exact), _leaves(legal), strict=True)
+        triples = zip(arrays_of(wrong), arrays_of(exact), arrays_of(legal), strict=True)
         for actual, right, bounds in triples:
             same = actual.shape == right.shape
             if not same or judged(actual, right, bounds).worst not in (EQUAL, WITHIN):
@@ -142,10 +136,10 @@ def _is_sorted(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
     """The same rows, which a sort leaves as they are."""
-    rows = arrays_of(wrong)
+    rows = list(arrays_of(wrong))
     again = arrays_of(evaluate(program, *rows, fuel=FUEL))
     (axis,) = cast("tuple[int, ...]", instruction.attributes["dimensions"])
-    same = (_in_order(arrays_of(tuple(x)), axis) for x in (operands, rows))
+    same = (_in_order(list(arrays_of(tuple(x))), axis) for x in (operands, rows))
     return all(map(_is_kept, again, rows)) and next(same) == next(same)
 
 
@@ -154,7 +148,7 @@ def _are_greatest(
 ) -> bool:
     """The same values, from different places."""
     values, places = arrays_of(wrong)
-    right = arrays_of(evaluate(program, *operands, fuel=FUEL))[0]
+    right = next(arrays_of(evaluate(program, *operands, fuel=FUEL)))
     if not ((places >= 0) & (places < operands[0].shape[-1])).all():
         return False
     apart = (np.diff(np.sort(places, axis=-1), axis=-1) > 0).all()
@@ -173,9 +167,3 @@ def _in_order(arrays: Sequence[Array], axis: int) -> list[list[bytes]]:
         sorted(b"".join(x[row, n].tobytes() for x in columns) for n in range(size))
         for row in range(count)
     ]
-
-
-def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, tuple):
-        return [x for part in value for x in _leaves(part)]
-    return [] if value is None else [value]

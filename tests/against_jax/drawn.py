@@ -32,10 +32,10 @@ from fuzz.draw.programs import single_op
 from fuzz.draw.values import arguments
 from fuzz.peers.xla import XLA, Answer
 from hlo.attributes import Window
-from hlo.bit_equality import outputs
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import with_computation, with_entry
-from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
+from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, TupleShape, leaves
+from hlo.values import arrays_of
 
 Arrays = tuple[np.ndarray, ...]
 _MOST_ELEMENTS = 512
@@ -73,7 +73,7 @@ def programs(opcode: str, count: int, seed: int, values: str) -> list[tuple[Modu
         before = len(kept)
         for module, arrays in once(opcode, number, values, min(_EXAMPLES, 3 * count)):
             shape = module.entry.root_instruction.shape
-            is_empty = not any(leaf.elements for leaf in arrays_of(shape))
+            is_empty = not any(leaf.elements for leaf in leaves(shape))
             empty += is_empty
             if not (is_empty and empty % _EMPTY):
                 kept[hlo.format(module, "long")] = module, arrays
@@ -85,7 +85,7 @@ def _survives(module: Module) -> bool:
     """Whether XLA:CPU takes such programs: it is known to end its process on others, to refuse
     them, or to lose a part of them on their way through StableHLO."""
     root = module.entry.root_instruction
-    shapes = [one for i in module.entry.instructions for one in arrays_of(i.shape)]
+    shapes = [one for i in module.entry.instructions for one in leaves(i.shape)]
     known = all(shape.element_type in _TYPES for shape in shapes)
     asked = _ASKED.get(root.opcode)
     return known and (asked is None or asked(root))
@@ -131,10 +131,6 @@ _ASKED: dict[str, Callable[[Instruction], bool]] = {
     "gather": _takes_elements,
     "scatter": _has_places,
 }
-
-
-def arrays_of(shape: Shape) -> list[ArrayShape]:
-    return [leaf for leaf in leaves(shape) if isinstance(leaf, ArrayShape)]
 
 
 def once(opcode: str, seed: int, values: str, count: int) -> list[tuple[Module, Arrays]]:
@@ -265,7 +261,7 @@ def _finding(
     if answer.error is not None:
         return Finding("refused", text, arrays, answer.error)
     try:
-        ours = [array for _, array in outputs(interp.evaluate(module, *arrays))]
+        ours = list(arrays_of(interp.evaluate(module, *arrays)))
     except hlo.Error as error:
         return Finding("ours refused", text, arrays, str(error))
     assert answer.outputs is not None

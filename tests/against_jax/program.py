@@ -15,7 +15,7 @@ import interp
 from against_jax.case import COMPLEX, Bound, Case
 from against_jax.judge import complaints
 from against_jax.operands import array
-from hlo.bit_equality import outputs
+from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
 from interp.envelope.verdict import OUTSIDE
@@ -78,11 +78,7 @@ def parsed(text: str) -> hlo.Module:
 
 
 def evaluated(module: hlo.Module, arguments: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    return arrays_of(interp.evaluate(module, *arguments))
-
-
-def arrays_of(value: Any) -> list[np.ndarray]:
-    return [np.asarray(part) for _, part in outputs(value)]
+    return list(arrays_of(interp.evaluate(module, *arguments)))
 
 
 def findings(made: Program) -> Iterator[str]:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import interp
-from hlo.bit_equality import Value, differences
+from hlo.bit_equality import differences
 from hlo.module import Module
-from hlo.walk import Op, column
+from hlo.values import Value
+from hlo.walk import Op
 from interp.evaluator import Evaluation
 
 Wrong = Callable[[np.ndarray], np.ndarray]

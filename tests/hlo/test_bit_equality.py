@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from hlo.bit_equality import differences, outputs
+from hlo.bit_equality import differences
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "float8_e4m3fn"])
@@ -36,9 +36,3 @@ def test_types_shapes_and_counts() -> None:
     assert "float32[3] against float64[3]" in str(differences(one, one.astype(np.float64))[0])
     assert "float32[3] against float32[2]" in str(differences(one, one[:2])[0])
     assert "2 arrays against 1 arrays" in str(differences((one, one), one)[0])
-
-
-def test_places_of_outputs() -> None:
-    one = np.zeros((), np.int8)
-    assert [name for name, _ in outputs((one, (one, one)))] == ["{0}", "{1,0}", "{1,1}"]
-    assert [name for name, _ in outputs(one)] == [""]

@@ -10,6 +10,7 @@ from conftest import CORPUS
 
 import hlo
 from hlo.errors import ArgumentError
+from hlo.values import arrays_of
 from hlo_oracle import arguments
 from interp import evaluate
 
@@ -28,19 +29,13 @@ def marked(names: list[str]) -> list[object]:
     return [pytest.param(name, marks=slow) if name in SLOW else name for name in names]
 
 
-def flat(value: object) -> list[np.ndarray]:
-    if isinstance(value, tuple):
-        return [leaf for element in value for leaf in flat(element)]
-    return [value]  # type: ignore[list-item]
-
-
 @pytest.mark.parametrize("name", marked(JAX))
 @pytest.mark.parametrize("stage", STAGES)
 def test_sums_agree_with_xla(name: str, stage: str) -> None:
     module = hlo.parse((CORPUS / "jax" / f"{name}.{stage}.txt").read_text())
     recipe = arguments.find_recipe(CORPUS / "jax" / f"{name}.txt", str(RECIPES))
     assert recipe is not None
-    results = flat(evaluate(module, *arguments.from_recipe(module, recipe)))
+    results = list(arrays_of(evaluate(module, *arguments.from_recipe(module, recipe))))
     for number, (result, sums) in enumerate(zip(results, recipe.outputs, strict=True)):
         wide = result.astype(np.float64)
         bound = NOISE.get((name, number), 1e-5) * sums.abs_sum + 1e-9
@@ -58,7 +53,7 @@ def test_before_and_after_optimizations(name: str) -> None:
             with pytest.raises(ArgumentError, match=r"constant f32\[4,4\].* was left out"):
                 evaluate(module, *given)
             continue
-        outcomes.append(flat(evaluate(module, *given)))
+        outcomes.append(list(arrays_of(evaluate(module, *given))))
     if len(outcomes) < 2 or name == "random_normal":  # XLA expanded rng with a state of its own
         return
     for before, after in zip(*outcomes, strict=True):

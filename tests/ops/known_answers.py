@@ -17,7 +17,7 @@ import numpy as np
 
 import hlo
 from hlo.module import Module
-from hlo.types import ELEMENT_TYPES, element_type_of
+from hlo.types import ELEMENT_TYPES, element_type_of, leaves
 
 _PROGRAMS, _TRIED, _LARGEST = 2, 24, 24
 _SEED = 5
@@ -54,18 +54,14 @@ def array(saved: dict[str, Any]) -> np.ndarray:
 
 
 def _is_small(module: Module, arrays: tuple[np.ndarray, ...]) -> bool:
-    from against_jax.drawn import arrays_of
-
-    results = arrays_of(module.entry.root_instruction.shape)
+    results = leaves(module.entry.root_instruction.shape)
     sizes = [one.elements for one in results] + [array.size for array in arrays]
     return bool(results) and all(0 < size <= _LARGEST for size in sizes)
 
 
 def _is_of_types(module: Module, results: tuple[np.ndarray, ...]) -> bool:
     """XLA:CPU gives random floats and numbers of one bit as those of other types."""
-    from against_jax.drawn import arrays_of
-
-    declared = [one.element_type for one in arrays_of(module.entry.root_instruction.shape)]
+    declared = [one.element_type for one in leaves(module.entry.root_instruction.shape)]
     return declared == [element_type_of(one.dtype) for one in results]
 
 

@@ -18,10 +18,10 @@ from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Seeded
 from fuzz.draw.programs import GENERATORS, menu
 from fuzz.draw.shapes import TYPES
-from hlo.bit_equality import outputs
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
 from hlo.types import F32, S32, ArrayShape, TupleShape
+from hlo.values import placed
 from hlo.walk import function_name
 
 
@@ -55,7 +55,7 @@ def test_drawn_modules_are_valid(data: st.DataObject) -> None:
     hlo.verify(module)
     assert hlo.parse(hlo.format(module)) == module
     arrays = data.draw(fuzz.arguments(module))
-    assert list(outputs(interp.evaluate(module, *arrays)))
+    assert list(placed(interp.evaluate(module, *arrays)))
 
 
 def test_generators_are_named_as_their_opcodes() -> None:

@@ -11,9 +11,9 @@ from fuzz.draw.programs import menu, program
 from fuzz.draw.readable import tidied
 from fuzz.draw.shapes import TYPES, shape
 from fuzz.draw.values import arguments
-from hlo.bit_equality import outputs
 from hlo.module import Module
 from hlo.types import F32
+from hlo.values import placed
 
 
 def _of(name: str, choices: Choices) -> Module:
@@ -28,7 +28,7 @@ def test_a_pattern_is_valid_and_runs(name: str) -> None:
     for number, module in enumerate(drawn):
         hlo.verify(module)
         assert hlo.parse(hlo.format(module)) == module
-        assert list(outputs(interp.evaluate(module, *arguments(Seeded(number), module))))
+        assert list(placed(interp.evaluate(module, *arguments(Seeded(number), module))))
     opcodes = {i.opcode for module in drawn for c in module.computations for i in c.instructions}
     assert opcodes.issuperset(PATTERNS[name].opcodes)
 

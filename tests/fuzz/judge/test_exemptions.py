@@ -12,7 +12,7 @@ import hlo
 import interp
 from fuzz.judge.failure import Against
 from fuzz.peers.xla import Answer
-from fuzz.reducer.search import flat
+from hlo.values import arrays_of
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 
 _TINY = np.array([1e-40, -1e-45, 1.0], np.float32)
@@ -230,7 +230,7 @@ def test_it_is_not_reported(name: str, budget: Budget) -> None:
     def run(text: str, arrays: object) -> Answer:
         if hlo.parse(text).entry.root_instruction.name != "r":
             return Answer(error="no values in between")
-        return Answer(tuple(flat((interp.evaluate(other, *arguments),))))
+        return Answer(tuple(arrays_of((interp.evaluate(other, *arguments),))))
 
     assert Against(run, budget).failure(module, arguments) is None
 

@@ -14,9 +14,9 @@ import hlo
 from fuzz.judge.failure import CRASH, HANG, WRONG, Against, Judged
 from fuzz.peers.xla import Answer
 from fuzz.reducer.reduction import exact
-from fuzz.reducer.search import flat
 from fuzz.report import Report, write
 from hlo.errors import Unsupported
+from hlo.values import arrays_of
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import Array
 
@@ -38,7 +38,7 @@ def compiler(name: str) -> Against:
     wrong = planted(name, lambda x: np.where(x > 0, x + np.float32(0.5), x))
 
     def run(text: str, arrays: Sequence[Array]) -> Answer:
-        return Answer(tuple(flat(wrong(hlo.parse(text), tuple(arrays)))))
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
 
     return Against(run, XLA_CPU)
 

@@ -21,8 +21,8 @@ from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Outcome, each
 from fuzz.peers.xla import Answer
 from fuzz.reducer.search import Case
-from hlo.bit_equality import Value
 from hlo.module import Module
+from hlo.values import Value
 from tests.fuzz.planted import planted
 
 _COUNT = 30

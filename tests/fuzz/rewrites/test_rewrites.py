@@ -14,9 +14,10 @@ import interp
 from fuzz.campaign.plan import Plan, cases
 from fuzz.reducer.search import Case
 from fuzz.rewrites import REWRITES, fitting, rewritten
-from hlo.bit_equality import Value, differences
+from hlo.bit_equality import differences
 from hlo.module import Module
 from hlo.types import ArrayShape
+from hlo.values import Value
 from tests.fuzz.planted import planted
 
 _TRIALS = 12

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import fuzz
 import hlo
 import interp
+from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
@@ -21,10 +22,6 @@ from selftest.legal_compilers.compiler import Perturbed
 Array = np.ndarray[Any, Any]
 
 
-def flat(value: Any) -> list[Any]:
-    return [x for part in value for x in flat(part)] if isinstance(value, tuple) else [value]
-
-
 @pytest.mark.parametrize("budget", [UNKNOWN, XLA_CPU, EXACT], ids=lambda budget: budget.name)
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -32,9 +29,9 @@ def test_no_legal_result_is_outside(budget: Budget, data: st.DataObject) -> None
     module = data.draw(fuzz.modules())
     arguments = data.draw(fuzz.arguments(module))
     note(hlo.format(module))
-    exact = flat(interp.evaluate(module, *arguments))
-    legal = flat(enclose(module, *arguments, peer=budget).result)
-    actual = flat(Perturbed(budget, len(exact))(module, *arguments))
+    exact = list(arrays_of(interp.evaluate(module, *arguments)))
+    legal = arrays_of(enclose(module, *arguments, peer=budget).result)
+    actual = arrays_of(Perturbed(budget, len(exact))(module, *arguments))
     for one, other, enclosure in zip(exact, actual, legal, strict=True):
         verdict = judged(np.asarray(other), np.asarray(one), enclosure)
         assert verdict.worst != OUTSIDE, (verdict, enclosure, one, other)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 import hlo
 import interp
+from hlo.values import arrays_of
 from interp.envelope.anchors import followed
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import contains, outward
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 from selftest.legal_compilers.compiler import Perturbed
-
-
-def flat(value: Any) -> list[Any]:
-    return [x for part in value for x in flat(part)] if isinstance(value, tuple) else [value]
 
 
 def test_select_and_scatter_of_nothing() -> None:
@@ -154,8 +149,8 @@ ENTRY main {
     spread = total[3] * (x - mean) / (variance + eps)
     gradient = s * root / n * (y * n - total[2] - spread)
     actual = [y, mean, variance, y, gradient, total[3] * root, total[2]]
-    exact = flat(interp.evaluate(module, x, s, o))
-    legal = flat(enclose(module, x, s, o, peer=XLA_CPU).result)
+    exact = arrays_of(interp.evaluate(module, x, s, o))
+    legal = arrays_of(enclose(module, x, s, o, peer=XLA_CPU).result)
     for one, other, bounds in zip(exact, actual, legal, strict=True):
         assert judged(other, one, bounds).worst in (EQUAL, WITHIN)
         assert judged(other * np.float32(1.25), one, bounds).worst == OUTSIDE

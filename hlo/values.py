@@ -1,0 +1,32 @@
+"""Values at run time: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Value = np.ndarray | tuple["Value", ...]
+
+
+def arrays_of(value: Any) -> Iterator[Any]:
+    """Flatten a value to its arrays, in order, without tokens; also one of what stands for arrays:
+    enclosures, references."""
+    return (array for _, array in placed_arrays(value))
+
+
+def placed_arrays(value: Any) -> Iterator[tuple[str, Any]]:
+    """Flatten a value to its arrays, each with its place, without tokens."""
+    return ((place, leaf) for place, leaf in placed(value) if leaf is not None)
+
+
+def placed(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Flatten a value to its arrays and tokens, each with its place: ``{1}``, ``{2,0}``; a value
+    that is no tuple has none."""
+    if isinstance(value, tuple):
+        for number, part in enumerate(value):
+            inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"
+            yield from placed(part, inner)
+    else:
+        yield place, value
