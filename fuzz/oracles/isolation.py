@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 
-from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property
+from fuzz.oracles.oracle import Difference, LeftOut, Opened, Outcome, Property
 from fuzz.oracles.table import named
-from fuzz.peers.isolated import Isolated
 from fuzz.reducer.search import Case
+from fuzz.worker_pool import Result, WorkerPool
 
 SECONDS = 60.0  # for one call, and then for each of its programs
-_NO_END = "no answer"
 
 
 def by_name(name: str) -> AbstractContextManager[Property]:
@@ -20,7 +19,7 @@ def by_name(name: str) -> AbstractContextManager[Property]:
     oracle = named(name)
     if not oracle.runs_c:
         return oracle.opened()
-    return guarded(partial(_start, name))
+    return guarded(partial(_opened, name))
 
 
 def narrower(found: Difference, of: Property) -> AbstractContextManager[Property]:
@@ -29,24 +28,23 @@ def narrower(found: Difference, of: Property) -> AbstractContextManager[Property
 
 
 @contextmanager
-def guarded(start: Callable[[], Property]) -> Iterator[Property]:
-    """A property that ``start()`` makes in another process. Where that ends or does not answer,
-    each program is asked alone: one that ends it violates the property."""
-    with Isolated(start, preload=(__name__,), timeout=SECONDS) as pool:
+def guarded(opened: Opened) -> Iterator[Property]:
+    """A property that is open in another process. Where that ends or does not answer, each program
+    is asked alone: one that ends it violates the property."""
+    with WorkerPool(opened, preload=(__name__,), seconds=SECONDS) as pool:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
             answer = pool(tuple(cases))
-            if answer.crash is None:
-                found: list[Outcome] = answer.result
-                return found
+            if isinstance(answer, Result):
+                return answer.value
             if len(cases) > 1:
                 return [outcome for case in cases for outcome in of([case])]
-            if answer.crash.startswith(_NO_END):
+            if answer.limit is not None:
                 return [LeftOut("takes too long")]
-            return [Difference(f"crash: {answer.crash.split(':')[0]}", answer.crash)]
+            return [Difference(f"crash: {answer.cause}", str(answer))]
 
         yield of
 
 
-def _start(name: str) -> Property:
-    return named(name).opened().__enter__()  # until the process ends
+def _opened(name: str) -> AbstractContextManager[Property]:
+    return named(name).opened()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -13,9 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fuzz.peers import stack
 from fuzz.peers.crash import failed_check
-from fuzz.peers.isolated import NO_ANSWER, Isolated, Outcome
+from fuzz.worker_pool import Death, Outcome, Result, WorkerPool, stack
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +24,8 @@ _PRELOAD = (
     *(__name__, "jax", "jax.extend.backend", "jaxlib._hlo", "jaxlib._jax", "jaxlib.lapack"),
     *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
 )
+
+_FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
 
 # Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
 # and those of no class, which hand it on. Of what a rewriting pattern calls, that.
@@ -50,7 +52,8 @@ class Answer:
     optimised: str | None = None
 
 
-def start(flags: str | None) -> Callable[..., Answer]:
+@contextmanager
+def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     """The function of one process: its client is made once, with ``flags`` as XLA_FLAGS, which the
     server of all processes was begun with others of."""
     os.environ.pop("XLA_FLAGS", None)
@@ -84,7 +87,7 @@ def start(flags: str | None) -> Callable[..., Answer]:
             return Answer(error=str(error))
         return Answer(outputs, None, None, compiled - begin, time.perf_counter() - compiled)
 
-    return answer
+    yield answer
 
 
 class XLA:
@@ -93,12 +96,10 @@ class XLA:
 
     name = "XLA:CPU"
 
-    def __init__(self, workers: int = 1, timeout: float = 60.0) -> None:
-        begin = partial(start, os.environ.get("XLA_FLAGS"))
+    def __init__(self, timeout: float = 60.0) -> None:
         self._failing: set[str] = set()  # checks that fail in new processes, too
-        self._pool = Isolated(
-            begin, preload=_PRELOAD, workers=workers, timeout=timeout, stacks=True
-        )
+        made = partial(opened, os.environ.get("XLA_FLAGS"))
+        self._pool = WorkerPool(made, seconds=timeout, preload=_PRELOAD, stacks=True)
 
     def __enter__(self) -> Self:
         return self
@@ -122,25 +123,25 @@ class XLA:
     def _asked(self, text: str, arrays: Sequence[Array] | None) -> Answer:
         """A process that dies may have been damaged by the program before: what counts is what a
         new one does, unless a check failed that fails in new ones, too."""
-        answer = _answer(self._pool(text, arrays))
-        if answer.crash is None or answer.crash.startswith(NO_ANSWER):
+        outcome = self._pool(text, arrays)
+        answer = _answer(outcome)
+        if isinstance(outcome, Result) or outcome.limit is not None:
             return answer
-        if failed_check(answer.crash) in self._failing:
+        if failed_check(answer.crash or "") in self._failing:
             return answer
         answer = _answer(self._pool(text, arrays))
         check = failed_check(answer.crash or "")
         self._failing.update(() if check is None else (check,))
         return answer
 
-    def map(self, programs: Iterable[tuple[str, Sequence[Array]]]) -> Iterator[tuple[int, Answer]]:
-        """The number and the answer of each program, as they come."""
-        for number, outcome in self._pool.map(programs):
-            yield number, _answer(outcome)
+
+def _answer(outcome: Outcome[Answer]) -> Answer:
+    return outcome.value if isinstance(outcome, Result) else Answer(crash=_described(outcome))
 
 
-def _answer(outcome: Outcome) -> Answer:
-    if outcome.crash is not None:
-        where = stack.place(outcome.frames, _OWN)
-        return Answer(crash=outcome.crash if where is None else f"{outcome.crash} in {where}")
-    assert isinstance(outcome.result, Answer)
-    return outcome.result
+def _described(death: Death) -> str:
+    """What ended it, what its log says of that, and the function to blame."""
+    fatal = [line for line in death.lines if _FATAL.match(line)] or death.lines
+    crash = ": ".join((death.cause, *fatal[-1:]))
+    where = stack.place(death.frames, _OWN)
+    return crash if where is None else f"{crash} in {where}"

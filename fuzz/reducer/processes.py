@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from fuzz.peers.isolated import Isolated
 from fuzz.reducer.search import IsInteresting, Value
+from fuzz.worker_pool import Result, WorkerPool
 from hlo.errors import Error
 from hlo.module import Module
 
@@ -23,15 +23,17 @@ def in_processes(
     processes, for ``at_once`` of :func:`fuzz.reduce`. A program that ends its process, or for which
     there is no answer in time, is not interesting."""
     with ExitStack() as stack:
-        pools = (Isolated(partial(_started, start), timeout=seconds) for _ in range(count))
+        pools = (WorkerPool(partial(_opened, start), seconds=seconds) for _ in range(count))
         yield [partial(_asked, stack.enter_context(pool)) for pool in pools]
 
 
-def _asked(pool: Isolated, module: Module, arrays: tuple[Value, ...]) -> object:
-    return pool(module, arrays).result  # None after a crash
+def _asked(pool: WorkerPool[object], module: Module, arrays: tuple[Value, ...]) -> object:
+    outcome = pool(module, arrays)
+    return outcome.value if isinstance(outcome, Result) else False
 
 
-def _started(start: Callable[[], IsInteresting]) -> IsInteresting:
+@contextmanager
+def _opened(start: Callable[[], IsInteresting]) -> Iterator[IsInteresting]:
     is_interesting = start()
 
     def answer(module: Module, arrays: tuple[Value, ...]) -> object:
@@ -40,4 +42,4 @@ def _started(start: Callable[[], IsInteresting]) -> IsInteresting:
         except Error:
             return False
 
-    return answer
+    yield answer

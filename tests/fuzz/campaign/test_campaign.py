@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,8 +51,8 @@ def _ends(found: Sequence[Case]) -> list[Outcome]:
     return [None] * len(found)
 
 
-def _ending() -> Property:
-    return _ends
+def _ending() -> AbstractContextManager[Property]:
+    return nullcontext(_ends)
 
 
 _TURNS = range(14)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.toolchain import build, find_compiler
-from fuzz.peers.symbols import symbols
+from fuzz.worker_pool.symbols import symbols
 from hlo.errors import ToolchainError
 
 _SOURCE = Path(__file__).with_suffix(".c")

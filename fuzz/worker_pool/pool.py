@@ -1,0 +1,153 @@
+"""A function in worker processes, each of which may crash, hang, take all memory or be killed."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing.connection import wait
+from multiprocessing.util import Finalize
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from fuzz.worker_pool import stack
+from fuzz.worker_pool.in_process import InProcess
+from fuzz.worker_pool.outcome import Outcome
+from fuzz.worker_pool.process import Limits, Opened
+from fuzz.worker_pool.worker import ENDS_WITHIN, Task, Worker
+
+T = TypeVar("T")
+
+
+class WorkerPool(Generic[T]):
+    """Processes that do tasks: calls of the function that ``opened()`` gives in each of them, where
+    it stays open until the process ends. ``opened``, tasks and results are pickled.
+
+    They are forked from a server that has only imported ``preload``, never from this process, which
+    may have threads. A task has ``seconds``, and a worker ``memory``, in bytes of address space
+    beyond what it begins with. A worker that ends before it has done its task is a :class:`Death`,
+    with its stack if ``stacks`` are wanted and there is a C compiler; another takes its place.
+    Error if they die one after the other before they can do anything. With 0 workers tasks are done
+    here, without limits, and whatever they raise is raised.
+    """
+
+    def __init__(
+        self,
+        opened: Opened[T],
+        *,
+        workers: int = 1,
+        seconds: float = 30.0,
+        memory: int | None = 16 << 30,
+        preload: tuple[str, ...] = (),
+        stacks: bool = False,
+    ) -> None:
+        self._workers: list[Worker[T] | InProcess[T]] = []
+        self._numbers: dict[Worker[T] | InProcess[T], int] = {}  # of the tasks that are not done
+        self._submitted = 0
+        if workers:
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(list(preload))
+            limits = Limits(seconds, memory, stack.library() if stacks else None)
+            self._workers += (Worker(context, opened, limits) for _ in range(workers))
+        else:
+            self._workers.append(InProcess(opened))
+        # Also at the end of this process: multiprocessing waits for processes that nobody ended.
+        self._end = Finalize(self, _end, (self._workers,), exitpriority=1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes, whatever they are at."""
+        self._end()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a worker has no task."""
+        return len(self._numbers) < len(self._workers)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task is not done yet."""
+        return bool(self._numbers)
+
+    def submit(self, *task: Any) -> int:
+        """Give a task to a worker that has none; the number of the task."""
+        idle = [worker for worker in self._workers if worker.is_idle]
+        worker = next((one for one in idle if one.is_ready), idle[0])
+        worker.give(task)
+        self._numbers[worker] = number = self._submitted
+        self._submitted += 1
+        return number
+
+    def finished(self, seconds: float = math.inf) -> list[tuple[int, Outcome[T]]]:
+        """The numbers and outcomes of tasks that are done, when there are some or after so many
+        seconds."""
+        end = time.monotonic() + seconds
+        found = self._looked()
+        while not found and self.is_busy and time.monotonic() < end:
+            self._wait(end)
+            found = self._looked()
+        return found
+
+    def _looked(self) -> list[tuple[int, Outcome[T]]]:
+        outcomes = [(worker, worker.look()) for worker in self._workers]
+        return [(self._numbers.pop(one), found) for one, found in outcomes if found is not None]
+
+    def _wait(self, end: float) -> None:
+        """Until something happens, a worker has had its time, or it is that late."""
+        end = min(end, *(worker.deadline for worker in self._workers))
+        left = None if end == math.inf else max(0.0, end - time.monotonic())
+        wait([one for worker in self._workers for one in worker.connections], left)
+
+    def __call__(self, *task: Any) -> Outcome[T]:
+        """Do one task."""
+        ((_, outcome),) = self.unordered([task])
+        return outcome
+
+    def map(self, tasks: Iterable[Task]) -> Iterator[Outcome[T]]:
+        """The outcome of each task, in the order of the tasks."""
+        early: dict[int, Outcome[T]] = {}
+        following = 0
+        for number, outcome in self.unordered(tasks):
+            early[number] = outcome
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+    def unordered(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Outcome[T]]]:
+        """The number and the outcome of each task, as they come."""
+        first, waiting = self._submitted, iter(tasks)
+        try:
+            while True:
+                while self.is_idle and (task := next(waiting, None)) is not None:
+                    self.submit(*task)
+                if not self.is_busy:
+                    return
+                for number, outcome in self.finished():
+                    yield number - first, outcome
+        finally:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Nobody waits for what is not done: the next who asks must not get it."""
+        for worker in self._numbers:
+            worker.give_up()
+        self._numbers.clear()
+
+
+def _end(workers: Sequence[Worker[T] | InProcess[T]]) -> None:
+    for worker in workers:
+        worker.dismiss()
+    until = time.monotonic() + ENDS_WITHIN
+    for worker in workers:
+        worker.end(until)
