@@ -1,12 +1,13 @@
 """A campaign on many machines, by dask.distributed: ranges of chunks are tasks.
 
 A task is a process of its own beside the cluster's worker, with a directory of its own, of which
-the files come back; where a worker dies its ranges are run again elsewhere. The programs of a chunk
+the files come back; where a worker dies its ranges are run again elsewhere. The examples of a chunk
 are the same wherever they are drawn, so that what comes back does not depend on who did it.
 """
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -18,10 +19,10 @@ from typing import Any
 
 from distributed import Client, as_completed
 
-from fuzz.campaign.chunk import Examined
-from fuzz.campaign.directory import Corpus
+from fuzz.campaign import chunk_range
+from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.local import Limits
-from fuzz.campaign.plan import Plan
+from fuzz.campaign.subject import Chunk, Subject
 
 # Chunks of a task: a process begins in seconds, and should have to do for longer; but what it does
 # is lost if its worker dies, and each worker should have several.
@@ -32,47 +33,49 @@ _AGAIN = 3  # times a range is run after its worker died
 Files = dict[str, bytes]  # by path in the directory of a campaign
 
 
-def campaign(directory: Path, plan: Plan, limits: Limits, scheduler: str) -> Iterator[Examined]:
+def run(path: Path, subject: Subject, limits: Limits, scheduler: str) -> Iterator[Chunk]:
     """What all chunks of the directory came to, whenever a range is done; by the cluster with a
     scheduler at that address."""
     with Client(scheduler) as client:
-        yield from _campaign(directory, plan, limits, client)
+        yield from _run(path, subject, limits, client)
 
 
-def _campaign(directory: Path, plan: Plan, limits: Limits, client: Client) -> Iterator[Examined]:
-    corpus, end = Corpus(directory, plan), time.monotonic() + limits.seconds
+def _run(path: Path, subject: Subject, limits: Limits, client: Client) -> Iterator[Chunk]:
+    directory, end = Directory(path, subject.facts), time.monotonic() + limits.seconds
+    totals = Totals(directory)
     threads = max(1, sum(client.nthreads().values()))
     length = max(_LEAST, min(_MOST, limits.chunks // (_AHEAD * threads)))
-    ranges = _ranges(corpus, limits.chunks, length)
+    ranges = _ranges(directory, limits.chunks, length)
 
     def begun(numbers: range) -> Any:
-        given = (plan, numbers, limits.reducing)
+        given = (subject, numbers, limits.reducing)
         return client.submit(files_of, *given, pure=False, retries=_AGAIN)
 
     running = as_completed(list(map(begun, islice(ranges, _AHEAD * threads))))
     for future in running:
-        corpus.take(future.result())
+        directory.take(future.result())
         future.release()
-        yield corpus.totals()
+        yield totals.read()
         following = next(ranges, None) if time.monotonic() < end else None
         if following is not None:
             running.add(begun(following))
+    yield totals.read()
 
 
-def _ranges(corpus: Corpus, chunks: int, length: int) -> Iterator[range]:
+def _ranges(directory: Directory, chunks: int, length: int) -> Iterator[range]:
     """Those of which a chunk is not done."""
     for first in range(0, chunks, length):
         numbers = range(first, min(first + length, chunks))
-        if not all(map(corpus.has, numbers)):
+        if not all(map(directory.has, numbers)):
             yield numbers
 
 
-def files_of(plan: Plan, numbers: range, reducing: float) -> Files:
+def files_of(subject: Subject, numbers: range, reducing: float) -> Files:
     """The files of a campaign of these chunks alone."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        Corpus(directory, plan)
-        words = [name, str(numbers.start), str(numbers.stop), str(reducing)]
-        subprocess.run([sys.executable, "-m", "fuzz.campaign.worker", *words], check=True)
+        command = [sys.executable, "-m", chunk_range.__name__]
+        given = pickle.dumps((directory, subject, numbers, reducing))
+        subprocess.run(command, input=given, check=True)
         found = (path for part in ("chunks", "findings") for path in (directory / part).rglob("*"))
         return {str(p.relative_to(directory)): p.read_bytes() for p in found if p.is_file()}

@@ -2,10 +2,11 @@
 
 ::
 
-    campaign.json          the plan, and the version that draws from it
+    campaign.json          what decides its chunks
     chunks/000017.json     what became of chunk 17; a chunk with this file is done
     claims/000017          the process that is at work on it
-    findings/KEY/          a program that violates a property, reduced, and how to see that
+    alone/000017.3/        example 3 of chunk 17, which may have ended a process
+    findings/KEY/          an example that violates something, reduced, and how to see that
 """
 
 from __future__ import annotations
@@ -14,91 +15,111 @@ import json
 import os
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from fuzz.campaign import atomic_files
-from fuzz.campaign.chunk import Examined
-from fuzz.campaign.plan import Plan
+from fuzz.campaign import atomic_files, findings
+from fuzz.campaign.subject import Chunk
 from hlo.errors import ArgumentError
 
+_NOTES = "notes"
 
-class Corpus:
-    """Of one plan; ArgumentError if the directory is another's."""
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
-        self._directory = directory
+class Directory:
+    """Of one campaign; ArgumentError if the directory is another's."""
+
+    def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
+        self.path = path
         for name in ("chunks", "claims", "findings"):
-            (directory / name).mkdir(parents=True, exist_ok=True)
-        wanted = asdict(plan) | {"oracles": list(plan.oracles)}
-        path = directory / "campaign.json"
-        if path.exists():
-            found = json.loads(path.read_text())
+            (path / name).mkdir(parents=True, exist_ok=True)
+        plan, wanted = path / "campaign.json", json.loads(json.dumps(dict(facts)))
+        if plan.exists():
+            found = json.loads(plan.read_text())
             if found != wanted:
-                raise ArgumentError(f"{path} is of another campaign: {found}, not {wanted}")
+                raise ArgumentError(f"{plan} is of another campaign: {found}, not {wanted}")
         else:
-            atomic_files.write(path, wanted)
-
-    @staticmethod
-    def plan_of(directory: Path) -> Plan:
-        """What the directory is of."""
-        kept = json.loads((directory / "campaign.json").read_text())
-        return Plan(**{**kept, "oracles": tuple(kept["oracles"])})
+            atomic_files.write(plan, wanted)
 
     def take(self, contents: Mapping[str, bytes]) -> None:
         """What another directory of the campaign has: chunks, and findings that are not here."""
         known = {path.name for path in self.findings.iterdir()}
         for name, content in sorted(contents.items()):
-            path = self._directory / name
+            path = self.path / name
             kind, inner = Path(name).parts[:2]
             if kind == "findings" and inner in known:
-                if path.name == "finding.json":
+                if path.name == findings.FILE:
                     atomic_files.count(path, json.loads(content)["times"])
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
 
+    @property
+    def findings(self) -> Path:
+        """The directory of findings."""
+        return self.path / "findings"
+
+    def found(self) -> list[dict[str, Any]]:
+        """What its findings say, the most frequent first."""
+        return findings.all_kept(self.findings)
+
+    def alone(self, number: int, example: int) -> Path:
+        """The folder of an example that is asked alone."""
+        return self.path / "alone" / f"{number:06}.{example}"
+
     def has(self, number: int) -> bool:
         """Whether a chunk is done."""
         return self._chunk(number).exists()
 
-    @property
-    def findings(self) -> Path:
-        """The directory of findings."""
-        return self._directory / "findings"
+    def is_open(self, number: int) -> bool:
+        """Whether nobody has done a chunk, or is at work on it."""
+        claim = self._claim_path(number)
+        return not self.has(number) and (not claim.exists() or _is_stale(claim))
 
-    def claimed(self, numbers: Iterable[int]) -> Iterator[int]:
-        """Those chunks that nobody has done or is at work on, each claimed for this process. A
-        claim of a process that is gone does not count."""
-        for number in numbers:
-            if not self.has(number) and self._claim(number):
-                if not self.has(number):  # done since
-                    yield number
-                self._claim_path(number).unlink(missing_ok=True)
+    @contextmanager
+    def claimed(self, number: int) -> Iterator[bool]:
+        """Whether this process is to do a chunk, see :meth:`claim`."""
+        is_mine = self.claim(number)
+        try:
+            yield is_mine
+        finally:
+            if is_mine:
+                self.release(number)
 
-    def done(self, number: int, found: Examined) -> None:
+    def claim(self, number: int) -> bool:
+        """Let this process do a chunk, if nobody has done it or is at work on it. Claims of
+        processes that are gone do not count."""
+        if self.has(number) or not self._claim(number):
+            return False
+        if self.has(number):  # done since
+            self.release(number)
+            return False
+        return True
+
+    def release(self, number: int) -> None:
+        """Nobody is at work on a chunk any more."""
+        self._claim_path(number).unlink(missing_ok=True)
+
+    def done(self, number: int, found: Chunk) -> None:
         """A chunk and what became of it."""
-        atomic_files.write(
-            self._chunk(number),
-            {"counts": found.counts, "coverage": found.coverage},
-        )
+        notes = {_NOTES: found.notes} if found.notes else {}
+        atomic_files.write(self._chunk(number), found.tallies | notes)
 
-    def totals(self) -> Examined:
-        """Of all chunks that are done."""
-        total = Examined()
-        for path in sorted((self._directory / "chunks").glob("*.json")):
-            kept = json.loads(path.read_text())
-            total.counts.update(Counter(kept["counts"]))
-            total.coverage.update(Counter(kept["coverage"]))
-            total.counts["chunks"] += 1
-        return total
+    def chunk(self, number: int) -> Chunk | None:
+        """What became of a chunk; None if it is not done."""
+        path = self._chunk(number)
+        return _read(path) if path.exists() else None
+
+    def numbers(self) -> list[int]:
+        """The chunks that are done."""
+        return sorted(int(path.stem) for path in (self.path / "chunks").glob("*.json"))
 
     def _chunk(self, number: int) -> Path:
-        return self._directory / "chunks" / f"{number:06}.json"
+        return self.path / "chunks" / f"{number:06}.json"
 
     def _claim_path(self, number: int) -> Path:
-        return self._directory / "claims" / f"{number:06}"
+        return self.path / "claims" / f"{number:06}"
 
     def _claim(self, number: int) -> bool:
         path = self._claim_path(number)
@@ -111,6 +132,33 @@ class Corpus:
             path.unlink(missing_ok=True)
             return self._claim(number)
         return True
+
+
+class Totals:
+    """What all chunks of a directory came to; each is read once."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self._read: set[int] = set()
+        self._whole = Chunk()
+
+    def read(self) -> Chunk:
+        """The sum of all that are done now."""
+        for number in self._directory.numbers():
+            found = None if number in self._read else self._directory.chunk(number)
+            if found is not None:
+                self._read.add(number)
+                self._whole.add(found)
+                self._whole.counts["chunks"] += 1
+        copied = Chunk()
+        copied.add(self._whole)
+        return copied
+
+
+def _read(path: Path) -> Chunk:
+    kept = json.loads(path.read_text())
+    notes = kept.pop(_NOTES, {})
+    return Chunk({what: Counter(numbers) for what, numbers in kept.items()}, notes)
 
 
 def _is_stale(path: Path) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
+from fuzz.campaign import oracle_examiner
+from fuzz.campaign.subject import Done, Examiner
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.loosening import loosened
 from fuzz.draw.programs import GENERATORS, program, single_op
@@ -63,6 +67,20 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.oracles or self.size < 1:
             raise ArgumentError("a campaign has oracles, and chunks of at least one program")
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All of it."""
+        return asdict(self)
+
+    @property
+    def memory(self) -> int | None:
+        """What may take all of it has processes of its own."""
+        return None
+
+    def opened(self, done: Done) -> AbstractContextManager[Examiner]:
+        """Each program is asked of each oracle."""
+        return oracle_examiner.opened(partial(cases, self), self.oracles)
 
 
 def cases(plan: Plan, number: int) -> Sequence[Case]:

@@ -10,24 +10,19 @@ input.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
 from hlo.errors import ArgumentError
-from hlo_oracle import peer_verdicts
-from hlo_oracle.terminal import one_line
+from hlo_oracle import campaign_progress, peer_verdicts
 
 if TYPE_CHECKING:
-    from fuzz.campaign.chunk import Examined
     from fuzz.campaign.plan import Plan
+    from fuzz.campaign.subject import Chunk
 
 _CHUNKS = 1_000_000  # without --programs: until time is up
 
@@ -35,17 +30,11 @@ _CHUNKS = 1_000_000  # without --programs: until time is up
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--oracle", action="append", metavar="NAME", help="default: same-bits")
     parser.add_argument("--against", metavar=peer_verdicts.METAVAR, help=peer_verdicts.HELP)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=5.0, help="default 5")
     parser.add_argument("--programs", type=int, help="how many in all")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster")
-    parser.add_argument(
-        "--reduce", type=float, default=120.0, metavar="SECONDS", help="for a finding, at most"
-    )
-    parser.add_argument("--corpus", type=Path, metavar="DIR", default=Path("hlo-fuzz"))
     parser.add_argument("--list", action="store_true", help="name the oracles")
-    parser.add_argument("--json", action="store_true", help="one JSON object at the end")
+    campaign_progress.add_options(parser, directory="--corpus", minutes=5.0, workers=1)
+    parser.set_defaults(corpus=Path("hlo-fuzz"))
 
 
 def main(options: argparse.Namespace) -> int:
@@ -53,21 +42,19 @@ def main(options: argparse.Namespace) -> int:
         _print_oracles()
         return 0
     plan = _plan(options)
-    from fuzz.campaign.local import findings
+    from fuzz.campaign.directory import Directory
 
-    first, begin, total = None, time.monotonic(), None
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        for total in _campaign(options, plan):
-            first = total.counts["programs"] if first is None else first
-            rate = (total.counts["programs"] - first) / (time.monotonic() - begin)
-            live.update(_progress(total, rate, findings(options.corpus, plan)), refresh=True)
-    found = findings(options.corpus, plan)
+    total = campaign_progress.watched(_totals(options, plan), "programs", _line)
+    found = Directory(options.corpus, plan.facts).found()
     if options.json:
-        counts, covered = (total.counts, total.coverage) if total else ({}, {})
-        json.dump({"counts": counts, "covered": len(covered), "findings": found}, sys.stdout)
-        print()
-    elif total is not None:
-        _print(total, found, options.corpus)
+        covered = len(total.tally("coverage"))
+        campaign_progress.print_json(total, found, covered=covered)
+    else:
+        print(f"{total.counts['programs']:,} programs, {_covered(total)}")
+        for name, count in sorted(total.counts.items()):
+            if ": " in name:
+                print(f"  {name}: {count:,}")
+        campaign_progress.print_findings(found, options.corpus)
     return 1 if found else 0
 
 
@@ -87,19 +74,17 @@ def _plan(options: argparse.Namespace) -> Plan:
     return Plan(options.seed, tuple(dict.fromkeys(wanted)))
 
 
-def _campaign(options: argparse.Namespace, plan: Plan) -> Iterator[Examined]:
-    """On this machine, or on a cluster."""
-    from fuzz.campaign import local
-
+def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
+    """Of a campaign on this machine, or on a cluster."""
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
-    limits = local.Limits(chunks, 60 * options.minutes, options.reduce)
     if options.scheduler is None:
-        yield from local.campaign(options.corpus, plan, limits, options.workers)
-        return
+        return campaign_progress.run_here(options.corpus, plan, chunks, options)
     peer_verdicts.require_package("--scheduler", "distributed", "distributed")
     from fuzz.campaign import cluster
+    from fuzz.campaign.local import Limits
 
-    yield from cluster.campaign(options.corpus, plan, limits, options.scheduler)
+    limits = Limits(chunks, 60 * options.minutes, options.reduce)
+    return cluster.run(options.corpus, plan, limits, options.scheduler)
 
 
 def _print_oracles() -> None:
@@ -111,34 +96,9 @@ def _print_oracles() -> None:
     Console().print(table)
 
 
-def _progress(total: Examined, rate: float, found: Sequence[dict[str, Any]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_row("programs", f"{total.counts['programs']:,}", f"{rate:.1f}/s")
-    table.add_row("pairs of opcode and type", f"{len(total.coverage):,}")
-    table.add_row("findings", str(len(found)), ", ".join(str(one["kind"]) for one in found[-3:]))
-    return table
+def _line(total: Chunk) -> str:
+    return f"{total.counts['programs']:,} programs, {_covered(total)}"
 
 
-def _print(total: Examined, found: Sequence[dict[str, Any]], corpus: Path) -> None:
-    console = Console(soft_wrap=True)
-    console.print(
-        f"{total.counts['programs']:,} programs, {len(total.coverage):,} pairs of opcode and type"
-    )
-    for name, count in sorted(total.counts.items()):
-        if ": " in name:
-            console.print(f"  {name}: {count:,}", markup=False)
-    if not found:
-        console.print("nothing found")
-        return
-    table = Table("oracle", "kind", "opcodes", "instructions", "times")
-    for one in found:
-        opcodes = ", ".join(one["opcodes"])
-        table.add_row(
-            one["oracle"],
-            one_line(one["kind"]),
-            opcodes,
-            str(one["instructions"]),
-            str(one["times"]),
-        )
-    console.print(table)
-    console.print(f"folders: {corpus / 'findings'}", markup=False)
+def _covered(total: Chunk) -> str:
+    return f"{len(total.tallies.get('coverage', ())):,} pairs of opcode and type"

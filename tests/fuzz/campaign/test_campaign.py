@@ -19,16 +19,14 @@ from conftest import ROOT
 
 import hlo
 from fuzz.campaign import local
-from fuzz.campaign.directory import Corpus
+from fuzz.campaign.chunk_range import work
+from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.plan import Plan, cases
-from fuzz.campaign.worker import work
 from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.isolation import guarded
 from fuzz.oracles.oracle import Property, plain
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError, Error
-
-_FOREVER = float("inf")
 
 
 def _no_select(found: Sequence[Case]) -> list[Outcome]:
@@ -81,11 +79,11 @@ def test_findings_are_reduced_and_told_apart(
     oracle = plain("planted", "no select", _no_select)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 30)
-    work(tmp_path, plan, range(2), _FOREVER, 5.0)
-    corpus = Corpus(tmp_path, plan)
-    assert corpus.totals().counts["programs"] == 60
-    violated = corpus.totals().counts["planted: violated"]
-    (told,) = corpus.findings.glob("*/finding.json")
+    work(tmp_path, plan, range(2), 5.0)
+    directory = Directory(tmp_path, plan.facts)
+    assert Totals(directory).read().counts["programs"] == 60
+    violated = Totals(directory).read().counts["planted: violated"]
+    (told,) = directory.findings.glob("*/finding.json")
     kept = json.loads(told.read_text())
     assert (kept["kind"], kept["opcodes"]) == ("selects", ["select"])
     assert kept["times"] >= violated > 1
@@ -102,8 +100,8 @@ def test_what_only_many_programs_show_is_kept_as_it_is(
     oracle = plain("planted", "few at once", _crowded)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 3)
-    work(tmp_path, plan, range(1), _FOREVER, 5.0)
-    (told,) = Corpus(tmp_path, plan).findings.glob("*/finding.json")
+    work(tmp_path, plan, range(1), 5.0)
+    (told,) = Directory(tmp_path, plan.facts).findings.glob("*/finding.json")
     assert json.loads(told.read_text())["kind"] == "many"
     original = hlo.format(cases(plan, 0)[0].module)
     assert {path.read_text() for path in told.parent.glob("*.hlo")} == {original}
@@ -111,33 +109,34 @@ def test_what_only_many_programs_show_is_kept_as_it_is(
 
 def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
     plan = Plan(1, ("printed",), 3)
-    work(tmp_path, plan, range(2), _FOREVER, 1.0)
+    work(tmp_path, plan, range(2), 1.0)
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "chunks").iterdir()}
     (tmp_path / "chunks" / "000001.json").unlink()
-    work(tmp_path, plan, range(3), _FOREVER, 1.0)
+    work(tmp_path, plan, range(3), 1.0)
     assert len(list((tmp_path / "chunks").iterdir())) == 3
     kept = tmp_path / "chunks" / "000000.json"
     assert kept.stat().st_mtime_ns == written[kept]
     assert not list((tmp_path / "claims").iterdir())
     with pytest.raises(ArgumentError, match="another campaign"):
-        Corpus(tmp_path, Plan(2, ("printed",), 3))
+        Directory(tmp_path, Plan(2, ("printed",), 3).facts)
 
 
 def test_a_claim_counts_as_long_as_its_process_lives(tmp_path: Path) -> None:
-    corpus = Corpus(tmp_path, Plan(1, ("printed",)))
+    directory = Directory(tmp_path, Plan(1, ("printed",)).facts)
     living, dead = tmp_path / "claims" / "000000", tmp_path / "claims" / "000001"
     host = os.uname().nodename
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     living.write_text(f"{host} {os.getpid()}")
     dead.write_text(f"{host} {gone.pid}")
-    assert list(corpus.claimed(range(3))) == [1, 2]
+    assert [number for number in range(3) if directory.is_open(number)] == [1, 2]
+    assert [number for number in range(3) if directory.claim(number)] == [1, 2]
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_LOOK", 0.02)
     plan, killed = Plan(2, ("printed",), 4), False
-    for total in local.campaign(tmp_path, plan, local.Limits(20, 120.0), 2):
+    for total in local.run(tmp_path, plan, local.Limits(20, 120.0), 2):
         if not killed and total.counts["chunks"]:
             multiprocessing.active_children()[0].kill()
             killed = True
@@ -151,7 +150,7 @@ def test_a_campaign_whose_workers_all_die_says_so(
     monkeypatch.setattr(local, "_LOOK", 0.02)
     monkeypatch.setattr(local, "_MOST_DEATHS", 3)
     with pytest.raises(Error, match="workers died"):
-        list(local.campaign(tmp_path, Plan(2, ("no compiler",), 4), local.Limits(2, 120.0), 2))
+        list(local.run(tmp_path, Plan(2, ("no compiler",), 4), local.Limits(2, 120.0), 2))
     assert "FileNotFoundError" in capfd.readouterr().err
 
 
@@ -162,7 +161,7 @@ from fuzz.campaign import local
 from fuzz.campaign.plan import Plan
 if __name__ == "__main__":
     limits = local.Limits(100_000, 120.0)
-    for _ in local.campaign(Path(sys.argv[1]), Plan(4, ("printed",), 2), limits, 1):
+    for _ in local.run(Path(sys.argv[1]), Plan(4, ("printed",), 2), limits, 1):
         pass
 """
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from fuzz.campaign.cluster import campaign, files_of
-from fuzz.campaign.directory import Corpus
+from fuzz.campaign.cluster import files_of, run
+from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.local import Limits
 from fuzz.campaign.plan import Plan
 
@@ -31,21 +31,21 @@ def test_a_killed_worker_loses_nothing(
     monkeypatch.setattr("fuzz.campaign.cluster._AHEAD", 1)  # so that one of 3 ranges has to wait
     looks: list[Counter[str]] = []
     limits = Limits(chunks=12, seconds=120.0)
-    for total in campaign(tmp_path, _PLAN, limits, cluster.scheduler_address):
+    for total in run(tmp_path, _PLAN, limits, cluster.scheduler_address):
         if not looks:
             os.kill(cluster.workers[0].pid, signal.SIGKILL)
         looks.append(total.counts)
     assert looks[-1]["chunks"] == 12 and looks[-1]["programs"] == 24
-    corpus = Corpus(tmp_path, _PLAN)
-    assert corpus.totals().counts == looks[-1]
-    assert all(map(corpus.has, range(12)))
+    directory = Directory(tmp_path, _PLAN.facts)
+    assert Totals(directory).read().counts == looks[-1]
+    assert all(map(directory.has, range(12)))
 
 
 def test_files_come_back_as_they_are_and_findings_are_counted(tmp_path: Path) -> None:
     assert sorted(files_of(_PLAN, range(1, 3), 1.0)) == ["chunks/000001.json", "chunks/000002.json"]
-    corpus = Corpus(tmp_path, _PLAN)
+    directory = Directory(tmp_path, _PLAN.facts)
     finding = {"findings/key/finding.json": b'{"times": 2}', "findings/key/reduced.hlo": b"first"}
-    corpus.take(finding)
-    corpus.take({**finding, "findings/key/reduced.hlo": b"second"})
+    directory.take(finding)
+    directory.take({**finding, "findings/key/reduced.hlo": b"second"})
     assert (tmp_path / "findings/key/reduced.hlo").read_bytes() == b"first"
     assert '"times": 4' in (tmp_path / "findings/key/finding.json").read_text()

@@ -1,0 +1,27 @@
+"""A range of a campaign's chunks in this process: what a cluster starts beside its own workers,
+which must not have children.
+
+``python -m fuzz.campaign.chunk_range`` reads from stdin, pickled, a directory, a subject, the
+numbers of its chunks, and the seconds for the reduction of each finding.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from fuzz.campaign import worker
+from fuzz.campaign.subject import Subject
+
+
+def work(path: Path, subject: Subject, numbers: Iterable[int], reducing: float) -> None:
+    """Do those chunks that nobody else does."""
+    with worker.opened(path, subject, reducing) as work:
+        for number in numbers:
+            work(number)
+
+
+if __name__ == "__main__":
+    work(*pickle.load(sys.stdin.buffer))

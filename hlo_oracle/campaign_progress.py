@@ -1,0 +1,140 @@
+"""Campaigns on a terminal: the options that all have, their progress, and what they found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hlo_oracle.terminal import one_line
+
+if TYPE_CHECKING:
+    from fuzz.campaign.directory import Directory
+    from fuzz.campaign.subject import Chunk, Subject
+
+Line = Callable[["Chunk"], str]
+
+
+def add_options(
+    parser: argparse.ArgumentParser,
+    *,
+    directory: str = "--state",
+    minutes: float = float("inf"),
+    workers: int = 0,
+) -> None:
+    """Those of every campaign; ``directory`` names the option of its directory."""
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--minutes", type=float, default=minutes, help=f"begin nothing after so long: {minutes:g}"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=workers, metavar="N", help=f"processes; default {workers}"
+    )
+    parser.add_argument(
+        "--reduce", type=float, default=120.0, metavar="SECONDS", help="for a finding, at most"
+    )
+    parser.add_argument(
+        directory, type=Path, metavar="DIR", help="what is done, to go on with, and what is found"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object at the end")
+
+
+@contextmanager
+def directory_of(given: Path | None) -> Iterator[Path]:
+    """The directory that was given; without one, a new one that stays if something is found."""
+    if given is not None:
+        yield given
+        return
+    made = Path(tempfile.mkdtemp(prefix="campaign-"))
+    try:
+        yield made
+    finally:
+        if not any((made / "findings").glob("*")):
+            shutil.rmtree(made)
+
+
+def run_here(
+    path: Path, subject: Subject, chunks: int, given: argparse.Namespace
+) -> Iterator[Chunk]:
+    """A campaign on this machine, by the options that all have."""
+    from fuzz.campaign import local
+
+    limits = local.Limits(chunks, 60 * given.minutes, given.reduce)
+    return local.run(path, subject, limits, given.workers)
+
+
+def run(
+    subject: Subject,
+    examples: int,
+    given: argparse.Namespace,
+    what: str,
+    line: Line,
+    table: Callable[[Directory, Chunk], Iterable[str]] = lambda directory, total: (),
+) -> int:
+    """Run a campaign of so many examples on this machine, by the options that all have; ``what`` is
+    their name, ``line`` says what they came to so far, ``table`` at the end. The exit status."""
+    from fuzz.campaign.directory import Directory
+
+    with directory_of(given.state) as path:
+        chunks = -(-examples // subject.size)
+        total = watched(run_here(path, subject, chunks, given), what, line)
+        directory = Directory(path, subject.facts)
+        found = directory.found()
+        if given.json:
+            print_json(total, found)
+        else:
+            for row in table(directory, total):
+                print(row)
+            print_findings(found, path)
+    return 1 if found else 0
+
+
+def watched(totals: Iterable[Chunk], what: str, line: Line) -> Chunk:
+    """The last of the totals of a campaign, each of which is shown as a line on stderr, with the
+    rate at which ``what`` is counted; where that is no terminal, only the last."""
+    begin, first = time.monotonic(), None
+    is_terminal = sys.stderr.isatty()
+    for whole in totals:
+        first = whole.counts[what] if first is None else first
+        rate = (whole.counts[what] - first) / (time.monotonic() - begin)
+        shown = one_line(f"{line(whole)}; {rate:,.1f} {what}/s")
+        if is_terminal:
+            sys.stderr.write(f"\r\x1b[K{shown}")
+            sys.stderr.flush()
+    print("" if is_terminal else shown, file=sys.stderr)
+    return whole
+
+
+def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object) -> None:
+    """What a campaign counted and found, as one JSON object."""
+    json.dump({"counts": total.counts, **more, "findings": found}, sys.stdout)
+    print()
+
+
+def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """A table of what a campaign found, and where it is."""
+    console = Console(soft_wrap=True)
+    if not found:
+        console.print("nothing found")
+        return
+    table = Table("oracle", "kind", "opcodes", "instructions", "times")
+    for one in found:
+        table.add_row(
+            one["oracle"],
+            one_line(one["kind"]),
+            ", ".join(one["opcodes"]),
+            str(one.get("instructions", "")),
+            str(one["times"]),
+        )
+    console.print(table)
+    console.print(f"folders: {path / 'findings'}", markup=False)
