@@ -1,14 +1,11 @@
-"""Cut a program down to the instructions that matter: the others' values become arguments.
-
-Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002)
-over the instructions of the entry computation.
-"""
+"""Cut a program down to the instructions that matter: the others' values become arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
+from fuzz.reducer.delta_debugging import minimal
 from fuzz.reducer.search import Case, Search, Value
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import with_entry
@@ -38,38 +35,6 @@ def cut(search: Search, evaluate: Evaluate) -> bool:
         return search.first((only(case, values, frozenset(part)) for part in parts), "cut")
 
     return len(minimal(names, first)) < len(names)
-
-
-def minimal(
-    items: Sequence[str], first: Callable[[Iterable[Sequence[str]]], int | None]
-) -> Sequence[str]:
-    """A part of ``items`` that is enough, and of which no item can be left out. ``first`` says
-    which of some parts is the first that is enough."""
-    parts = 2
-    while len(items) > 1:
-        chunks = list(_chunks(items, min(parts, len(items))))
-        chunk = first(chunks)
-        if chunk is not None:
-            items, parts = chunks[chunk], 2
-            continue
-        rest = first(_without(items, c) for c in chunks) if parts > 2 else None
-        if rest is not None:
-            items, parts = _without(items, chunks[rest]), max(parts - 1, 2)
-        elif parts >= len(items):
-            break
-        else:
-            parts = min(2 * parts, len(items))
-    return items
-
-
-def _chunks(items: Sequence[str], parts: int) -> Iterator[Sequence[str]]:
-    for n in range(parts):
-        yield items[len(items) * n // parts : len(items) * (n + 1) // parts]
-
-
-def _without(items: Sequence[str], chunk: Sequence[str]) -> Sequence[str]:
-    left_out = set(chunk)
-    return [item for item in items if item not in left_out]
 
 
 def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:

@@ -12,7 +12,7 @@ from planted import Wrong, large, shows
 import fuzz
 import hlo
 from fuzz.reducer import cutting, in_processes
-from fuzz.reducer.cutting import minimal
+from fuzz.reducer.delta_debugging import minimal
 from fuzz.reducer.numbers import complexity
 from fuzz.reducer.search import Progress
 from hlo.errors import ArgumentError
