@@ -1,44 +1,49 @@
 """No legal result is called wrong: drawn programs, run as legal compilers would, and judged.
 
-``python -m selftest.soundness --count N --seed S --workers W --minutes M --state FILE`` draws
+``python -m selftest.soundness --count N --seed S --workers W --minutes M --state DIR`` draws
 programs and arguments, runs each as several legal compilers
 (:mod:`selftest.legal_compilers.compiler`) and judges what they give as ``hlo check --against``
-does. Program number n of a seed is always the same; with a state file a run goes on where the last
-one ended. Exit status 1 if anything is outside.
+does. It is a campaign (:mod:`fuzz.campaign`): program number n of a seed is always the same, with a
+directory a run goes on where the last one ended, and what is outside is there, reduced. Exit status
+1 if anything is.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
 import sys
-import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import fuzz
 import hlo
+from fuzz.campaign.program_findings import program_finding, write_program
+from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import program
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.draw.values import arguments
+from fuzz.judge.failure import opcodes
+from fuzz.reducer.search import Case
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, C64, F16, F32, F64
 from hlo.values import arrays_of
+from hlo_oracle import campaign_progress
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import KINDS, OUTSIDE
 from interp.evaluator import evaluate
 from interp.values import Value
-from selftest.injection.cases import PROGRAMS, plain
+from selftest.injection.cases import PROGRAMS, model_arguments
 from selftest.legal_compilers.compiler import Perturbed
 from selftest.legal_compilers.errors import MODES
 
@@ -62,41 +67,27 @@ _KINDS: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass
-class Findings:
-    """What became of the programs so far; ``wrong`` are reports of what is outside."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    chunks: int = 0
-
-    def add(self, other: Findings) -> None:
-        self.counts += other.counts
-        self.wrong += other.wrong
-        self.chunks += other.chunks
-
-
-def drawn(seed: int, chunk: int, count: int) -> list[tuple[Module, tuple[Value, ...]]]:
+def drawn(seed: int, chunk: int, count: int) -> list[Case]:
     """The programs of a chunk with arguments."""
 
-    def one(choices: Choices) -> tuple[Module, tuple[Value, ...]]:
+    def one(choices: Choices) -> Case:
         length = choices.integer(1, 25)
         module = program(choices, max_instructions=length, **_KINDS[chunk % len(_KINDS)])
-        return module, arguments(choices, module)
+        return Case(module, arguments(choices, module))
 
     found = examples(one, count, f"{seed} {chunk}")
     return found[: count - 1] + [model(seed, chunk)] if chunk % 2 else found[:count]
 
 
-def model(seed: int, chunk: int) -> tuple[Module, tuple[Value, ...]]:
+def model(seed: int, chunk: int) -> Case:
     """A small model with arguments as models have them."""
     paths = sorted(PROGRAMS.glob("*.hlo"))
     module = hlo.parse(paths[chunk // 2 % len(paths)].read_text())
     rng = np.random.default_rng([seed, chunk])
-    return module, tuple(plain(parameter.shape, rng) for parameter in module.entry.parameters)
+    return Case(module, model_arguments(module, rng))
 
 
-def judged(
+def verdicts(
     module: Module, values: Sequence[Value], seed: int, budget: Budget | None = None
 ) -> Iterator[tuple[str, Found]]:
     """The verdict of several legal compilers' results, each with what it was; by ``seed`` of a
@@ -118,105 +109,121 @@ def _results(
     return list(arrays_of(peer(module, *values, fuel=FUEL)))
 
 
-def _report(module: Module, values: Sequence[Value], how: str, found: Found) -> str:
-    lines = [f"// {how}"]
-    for step in found.wrong:
-        lines.append(f"// %{step.instruction.name}: {step.verdict.counts}")
-    lines += [f"// {output.verdict.counts}" for output in found.outputs]
-    for number, array in enumerate(arrays_of(tuple(values))):
-        lines.append(f"// argument {number}: {array.dtype} {array.tobytes().hex()[:2000]}")
-    return "\n".join([*lines, hlo.format(module)])
+class Examined(NamedTuple):
+    """What became of a program: numbers of runs and of elements by verdict; what is wrong, by its
+    kind."""
+
+    counts: Counter[str]
+    wrong: dict[str, str]
 
 
-def examined(seed: int, chunk: int, count: int) -> Findings:
-    """What becomes of the programs of one chunk."""
-    findings = Findings(chunks=1)
-    for number, (module, values) in enumerate(drawn(seed, chunk, count)):
-        findings.counts["programs"] += 1
-        try:
-            with time_limit(SECONDS):
-                wrong = _counted(findings.counts, module, values, number + chunk * count)
-            findings.wrong += [f"// {seed} {chunk} {number}\n{report}" for report in wrong]
-        except TooLongError:
-            findings.counts["took too long"] += 1
-        except Error as error:
-            findings.counts[f"refused: {type(error).__name__}"] += 1
-        except Exception as error:  # to find any other exception is a purpose
-            where = traceback.format_exception(error)[-2:]
-            defect = _report(module, values, "".join(where).replace("\n", " "), Found(()))
-            findings.wrong.append(f"// {seed} {chunk} {number}\n{defect}")
-    return findings
+def examined(module: Module, values: Sequence[Value], seed: int) -> Examined:
+    """Run a program as several legal compilers would, and judge each."""
+    counts, wrong = Counter[str](), dict[str, str]()
+    try:
+        with time_limit(SECONDS):
+            for how, found in verdicts(module, values, seed):
+                counts["runs"] += 1
+                counts.update({kind: found.counts.get(kind, 0) for kind in KINDS})
+                if found.counts.get(OUTSIDE) or found.wrong:
+                    wrong.setdefault(OUTSIDE, _described(how, found))
+    except TooLongError:
+        counts["took too long"] += 1
+    except Error as error:
+        counts[f"refused: {type(error).__name__}"] += 1
+    except Exception as error:  # to find any other exception is a purpose
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.name}"
+        detail = f"line {last.lineno}: {type(error).__name__}: {error}"
+        wrong[f"defect: {type(error).__name__} in {place}"] = detail
+    return Examined(counts, wrong)
 
 
-def _counted(counts: Counter[str], module: Module, values: Sequence[Value], seed: int) -> list[str]:
-    """Reports of what is outside."""
-    wrong = []
-    for how, found in judged(module, values, seed):
-        counts["runs"] += 1
-        for kind in KINDS:
-            counts[kind] += found.counts.get(kind, 0)
-        if found.counts.get(OUTSIDE) or found.wrong:
-            wrong.append(_report(module, values, how, found))
-    return wrong
+def _described(how: str, found: Found) -> str:
+    steps = (f"%{step.instruction.name}: {step.verdict.counts}" for step in found.wrong)
+    outputs = (str(output.verdict.counts) for output in found.outputs)
+    return "\n".join([how, *steps, *outputs])
 
 
-_Job = tuple[int, int, int]  # the arguments of examined
+@dataclass(frozen=True, slots=True)
+class Soundness:
+    """The campaign: ``size`` programs in a chunk."""
+
+    seed: int
+    size: int = 50
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All of it."""
+        return {"campaign": "soundness", "seed": self.seed, "size": self.size}
+
+    @property
+    def memory(self) -> int | None:
+        """Drawn programs are small."""
+        return None
+
+    def opened(self, done: Done) -> AbstractContextManager[SoundnessExaminer]:
+        """A chunk does not depend on others."""
+        return nullcontext(SoundnessExaminer(self))
 
 
-def _work(job: _Job) -> Findings:
-    return examined(*job)
+@dataclass(frozen=True, slots=True)
+class SoundnessExaminer:
+    """Judges what legal compilers make of the programs of a chunk."""
 
+    subject: Soundness
 
-def campaign(jobs: Sequence[_Job], workers: int) -> Iterator[Findings]:
-    """The findings of each job, in order; without workers, this process does them."""
-    if not workers:
-        yield from map(_work, jobs)
-        return
-    with multiprocessing.get_context("forkserver").Pool(workers) as pool:
-        yield from pool.imap(_work, jobs)
+    def chunk(self, number: int, only: int | None = None) -> Chunk:
+        """``counts`` are of programs, of runs, and of elements by verdict."""
+        found = Chunk()
+        for example, case in enumerate(self._drawn(number)):
+            if only in (None, example):
+                one = examined(case.module, case.arrays, self._seed(number, example))
+                found.count("counts", {"programs": 1})
+                found.count("counts", one.counts)
+                found.suspects += (
+                    Suspect("soundness", kind, detail, example, opcodes(case.module), case)
+                    for kind, detail in one.wrong.items()
+                )
+        return found
 
+    def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        """A small program of which the same is wrong."""
+        case, seed = suspect.evidence, self._seed(number, suspect.example)
 
-def _restored(path: Path | None, seed: int) -> Findings:
-    if path is None or not path.exists():
-        return Findings()
-    kept = json.loads(path.read_text())
-    if kept["seed"] != seed:
-        raise Error(f"{path} is of seed {kept['seed']}, not {seed}")
-    return Findings(Counter(kept["counts"]), kept["wrong"], kept["chunks"])
+        def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
+            return suspect.kind in examined(module, values, seed).wrong
 
+        if not is_wrong(case.module, case.arrays):  # it took too long this time
+            return program_finding(suspect.kind, suspect.detail, case, case)
+        small = Case(*fuzz.reduce(case.module, case.arrays, is_wrong, seconds=seconds))
+        detail = examined(small.module, small.arrays, seed).wrong.get(suspect.kind)
+        return program_finding(suspect.kind, detail or suspect.detail, small, case)
 
-def _described(findings: Findings, rate: float) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in findings.counts.items())
-    return f"{counts}; {len(findings.wrong)} findings; {rate:.1f} programs/s"
+    def write(self, number: int, example: int, folder: Path) -> None:
+        """The program as it is drawn."""
+        write_program(folder, "original", self._drawn(number)[example])
+
+    def _drawn(self, number: int) -> list[Case]:
+        return drawn(self.subject.seed, number, self.subject.size)
+
+    def _seed(self, number: int, example: int) -> int:
+        """What decides the legal compilers of a program."""
+        return example + number * self.subject.size
 
 
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m selftest.soundness", description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="programs in all")
-    parser.add_argument("--chunk", type=int, default=50, help="programs drawn at once: n is of it")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--workers", type=int, default=0, help="processes; 0: this one")
-    parser.add_argument("--state", type=Path, help="a file with what is done, to go on with")
+    parser.add_argument("--count", type=int, default=1000, help="programs in all, at least")
+    parser.add_argument("--chunk", type=int, default=50, help="programs in a chunk: n is of it")
+    campaign_progress.add_options(parser, workers=0)
     given = parser.parse_args(words)
-    findings = _restored(given.state, given.seed)
-    start, before = time.monotonic(), findings.counts["programs"]
-    chunks = range(findings.chunks, -(-given.count // given.chunk))
-    jobs = [(given.seed, number, given.chunk) for number in chunks]
-    for found in campaign(jobs, given.workers):
-        findings.add(found)
-        for report in found.wrong:
-            print(report, flush=True)
-        if given.state is not None:
-            kept = {"seed": given.seed, "counts": findings.counts, "wrong": findings.wrong}
-            given.state.write_text(json.dumps({**kept, "chunks": findings.chunks}))
-        elapsed = time.monotonic() - start
-        rate = (findings.counts["programs"] - before) / elapsed
-        print(f"\r{_described(findings, rate)}", end="", file=sys.stderr, flush=True)
-        if elapsed > 60 * given.minutes:
-            break
-    print(file=sys.stderr)
-    return 1 if findings.wrong else 0
+    subject = Soundness(given.seed, given.chunk)
+    return campaign_progress.run(subject, given.count, given, "programs", _line)
+
+
+def _line(total: Chunk) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in total.counts.items() if name != "chunks")
 
 
 if __name__ == "__main__":

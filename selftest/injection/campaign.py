@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+import fuzz
+from fuzz.campaign.program_findings import program_finding, write_program
+from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.judge.failure import opcodes
+from fuzz.reducer.search import Case as Program
 from hlo.errors import Error, OutOfFuel
+from hlo.module import Module
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.enclosure import point
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, judged
+from interp.values import Value
 from selftest.injection.bug import Array, Bug
-from selftest.injection.cases import Case, drawn
+from selftest.injection.cases import Case, case, drawn, model, model_count
+from selftest.injection.catalogue import BUGS
 from selftest.injection.peer import Injected, NoBugError, Site, is_allowed
 
 UNSEEN, ENDLESS = "no effect", "endless"
@@ -22,7 +33,9 @@ ALLOWED, MISSED = "allowed", "missed"
 # A verdict against a result that follows from what each instruction may do: never.
 CONTRADICTION = "contradiction"
 OUTCOMES = (UNSEEN, ENDLESS, ALLOWED, OUTSIDE, UNDETERMINED, MISSED, CONTRADICTION)
+_HIDDEN = (UNDETERMINED, MISSED, CONTRADICTION)
 SECONDS = 5  # for one injection
+OPCODES = sorted({opcode for bug in BUGS for opcode in bug.opcodes[:1]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,38 +93,154 @@ class Tally:
     """The outcomes so far. ``most``: effective injections of one bug, after which it is done."""
 
     most: int
-    counts: dict[str, Counter[str]]
+    counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    hidden: list[str] = field(default_factory=list)  # what some program hid
 
-    def needs(self, bug: Bug) -> bool:
-        found = self.counts[bug.name]
+    def needs(self, bug: str) -> bool:
+        """Whether a bug is to be put into more programs."""
+        found = self.counts[bug]
         return found.total() - found[UNSEEN] < self.most and found.total() < 8 * self.most
 
+    def add(self, chunk: Chunk) -> None:
+        """Count the outcomes in a program, of those bugs that needed it."""
+        for told in chunk.tally("outcomes"):
+            bug, _, outcome = told.rpartition(": ")
+            if self.needs(bug):
+                self.counts[bug][outcome] += 1
+                self.hidden += filter(None, [chunk.notes.get(bug)])
 
-def campaign(
-    bugs: Sequence[Bug],
-    cases: Iterable[Case],
-    most: int,
-    seed: int = 0,
-    note: Callable[[Injection], None] = lambda injection: None,
-) -> Tally:
-    """Each bug at one site of each case, until it had its effect ``most`` times."""
-    tally = Tally(most, {bug.name: Counter() for bug in bugs})
-    for number, case in enumerate(cases):
-        for bug in bugs:
-            sites = [site for site in case.sites if bug.concerns(site.instruction)]
-            if not sites or not tally.needs(bug):
-                continue
-            rng = np.random.default_rng([seed, number, len(bug.name)])
-            found = injected(bug, case, sites[int(rng.integers(len(sites)))])
-            if found is not None:
-                tally.counts[bug.name][found.outcome] += 1
-                note(found)
+
+def tallied(done: Done, numbers: Iterable[int], most: int) -> Tally:
+    """The outcomes in the programs of chunks, in this order."""
+    tally = Tally(most)
+    for found in filter(None, map(done.chunk, numbers)):
+        tally.add(found)
     return tally
 
 
-def stream(bugs: Sequence[Bug], rounds: int, count: int, seed: int) -> Iterator[Case]:
-    """Drawn cases, ``count`` programs for each opcode that has a bug, again and again."""
-    opcodes = sorted({opcode for bug in bugs for opcode in bug.opcodes[:1]})
-    for number in range(rounds):
-        for opcode in opcodes:
-            yield from drawn(opcode, seed + number, count, XLA_CPU)
+@dataclass(frozen=True, slots=True)
+class Injections:
+    """The campaign: each bug at one site of each program, until it had its effect ``most`` times.
+    A chunk is one program: a model, or of those that are ``drawn`` for each opcode that has a bug,
+    with both kinds of arguments."""
+
+    seed: int
+    most: int
+    drawn: int = 0
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All of it."""
+        return {"campaign": "injection", **asdict(self)}
+
+    @property
+    def size(self) -> int:
+        """One program."""
+        return 1
+
+    @property
+    def memory(self) -> int | None:
+        """Programs are small."""
+        return None
+
+    def opened(self, done: Done) -> AbstractContextManager[InjectionExaminer]:
+        """What a program shows of a bug is not needed if those before have shown enough."""
+        return nullcontext(InjectionExaminer(self, done, Tally(self.most)))
+
+    def programs(self, rounds: int) -> int:
+        """How many are drawn for all opcodes in so many rounds; or models, as often."""
+        return rounds * (2 * self.drawn * len(OPCODES) if self.drawn else model_count())
+
+    def case(self, number: int) -> Case | None:
+        """The program of a chunk; None if nobody can judge it."""
+        if not self.drawn:
+            return model(number, XLA_CPU, self.seed)
+        turn, rest = divmod(number, self.programs(1))
+        opcode, which = divmod(rest, 2 * self.drawn)
+        return drawn(OPCODES[opcode], self.seed + turn, which, XLA_CPU)
+
+
+@dataclass(slots=True)
+class InjectionExaminer:
+    """Puts bugs into programs; ``before`` is what the first ``known`` chunks have shown."""
+
+    subject: Injections
+    done: Done
+    before: Tally
+    known: int = 0
+
+    def chunk(self, number: int, only: int | None = None) -> Chunk:
+        """``outcomes`` are by bug; ``notes`` say where one was hidden."""
+        found, given = Chunk(), self.subject.case(number)
+        if given is None:
+            found.count("counts", ["left out"])
+            return found
+        found.count("counts", ["programs"])
+        self._look(number)
+        for bug in BUGS:
+            one = self._injected(bug, given, number) if self.before.needs(bug.name) else None
+            if one is None:
+                continue
+            found.count("counts", ["injections"])
+            found.count("outcomes", [f"{bug.name}: {one.outcome}"])
+            if one.outcome in _HIDDEN:
+                found.notes[bug.name] = described(one)
+            if one.outcome == CONTRADICTION:
+                found.suspects.append(_suspect(one))
+        return found
+
+    def _look(self, number: int) -> None:
+        """At what the chunks before have shown, up to the first that is not done."""
+        while self.known < number and (found := self.done.chunk(self.known)) is not None:
+            self.before.add(found)
+            self.known += 1
+
+    def _injected(self, bug: Bug, given: Case, number: int) -> Injection | None:
+        sites = [site for site in given.sites if bug.concerns(site.instruction)]
+        if not sites:
+            return None
+        rng = np.random.default_rng([self.subject.seed, number, len(bug.name)])
+        return injected(bug, given, sites[int(rng.integers(len(sites)))])
+
+    def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        """A small program with the bug whose legal result is called wrong."""
+        bug, program = suspect.evidence
+
+        def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
+            return CONTRADICTION in _outcomes(bug, module, values)
+
+        small = program
+        if is_wrong(program.module, program.arrays):
+            small = Program(*fuzz.reduce(program.module, program.arrays, is_wrong, seconds=seconds))
+        return program_finding(suspect.kind, suspect.detail, small, program)
+
+    def write(self, number: int, example: int, folder: Path) -> None:
+        """The program, if it can be judged."""
+        given = self.subject.case(number)
+        if given is not None:
+            write_program(folder, "original", Program(given.module, given.values))
+
+
+def _outcomes(bug: Bug, module: Module, values: tuple[Value, ...]) -> set[str]:
+    """Of a bug at all sites of a program."""
+    given = case("reduced", module, values, XLA_CPU)
+    if given is None:
+        return set()
+    sites = [site for site in given.sites if bug.concerns(site.instruction)]
+    return {one.outcome for site in sites if (one := injected(bug, given, site)) is not None}
+
+
+def _suspect(found: Injection) -> Suspect:
+    program = Program(found.case.module, found.case.values)
+    kind = f"{found.outcome}: {found.bug.name}"
+    evidence = found.bug, program
+    return Suspect("injection", kind, described(found), 0, opcodes(program.module), evidence)
+
+
+def described(found: Injection) -> str:
+    """Where a bug was hidden, and what hid it."""
+    site = found.site.instruction
+    openings = ", ".join(dict.fromkeys(o.opcode for o in found.case.judge.enclosed.openings))
+    opened = f"; opened by {openings}" if openings else ""
+    place = f"{found.case.name}: %{site.name} = {site.shape} {site.opcode}"
+    return f"{found.outcome}: {found.bug.name}; {place}{opened}"

@@ -104,9 +104,9 @@ def _sites(module: Module) -> Iterator[Site]:
                 yield Site(computation, instruction)
 
 
-def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
-    """Cases of programs that may contain an opcode; the same for a seed. Each has arguments with
-    the numbers that find bugs, and plain ones."""
+def drawn(opcode: str, seed: int, number: int, peer: Budget) -> Case | None:
+    """Case ``number`` of those of programs that may contain an opcode; the same for a seed. Each
+    program has arguments with the numbers that find bugs, and then plain ones."""
     rng = np.random.default_rng([seed, sum(map(ord, opcode))])
     others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
     chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
@@ -115,30 +115,42 @@ def drawn(opcode: str, seed: int, count: int, peer: Budget) -> list[Case]:
         module = program(choices, max_instructions=30, opcodes=chosen)
         return module, arguments(choices, module)
 
-    cases = []
-    for number, (module, values) in enumerate(examples(one, count, seed)):
-        name = f"{opcode} {seed} {number}"
-        simple = tuple(plain(p.shape, rng) for p in module.entry.parameters)
-        cases += [case(name, module, values, peer), case(f"{name} plain", module, simple, peer)]
-    return [one for one in cases if one is not None]
+    name = f"{opcode} {seed} {number // 2}"
+    made = examples(one, number // 2 + 1, seed)
+    simple = [model_arguments(module, rng) for module, _ in made]
+    module, values = made[-1]
+    if number % 2:
+        return case(f"{name} plain", module, simple[-1], peer)
+    return case(name, module, values, peer)
 
 
-def programs(peer: Budget, seed: int = 0) -> list[Case]:
-    """The models that are in ``programs/``, with plain arguments."""
-    rng = np.random.default_rng(seed)
-    found = []
-    for path in sorted(PROGRAMS.glob("*.hlo")):
-        module = hlo.parse(path.read_text())
-        values = tuple(plain(p.shape, rng) for p in module.entry.parameters)
-        found.append(case(path.stem, module, values, peer))
-        assert found[-1] is not None, f"{path} cannot be judged"
-    return [one for one in found if one is not None]
+def model(number: int, peer: Budget, seed: int = 0) -> Case:
+    """A model that is in ``programs/``, with plain arguments; one after the other, again and again
+    with other arguments."""
+    paths = sorted(PROGRAMS.glob("*.hlo"))
+    turn, which = divmod(number, len(paths))
+    rng = np.random.default_rng(seed + turn)
+    modules = [hlo.parse(path.read_text()) for path in paths[: which + 1]]
+    values = [model_arguments(module, rng) for module in modules]
+    found = case(paths[which].stem, modules[which], values[which], peer)
+    assert found is not None, f"{paths[which]} cannot be judged"
+    return found
 
 
-def plain(shape: Shape, rng: np.random.Generator) -> Value:
+def model_count() -> int:
+    """How many there are in ``programs/``."""
+    return len(list(PROGRAMS.glob("*.hlo")))
+
+
+def model_arguments(module: Module, rng: np.random.Generator) -> tuple[Value, ...]:
+    """Arguments as models have them."""
+    return tuple(model_value(parameter.shape, rng) for parameter in module.entry.parameters)
+
+
+def model_value(shape: Shape, rng: np.random.Generator) -> Value:
     """Numbers as models have them: normal floats, small integers."""
     if isinstance(shape, TupleShape):
-        return tuple(plain(part, rng) for part in shape.elements)
+        return tuple(model_value(part, rng) for part in shape.elements)
     element_type = shape.element_type
     dims = _actual(shape, rng)
     make = _KINDS[element_type.kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import time
 from pathlib import Path
@@ -14,17 +15,8 @@ import backend_c
 import hlo
 import interp
 from hlo_oracle.arguments import from_seed
-from selftest.hostile_text import (
-    LARGEST,
-    Sources,
-    drawn,
-    judge,
-    main,
-    mutations,
-    pieces,
-    read,
-    sources,
-)
+from selftest.hostile_text import main, read, read_all, slowest
+from selftest.text_mutations import LARGEST, Sources, drawn, mutations, pieces, sources
 
 EXAMPLES = ROOT / "examples"
 ADD = """add { x = f32[] parameter(0)
@@ -47,10 +39,11 @@ def mutated(count: int, seed: int) -> Sources:
 
 
 def test_mutations_give_a_module_or_a_typed_error() -> None:
-    findings = judge(mutations(mutated(20, 0), 0, range(500)))
-    assert findings.defects == []
-    assert findings.outcomes["module"] > 10 and findings.outcomes["VerifyError"] > 20
-    assert findings.slowest(0.99) < 0.05
+    found = read_all(enumerate(mutations(mutated(20, 0), 0, range(500))))
+    assert found.suspects == []
+    outcomes = found.tallies["outcomes"]
+    assert outcomes["module"] > 10 and outcomes["VerifyError"] > 20
+    assert slowest(found, 0.99) < 0.05
 
 
 def test_the_same_number_is_the_same_text() -> None:
@@ -75,10 +68,30 @@ def test_a_defect_is_found_and_kept(
         raise KeyError("oops")
 
     monkeypatch.setattr(hlo, "parse", broken)
-    arguments = ["--count", "5", "--drawn", "1", "--keep", str(tmp_path), "--workers", "0"]
-    assert main([str(EXAMPLES), *arguments]) == 1
+    arguments = ["--count", "5", "--drawn", "1", "--workers", "0", "--state", str(tmp_path / "s")]
+    assert main([str(EXAMPLES), *arguments, "--keep", str(tmp_path / "kept")]) == 1
     assert "KeyError: 'oops'" in capsys.readouterr().out
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list((tmp_path / "kept").iterdir())) == 5
+
+
+def test_a_text_with_a_defect_is_reduced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = hlo.parse
+
+    def broken(text: str) -> hlo.Module:
+        return right({}[text] if "multiply" in text and "add" in text else text)
+
+    monkeypatch.setattr(hlo, "parse", broken)
+    arguments = ["--count", "40", "--workers", "0", "--state", str(tmp_path), "--json"]
+    assert main([str(EXAMPLES), *arguments]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert found["kind"] == "defect: KeyError in test_hostile_text.py:broken"
+    assert found["times"] > 1 and found["characters"] == len("multiplyadd")
+    (text,) = (path.read_text() for path in tmp_path.glob("findings/*/reduced.txt"))
+    assert sorted(text) == sorted("multiplyadd")
+    (original,) = (path.read_text() for path in tmp_path.glob("findings/*/original.txt"))
+    assert "multiply" in original and len(original) > 100
 
 
 def test_workers_have_processes_and_limits_of_their_own(

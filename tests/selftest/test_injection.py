@@ -1,11 +1,14 @@
 """The campaign that puts bugs into programs, in short."""
 
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hlo
+from fuzz.campaign import local
+from fuzz.campaign.directory import Directory
 from hlo.opcodes import OPCODES
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
@@ -15,10 +18,11 @@ from selftest.injection.campaign import (
     CONTRADICTION,
     MISSED,
     UNSEEN,
-    campaign,
+    Injections,
     injected,
+    tallied,
 )
-from selftest.injection.cases import Case, case, drawn, programs
+from selftest.injection.cases import Case, case, drawn
 from selftest.injection.catalogue import BUGS
 
 
@@ -28,9 +32,13 @@ def test_the_catalogue() -> None:
     assert {opcode for bug in BUGS for opcode in bug.opcodes} <= set(OPCODES)
 
 
-def test_most_bugs_in_models_are_proven() -> None:
+def test_most_bugs_in_models_are_proven(tmp_path: Path) -> None:
     """The whole campaign gives each bug several programs; docs/verdict.md has its figures."""
-    tally = campaign(BUGS, programs(XLA_CPU), most=1)
+    subject = Injections(seed=0, most=1)
+    list(local.run(tmp_path, subject, local.Limits(subject.programs(1), 3600.0), 0))
+    directory = Directory(tmp_path, subject.facts)
+    assert not directory.found()
+    tally = tallied(directory, directory.numbers(), most=1)
     total: Counter[str] = Counter()
     for bug in BUGS:
         if bug.is_legal:
@@ -46,7 +54,12 @@ def test_most_bugs_in_models_are_proven() -> None:
 def test_drawn_cases_are_the_same_for_a_seed() -> None:
     """But for those that take too long."""
     one, other = (
-        {x.name: hlo.format(x.module) for x in drawn("gather", 3, 2, XLA_CPU)} for _ in range(2)
+        {
+            case.name: hlo.format(case.module)
+            for number in range(4)
+            if (case := drawn("gather", 3, number, XLA_CPU)) is not None
+        }
+        for _ in range(2)
     )
     assert all(other.get(name, text) == text for name, text in one.items())
 
@@ -113,3 +126,19 @@ def test_a_bug_in_place_does_not_reach_the_case() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--most", "1", "--minutes", "0"]) == 0
     assert capsys.readouterr().out.startswith("| | bugs | outside | undetermined | missed |")
+
+
+def test_a_contradiction_is_found_and_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if another number than the right one were legal."""
+    (bug,) = (bug for bug in BUGS if bug.name == "exponential: error of 1e-4")
+    monkeypatch.setattr("selftest.injection.campaign.BUGS", (bug,))
+    monkeypatch.setattr("selftest.injection.campaign.is_allowed", lambda *_: True)
+    subject = Injections(seed=0, most=1)
+    total = [*local.run(tmp_path, subject, local.Limits(subject.programs(1), 3600.0, 5.0), 0)][-1]
+    assert (
+        total.counts["injections"] == total.tally("outcomes")[f"{bug.name}: {CONTRADICTION}"] == 1
+    )
+    (found,) = Directory(tmp_path, subject.facts).found()
+    assert found["kind"] == f"{CONTRADICTION}: {bug.name}" and found["opcodes"] == ["exponential"]

@@ -8,7 +8,7 @@ from hlo.types import BF16, ELEMENT_TYPES
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
-from selftest.soundness import judged
+from selftest.soundness import verdicts
 
 _F8 = ELEMENT_TYPES["f8e4m3fn"]
 _ADD = """add {
@@ -341,7 +341,7 @@ def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget) -> None:
     computations, entry, arrays = _PROGRAMS[what]
     module = hlo.parse(f"HloModule legal\n{computations}ENTRY main {{{entry}}}\n")
     for seed in range(0, 24, 2):
-        for how, found in judged(module, arrays, seed, budget):
+        for how, found in verdicts(module, arrays, seed, budget):
             assert not found.counts["outside"] and not found.wrong, how
 
 

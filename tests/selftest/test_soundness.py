@@ -1,6 +1,8 @@
 """The campaign that no legal result is outside, in short."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,35 +12,59 @@ from interp.envelope.budget import XLA_CPU
 from selftest.legal_compilers.compiler import Perturbed
 from selftest.legal_compilers.errors import MODES
 from selftest.legal_compilers.sums import fused
-from selftest.soundness import drawn, examined, judged, main, model
+from selftest.soundness import Soundness, SoundnessExaminer, drawn, main, model, verdicts
 
 
 def test_nothing_legal_is_outside() -> None:
-    findings = examined(1, 0, 25)
-    assert findings.counts["programs"] == 25
-    assert not findings.wrong, findings.wrong[0]
+    found = SoundnessExaminer(Soundness(1, 25)).chunk(0)
+    assert found.counts["programs"] == 25
+    assert not found.suspects, found.suspects[0]
 
 
 @pytest.mark.parametrize("chunk", range(1, 60, 6))
 def test_no_legal_result_of_a_model_is_outside(chunk: int) -> None:
-    module, values = model(2, chunk)
-    for how, found in judged(module, values, chunk):
+    case = model(2, chunk)
+    for how, found in verdicts(case.module, case.arrays, chunk):
         assert not found.counts["outside"] and not found.wrong, how
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = ["--chunk", "2", "--state", str(tmp_path / "state.json")]
+    state = ["--chunk", "2", "--state", str(tmp_path / "state")]
     assert main(["--count", "2", *state]) == 0
     assert main(["--count", "4", *state]) == 0
     assert "4 programs" in capsys.readouterr().err.splitlines()[-1]
-    kept = (tmp_path / "state.json").read_text()
-    assert main(["--count", "4", "--chunk", "2", "--state", str(tmp_path / "other.json")]) == 0
-    assert (tmp_path / "other.json").read_text() == kept
+    kept = [path.read_text() for path in sorted(tmp_path.glob("state/*/*.json"))]
+    assert len(kept) == 2
+    assert main(["--count", "4", "--chunk", "2", "--state", str(tmp_path / "other")]) == 0
+    assert [path.read_text() for path in sorted(tmp_path.glob("other/*/*.json"))] == kept
+
+
+class Miscompiling(Perturbed):
+    """Takes sums for differences."""
+
+    def __call__(self, module: hlo.Module, *arguments: Any, **limits: Any) -> Any:
+        return super().__call__(
+            hlo.parse(hlo.format(module).replace(" add(", " subtract(")), *arguments, **limits
+        )
+
+
+def test_what_is_outside_is_found_and_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("selftest.soundness.Perturbed", Miscompiling)
+    words = ["--count", "40", "--chunk", "20", "--state", str(tmp_path), "--reduce", "10"]
+    assert main([*words, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert {one["kind"] for one in found} == {"outside"}
+    assert ["add"] in [one["opcodes"] for one in found]
+    for path in tmp_path.glob("findings/*/reduced.hlo"):
+        hlo.verify(hlo.parse(path.read_text()))
+        assert " add(" in path.read_text()
 
 
 def test_programs_are_the_same_for_a_seed() -> None:
     one, other = (drawn(0, 3, 4) for _ in range(2))
-    assert [hlo.format(module) for module, _ in one] == [hlo.format(module) for module, _ in other]
+    assert [hlo.format(case.module) for case in one] == [hlo.format(case.module) for case in other]
 
 
 def test_fused() -> None:

@@ -1,0 +1,170 @@
+"""Mutations of texts, by token and by byte: the generator of hostile ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import hlo
+from fuzz.draw.choices import examples
+from fuzz.draw.programs import program
+from hlo.opcodes import OPCODES
+from hlo.types import ELEMENT_TYPES
+
+LARGEST = 20_000  # characters; longer files are read in windows of so many
+_PARTS = 0.1
+
+TOKEN = re.compile(r"""\s+|"[^"\n]*"|[A-Za-z_][\w.\-]*|-?\d+|->|<=|.""", re.ASCII)
+_NUMBERS = (
+    *("0", "1", "-1", "2", "3", "63", "64", "65", "127", "255", "1000000", "2147483647"),
+    *("2147483648", "4294967296", "9223372036854775807", "9223372036854775808", "1e308", "-0"),
+    *("18446744073709551616", "99999999999999999999999999999999", "1e99999", "nan", "inf"),
+)
+_PIECES = (
+    *("(", ")", "{", "}", "[", "]", ",", "=", "%", '"', "'", "/*", "*/", "//", "<=", "->", "\\"),
+    *("ROOT ", "ENTRY ", "HloModule ", "f32[]", "token[]", "()", "{...}", "\n", "\0", "\x85", "é"),
+    *("{1,0}", "s4[0]", "pred[2]{0}", "to_apply=", "calls=", "metadata={", "sharding={", "#0", "?"),
+)
+
+
+_KINDS = sorted(ELEMENT_TYPES), sorted(OPCODES)
+
+
+def _at(rng: random.Random, tokens: Sequence[str]) -> int:
+    return rng.randrange(len(tokens))
+
+
+def _removed(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    start = _at(rng, tokens)
+    del tokens[start : start + rng.choice((1, 1, 2, 3, 20))]
+
+
+def _repeated(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    start = _at(rng, tokens)
+    piece = tokens[start : start + rng.choice((1, 2, 5, 30))]
+    tokens[start:start] = piece * rng.choice((1, 1, 2, 10, 100))
+
+
+def _exchanged(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    one, other = _at(rng, tokens), _at(rng, tokens)
+    tokens[one], tokens[other] = tokens[other], tokens[one]
+
+
+def _replaced(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    tokens[_at(rng, tokens)] = rng.choice(rng.choice((tokens, others)))
+
+
+def _renumbered(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    places = [n for n, token in enumerate(tokens) if token.lstrip("-").isdigit()]
+    if places:
+        tokens[rng.choice(places)] = rng.choice(_NUMBERS)
+
+
+def _renamed(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    """A word becomes another one of its kind: types, opcodes, or names and keys of the text."""
+    places = [n for n, token in enumerate(tokens) if token[0].isalpha()]
+    if not places:
+        return
+    place = rng.choice(places)
+    words = next((kind for kind in _KINDS if tokens[place] in kind), None)
+    if words is None:
+        words = [tokens[n] for n in places if not any(tokens[n] in kind for kind in _KINDS)]
+    tokens[place] = rng.choice(words)
+
+
+def _inserted(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    tokens.insert(_at(rng, tokens), rng.choice(_PIECES))
+
+
+def _spliced(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
+    start, length = rng.randrange(len(others)), rng.choice((3, 10, 50, 300))
+    tokens[_at(rng, tokens) : 0] = others[start : start + length]
+
+
+_BYTOKEN: tuple[Callable[[random.Random, list[str], Sequence[str]], None], ...] = (
+    _removed, _repeated, _exchanged, _replaced, _inserted, _spliced,
+    _renumbered, _renumbered, _renumbered, _renamed, _renamed, _renamed, _renamed, _renamed,
+)  # fmt: skip
+
+
+def _by_byte(rng: random.Random, text: str) -> str:
+    """Some bytes changed, put in or taken away; or the text cut off."""
+    data = bytearray(text.encode("utf-8", "surrogatepass"))
+    for _ in range(rng.choice((1, 1, 2, 4, 16))):
+        place = rng.randrange(len(data) + 1)
+        if rng.random() < 0.3:
+            del data[place : place + rng.choice((1, 1, 4))]
+        elif rng.random() < 0.5:
+            data[place:place] = bytes([rng.randrange(256)])
+        else:
+            data[place : place + 1] = bytes([rng.randrange(256)])
+    if rng.random() < 0.1:
+        del data[rng.randrange(len(data) + 1) :]
+    return data.decode("utf-8", rng.choice(("replace", "surrogateescape")))
+
+
+def mutated(rng: random.Random, text: str, other: str) -> str:
+    """The text with one to eight mutations; pieces of ``other`` get into it."""
+    if rng.random() < 0.2:
+        return _by_byte(rng, text)
+    tokens, others = TOKEN.findall(text), TOKEN.findall(other)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
+        if tokens and others:
+            rng.choice(_BYTOKEN)(rng, tokens, others)
+    return "".join(tokens)
+
+
+def drawn(count: int, seed: int) -> list[str]:
+    """Texts of modules from :func:`fuzz.draw.programs.program`; the same for a seed."""
+    return examples(lambda choices: hlo.format(program(choices)), count, seed)
+
+
+def pieces(text: str) -> list[str]:
+    """A text, in pieces of whole lines if it is too long, each with the first line."""
+    lines = text.splitlines(keepends=True)
+    found, size, piece = [], 0, lines[:1]
+    for line in lines[1:]:
+        if size + len(line) > LARGEST:
+            found.append("".join(piece))
+            size, piece = 0, lines[:1]
+        size += len(line)
+        piece.append(line[:LARGEST])
+    return [*found, "".join(piece)]
+
+
+def texts_of(paths: Sequence[Path]) -> list[str]:
+    """The texts of HLO files, and of those in directories."""
+    files: list[Path] = []
+    for path in paths:
+        names = ("*.hlo", "*.txt")
+        found = [f for name in names for f in path.rglob(name)] if path.is_dir() else [path]
+        files += sorted(found)
+    return [file.read_text() for file in files]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is mutated: whole programs most of the time, else pieces of long ones."""
+
+    whole: tuple[str, ...]
+    parts: tuple[str, ...]
+
+    def choice(self, rng: random.Random) -> str:
+        rest = self.parts if self.parts and rng.random() < _PARTS else self.whole
+        return rng.choice(rest)
+
+
+def sources(texts: Sequence[str]) -> Sources:
+    long = [text for text in texts if len(text) > LARGEST]
+    whole = tuple(text for text in texts if len(text) <= LARGEST)
+    return Sources(whole, tuple(piece for text in long for piece in pieces(text)))
+
+
+def mutations(texts: Sources, seed: int, numbers: Sequence[int]) -> Iterator[str]:
+    """Text number n of a seed, for each number."""
+    for number in numbers:
+        rng = random.Random(f"{seed} {number}")
+        yield mutated(rng, texts.choice(rng), texts.choice(rng))[: 2 * LARGEST]
