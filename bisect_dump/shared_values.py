@@ -26,6 +26,7 @@ from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import integer
 from hlo.values import arrays_of
+from interp.exact.conversion import type_of
 from interp.stepwise import Steps
 
 # Fuel of one evaluation, in instructions: a loop that needs more most likely does not end.

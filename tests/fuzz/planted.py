@@ -12,7 +12,7 @@ import interp
 from hlo.bit_equality import differences
 from hlo.module import Module
 from hlo.values import Value
-from hlo.walk import Op
+from hlo.walk import Op, column
 from interp.evaluator import Evaluation
 
 Wrong = Callable[[np.ndarray], np.ndarray]
