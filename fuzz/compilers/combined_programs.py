@@ -1,4 +1,4 @@
-"""Many programs at once: the C compiler is started once for all."""
+"""Compile many programs as one, so that the C compiler starts once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hlo.walk import renamed
 
 
 def merged(modules: Sequence[Module]) -> Module:
-    """One program that does what several do: all their parameters, a tuple of all their results."""
+    """Merge several programs: all their parameters, and a tuple of all their results."""
     computations: list[Computation] = []
     entry: list[Instruction] = []
     roots: list[str] = []
@@ -45,8 +45,8 @@ def merged(modules: Sequence[Module]) -> Module:
 
 
 def _without_constraint(computation: Computation) -> Computation:
-    """The all-reduces of one program must agree on ``constrain_layout``, which changes nothing;
-    those of several programs may not."""
+    """Drop ``constrain_layout``: all-reduces of one program must agree on it, those of several may
+    not, and it changes no value."""
 
     def changed(instruction: Instruction) -> Instruction:
         given = {n: v for n, v in instruction.attributes.items() if n != "constrain_layout"}
@@ -56,7 +56,7 @@ def _without_constraint(computation: Computation) -> Computation:
 
 
 def _numbered(computation: Computation, taken: int) -> Computation:
-    """Parameters after those that are taken."""
+    """Renumber parameters behind those already taken."""
 
     def changed(instruction: Instruction) -> Instruction:
         if instruction.opcode != "parameter":
@@ -69,15 +69,14 @@ def _numbered(computation: Computation, taken: int) -> Computation:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Valid modules as C: of each its entry in one translation unit, or what the C backend has
-    against it."""
+    """Valid modules as C: each entry in one translation unit, or the error of the C backend."""
 
     modules: Sequence[Module]
     found: Sequence[Program | Error]
 
     def executables(self, compiler: Compiler) -> list[Executable | Error]:
-        """Each module, ready to run. The compiler's files are gone when it is done; a library
-        without OpenMP is closed when its executables are. ToolchainError if the compiler fails."""
+        """Load each module. The compiler's files are deleted at the end; a library without OpenMP
+        is closed when its executables are. ToolchainError if the compiler fails."""
         sources = next((one.sources for one in self.found if isinstance(one, Program)), None)
         library = None if sources is None else _loaded(sources, compiler)
         return [
@@ -89,12 +88,12 @@ class Batch:
 def compiled(
     modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
 ) -> list[Executable | Error]:
-    """Each valid module as an executable; the compiler is started once. See :class:`Batch`."""
+    """Compile each valid module to an executable with one run of the compiler. See :class:`Batch`."""
     return lowered_together(modules, grain).executables(compiler)
 
 
 def lowered_together(modules: Sequence[Module], grain: int = GRAIN) -> Batch:
-    """Valid modules as C. Loops have threads where they do ``grain`` element operations or more."""
+    """Lower valid modules to C. Loops of ``grain`` or more element operations run in threads."""
     found = [_plan(module, grain) for module in modules]
     made = iter(render_plans([plan for plan in found if isinstance(plan, Plan)], OPENMP))
     return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])

@@ -1,4 +1,5 @@
-"""Programs that look at the bits of a NaN: which those are is nobody's to say."""
+"""Detect programs whose result depends on the payload or sign of a computed NaN, which is
+undefined."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:
 
 
 def _with_nan(value: Any, ones: bool) -> Any:
-    """The same numbers, and NaNs of all ones, or of the usual bits."""
+    """Replace every NaN by one of all ones, or by the default NaN."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         found = np.empty(array.shape, array.dtype)

@@ -1,4 +1,4 @@
-"""Programs that mean nothing for their arguments: no compiler is to blame for what it does then."""
+"""Detect programs that are undefined for their arguments: no compiler is to blame for the result."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ _MOST = 64  # elements of a row, and rows, of which all pairs are compared
 
 
 def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Why a program means nothing, if an instruction gets what the language has no meaning for: a
-    sort by what is no strict weak order, a size below 0 or above the bound, a dynamic-reshape to
-    other sizes than there are elements."""
+    """Say why a program is undefined, if an instruction's operands have no meaning: a sort by no
+    strict weak order, a size below 0 or above the bound, a dynamic-reshape to another number of
+    elements. None if it is defined."""
     return _first_of(_MEANINGLESS, module, arrays)
 
 
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Why a program has several right results, other than those of roundings and orders: a reduce
-    from what is no identity, which may be taken several times; a pred of other bits than those of
-    0 and 1; what is in an array that grows; f64 that becomes c64 in a dot, before or after."""
+    """Say why a program has several right results beyond roundings and orders: a reduce whose init
+    is no identity (it may be used several times), a pred with bits other than 0 and 1, the elements
+    by which an array grows, f64 operands converted to c64 before or after a dot. None if there is
+    no such reason."""
     return _first_of(_OPEN, module, arrays)
 
 
@@ -138,7 +139,8 @@ def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
 
 
 def _narrows(*operands: Array, shape: ArrayShape, **_: Any) -> str | None:
-    """Whether operands are made the result's type before they are multiplied is nowhere said."""
+    """Test for operands wider than the result: nobody says whether they are converted before they
+    are multiplied."""
     wide = any(operand.dtype.char in "dD" for operand in operands)
     return (
         "an operand of more range than the result" if wide and shape.element_type is C64 else None

@@ -1,4 +1,4 @@
-"""Properties that hold of every program: an oracle each, by name in ``ORACLES``."""
+"""Oracles: properties that every program has, by name in ``ORACLES``."""
 
 from fuzz.oracles.oracle import Difference, LeftOut, Oracle, Outcome
 from fuzz.oracles.table import ORACLES, is_known, named

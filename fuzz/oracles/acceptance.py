@@ -1,7 +1,7 @@
-"""What XLA takes, and what it refuses, beside :func:`hlo.verify`.
+"""Compare what XLA accepts and rejects with what :func:`hlo.verify` does.
 
-A program that means nothing should be refused. XLA may take it where it has a reason to (the known
-ones: :mod:`fuzz.oracles.known_differences`), but it may not die of it.
+XLA should reject an invalid program. It may accept one where it has a reason
+(:mod:`fuzz.oracles.known_differences`), but it must not crash on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAKEN = STRICTER.keys() | CONVERTED.keys()
 
 @contextmanager
 def xla_accepts() -> Iterator[Property]:
-    """XLA reads what is valid, refuses what is not, and dies of neither."""
+    """XLA accepts valid programs, rejects invalid ones, and crashes on neither."""
     with XLA(timeout=SECONDS) as peer:
         yield each(lambda case: _asked(peer, case))
 

@@ -1,4 +1,4 @@
-"""Another compiler, judged within the envelope; its process may die of a program."""
+"""Judge another compiler's results by the error envelope; its process may crash."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SECONDS = 20.0  # for one program
 
 @contextmanager
 def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Property]:
-    """Nothing that XLA gives, for what ``program`` makes of one, is outside of what is legal; it
-    neither crashes nor hangs."""
+    """XLA's results for ``program(case)`` lie inside the envelope, and it neither crashes nor
+    hangs."""
     with XLA(timeout=SECONDS) as run:
         judged = _judging(Against(run, XLA_CPU))
 
@@ -38,8 +38,8 @@ def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Propert
 
 
 def _carried(case: Case, outcome: Outcome) -> Outcome:
-    """An outcome that says nothing of numbers where a layout says which they are: on the only way
-    into XLA there is, over StableHLO, layouts are lost."""
+    """Leave out a violation of numbers that depend on layouts: the only way into XLA, over
+    StableHLO, drops layouts."""
     is_wrong = isinstance(outcome, Difference) and outcome.kind.startswith(WRONG)
     return LeftOut("depends on layouts") if is_wrong and _reads_layouts(case.module) else outcome
 
@@ -55,7 +55,7 @@ def _reads_layouts(module: Module) -> bool:
 
 
 def _of(other: Case, outcome: Outcome) -> Outcome:
-    """What another program violates is looked at in that."""
+    """Attach the program that was really run to its violation, so that it is reduced."""
     if isinstance(outcome, Difference):
         return replace(outcome, oracle="xla", case=other)
     return outcome
@@ -63,7 +63,7 @@ def _of(other: Case, outcome: Outcome) -> Outcome:
 
 @contextmanager
 def command(words: Sequence[str]) -> Iterator[Property]:
-    """The same of a compiler of which nothing is known."""
+    """The same property for any compiler command, judged by the budget of an unknown compiler."""
     with Command(words, SECONDS) as run:
         yield _judging(Against(run, UNKNOWN), shlex.join(words))
 

@@ -1,8 +1,8 @@
-"""C as every compiler of this machine makes it, in the configurations of :mod:`fuzz.compilers`.
+"""Run generated C in every compiler configuration of this machine and compare the bits.
 
-The programs of a call are built as one, in the configuration that their texts choose: a campaign
-goes through all of them. A program that is asked alone is asked in each, or in the only one there
-is: ``configurations: gcc -O3 AVX2``, which is how what is found there is reduced.
+The programs of one call are built as one, in the configuration that a hash of their texts chooses,
+so a campaign goes through all configurations. A single program is tried in each, or in the one that
+is named (``configurations: gcc -O3 AVX2``), which is how findings are reduced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NAMES = re.compile(r"(?:ERROR|WARNING): \w+: [\w-]+|runtime error: [a-z ]+|\[-W
 
 @contextmanager
 def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
-    """The bits are those of the interpreter, and no compiler or sanitizer has anything to say."""
+    """C gives the interpreter's bits, and neither compiler nor sanitizer reports anything."""
     chosen = [*filter(is_chosen, present())]
     if not chosen:
         raise ArgumentError("no such configuration here: see python -m selftest.compiler_matrix")
@@ -46,7 +46,7 @@ def opened(is_chosen: Callable[[Configuration], bool]) -> Iterator[Property]:
 
 @cache
 def present() -> tuple[Configuration, ...]:
-    """Those that this machine has."""
+    """List the configurations that this machine has."""
     return tuple(c for c in configurations(os.environ) if isinstance(c, Configuration))
 
 
@@ -56,7 +56,7 @@ def plain(configuration: Configuration) -> bool:
 
 
 def sanitized(configuration: Configuration) -> bool:
-    """Whether it has one."""
+    """Test whether a configuration has a sanitizer."""
     return configuration.is_sanitizer
 
 
@@ -81,7 +81,8 @@ def _asked(cases: Sequence[Case], chosen: Sequence[Configuration]) -> list[Outco
 def _built_as_one(
     usable: Sequence[int], cases: Sequence[Case], configuration: Configuration
 ) -> Iterator[Sequence[int]]:
-    """All of them, or as many as one function of the embedded target has parameters for."""
+    """Group programs to build as one: all of them, or as many as fit into the parameters of one
+    function of the embedded target."""
     is_limited = configuration.target == EMBEDDED.name
     taken, parameters = list[int](), 0
     for number in usable:
@@ -96,7 +97,7 @@ def _built_as_one(
 
 
 def _parameters(module: hlo.Module) -> int:
-    """How many arrays go in and out; two for each that is bounded, which has sizes besides."""
+    """Count the arrays that go in and out; bounded ones also have sizes."""
     shapes = [p.shape for p in module.entry.parameters] + [module.entry.root_instruction.shape]
     return sum(1 + any(leaf.dynamic) for shape in shapes for leaf in leaves(shape))
 
@@ -125,7 +126,7 @@ def _alone(case: Case, chosen: Sequence[Configuration]) -> Outcome:
 
 
 def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | None:
-    """What is wrong with programs that are built as one."""
+    """Find what is wrong with programs that are built as one."""
     module = cases[0].module if len(cases) == 1 else merged([case.module for case in cases])
     arrays = tuple(array for case in cases for array in case.arrays)
     expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))

@@ -1,4 +1,4 @@
-"""Programs that mean the same have the same bits: with constants for their arguments, rewritten."""
+"""Metamorphic oracles: equivalent programs give the same bits."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _PLACES = 8  # of one rewrite, that are tried in one program
 
 
 def constants(cases: Sequence[Case]) -> list[Outcome]:
-    """A program with its arguments as constants gives the same bits, also as C."""
+    """A program with its arguments as constants gives the same bits, interpreted and as C."""
     return _beside(cases, [*map(baked, cases)])
 
 
 def rewritings(cases: Sequence[Case]) -> list[Outcome]:
-    """An equivalent program gives the same bits, also as C: see :mod:`fuzz.rewrites`."""
+    """An equivalent program gives the same bits, interpreted and as C: see :mod:`fuzz.rewrites`."""
     others = [*map(_otherwise, cases)]
     outcomes = _beside(cases, [other for other, _ in others])
     return [_of(name, outcome) for (_, name), outcome in zip(others, outcomes, strict=True)]
 
 
 def by_one(name: str) -> Property:
-    """The same of one rewrite, at several places of a program."""
+    """The same property for one rewrite, at several places of a program."""
 
     def of(case: Case) -> Outcome:
         places = (rewritten(case.module, name, random.Random(n)) for n in range(_PLACES))
@@ -78,12 +78,13 @@ def _beside(cases: Sequence[Case], others: Sequence[Case]) -> list[Outcome]:
 
 
 def for_xla(case: Case) -> Case:
-    """An equivalent program without layouts, which are gone when a text becomes StableHLO."""
+    """Rewrite a program and drop its layouts, which StableHLO does not carry."""
     return _otherwise(case, ("layout", "lie otherwise"))[0]
 
 
 def _otherwise(case: Case, without: Collection[str] = ()) -> tuple[Case, str]:
-    """By one rewrite that fits, always the same; its name."""
+    """Rewrite a program by one rewrite that fits, chosen by the program's text; return its name,
+    too."""
     rng = random.Random(hashlib.sha256(hlo.format(case.module).encode()).digest())
     name = fitting(case.module, rng, without)
     if name is None:
@@ -94,7 +95,7 @@ def _otherwise(case: Case, without: Collection[str] = ()) -> tuple[Case, str]:
 
 
 def baked(case: Case) -> Case:
-    """Arrays as constants; tuples and what is bounded stay parameters."""
+    """Turn array arguments into constants; tuples and bounded arrays stay parameters."""
     entry = case.module.entry
     constant = [
         isinstance(p.shape, ArrayShape) and not p.shape.is_dynamic for p in entry.parameters

@@ -1,4 +1,4 @@
-"""Interpreter and C: the same bits, in any number of threads, before the passes and after."""
+"""Compare interpreter and C bit by bit: with one thread and several, before the passes and after."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _THOROUGH = 64  # of so many lists of programs, one is compiled as programs are,
 
 
 def same_bits(cases: Sequence[Case]) -> list[Outcome]:
-    """Compiled together in a hurry; what differs there is asked alone, and so is a single one, of
-    the compiler of :func:`backend_c.compile`."""
+    """C gives the interpreter's bits. Many programs are compiled together by a fast compiler; what
+    differs there, or stands alone, is asked of the compiler of :func:`backend_c.compile`."""
     outcomes: list[Outcome] = [None] * len(cases)
     expected: dict[int, Value] = {}
     for number, case in enumerate(cases):
@@ -50,7 +50,7 @@ def same_bits(cases: Sequence[Case]) -> list[Outcome]:
 
 
 def _together(modules: Sequence[Module]) -> Sequence[Executable | Error | None]:
-    """Nothing for a single one, and where the compiler fails."""
+    """Compile programs as one; nothing for a single one, and where the compiler fails."""
     if len(modules) > 1:
         with suppress(ToolchainError):
             return compiled(modules, _of_many(modules))
@@ -58,8 +58,8 @@ def _together(modules: Sequence[Module]) -> Sequence[Executable | Error | None]:
 
 
 def _of_many(modules: Sequence[Module]) -> Compiler:
-    """A quick one but for one of 64 lists: vector instructions and warnings are looked at,
-    too."""
+    """Choose a fast compiler, and for one list in 64 the shipped one, so that vector instructions
+    and warnings are covered, too."""
     quick, thorough, _ = _compilers()
     text = "".join(i.opcode for module in modules for i in module.entry.instructions)
     return quick if zlib.crc32(text.encode()) % _THOROUGH else thorough
@@ -85,7 +85,7 @@ def _outcome(case: Case, expected: Value, executable: Executable | Error | None)
 
 
 def _alone(case: Case, expected: Value) -> Outcome:
-    """By a compiler that is no suspect, with vector instructions and without."""
+    """Judge one program by the shipped compiler, with vector instructions and without."""
     for compiler in _compilers()[1:]:
         try:
             (executable,) = compiled([case.module], compiler)
@@ -100,7 +100,7 @@ def _alone(case: Case, expected: Value) -> Outcome:
 
 
 def threads(cases: Sequence[Case]) -> list[Outcome]:
-    """With threads for every loop, however short, the bits are those of one thread."""
+    """C in several threads gives the bits of one thread, with threads even for short loops."""
     outcomes: list[Outcome] = []
     usable: list[int] = []
     for number, outcome in enumerate(each(runs)(cases)):
@@ -120,7 +120,7 @@ def _in_threads(count: int, executable: Executable, case: Case) -> Value:
 
 
 def runs(case: Case) -> Outcome:
-    """Whether it ends, and whether C takes it."""
+    """The program ends, and the C backend takes it."""
     right(case)
     try:
         lowered(case.module)
@@ -130,7 +130,7 @@ def runs(case: Case) -> Outcome:
 
 
 def twice(case: Case) -> Outcome:
-    """Interpreted again, it gives the same bits; lowered again, the same C."""
+    """Interpreting again gives the same bits, lowering again the same C."""
     texts = []
     for _ in range(2):
         try:
@@ -143,5 +143,5 @@ def twice(case: Case) -> Outcome:
 
 
 def passes(case: Case) -> Outcome:
-    """After the passes of the C backend it means what it meant before, to the interpreter."""
+    """The passes of the C backend keep every bit, interpreted before and after."""
     return compared(right(case), right(Case(run(case.module, "backend_c"), case.arrays)))

@@ -1,4 +1,4 @@
-"""Oracles in a process of their own: generated C may crash or never end."""
+"""Ask oracles in a process of their own: generated C may crash or never end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECONDS = 60.0  # for one call, and then for each of its programs
 
 
 def by_name(name: str) -> AbstractContextManager[Property]:
-    """That of an oracle, where a crash does no harm."""
+    """Open an oracle by name, isolated if it runs C."""
     oracle = named(name)
     if not oracle.runs_c:
         return oracle.opened()
@@ -23,14 +23,14 @@ def by_name(name: str) -> AbstractContextManager[Property]:
 
 
 def narrower(found: Difference, of: Property) -> AbstractContextManager[Property]:
-    """What smaller programs are asked instead of ``of``."""
+    """Open the faster oracle that a finding names in place of ``of``, for reducing."""
     return by_name(found.oracle) if found.oracle else nullcontext(of)
 
 
 @contextmanager
 def guarded(opened: Opened) -> Iterator[Property]:
-    """A property that is open in another process. Where that ends or does not answer, each program
-    is asked alone: one that ends it violates the property."""
+    """Ask the property that ``start()`` makes in another process. If that dies or does not answer,
+    each program is asked alone; one that kills the process violates the property."""
     with WorkerPool(opened, preload=(__name__,), seconds=SECONDS) as pool:
 
         def of(cases: Sequence[Case]) -> list[Outcome]:

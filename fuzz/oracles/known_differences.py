@@ -1,6 +1,6 @@
-"""Where XLA (jaxlib 0.10.2) and :func:`hlo.verify` differ on purpose, and why.
+"""List where XLA (jaxlib 0.10.2) and :func:`hlo.verify` differ on purpose, and why.
 
-An instruction that breaks a constraint is ``(opcode, label)``.
+An instruction that violates a constraint is keyed by ``(opcode, label)``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The language: a text is the program that it was printed from, a shape that of its value."""
+"""Check the language itself: round trips of text, and shapes against values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _DIALECTS = ("short", "long")
 
 
 def printed(case: Case) -> Outcome:
-    """Printed and read again, it is the same program; the canonical text, which names and orders
-    anew, is that of a program with the same results."""
+    """Printing and parsing gives the same program; the canonical text is a program with the same
+    results."""
     module = case.module
     try:
         for dialect in _DIALECTS:
@@ -36,7 +36,7 @@ def printed(case: Case) -> Outcome:
 
 
 def _has_nan(module: Module) -> bool:
-    """Whether an attribute is NaN, which equals nothing."""
+    """Test whether an attribute is NaN, which equals nothing."""
     instructions = (i for c in module.computations for i in c.instructions)
     values = (value for i in instructions for value in i.attributes.values())
     return any(isinstance(value, float) and math.isnan(value) for value in values)
@@ -48,7 +48,7 @@ def _first_line(text: str, again: Module, dialect: str) -> str:
 
 
 def shapes(case: Case) -> Outcome:
-    """Each value of the entry computation has the type and the shape that its instruction says."""
+    """Every value of the entry has the element type and shape that its instruction declares."""
     whole = inline(case.module)
     shown = filter(can_be_shown, whole.entry.instructions)
     names = tuple(i.name for i in shown if i.name != whole.entry.root)
@@ -63,7 +63,7 @@ def shapes(case: Case) -> Outcome:
 
 
 def _unlike(value: Value, shape: Shape) -> str:
-    """How a value differs from a shape, or nothing. Sizes may be less than bounds."""
+    """Say how a value differs from its shape; empty if it does not. Sizes may be below bounds."""
     if isinstance(shape, TupleShape):
         if not isinstance(value, tuple) or len(value) != len(shape.elements):
             return "no such tuple"

@@ -1,7 +1,7 @@
-"""XLA's program before and after its optimisation, both of them evaluated by the interpreter.
+"""Compare XLA's program before and after its optimisation, both interpreted.
 
-Where two results may differ by rounding, what the passes did may still be wrong; here nothing is
-rounded but as each of the two programs says, as between two stages of a dump (:mod:`bisect_dump`).
+XLA's own results differ by rounding, which may hide a wrong pass; here both texts are evaluated
+exactly and judged like two stages of a dump (:mod:`bisect_dump`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 
 @contextmanager
 def xla_optimised() -> Iterator[Property]:
-    """What XLA makes of a program means, within the envelope, what the program meant."""
+    """XLA's text after all passes means what the program meant, within the envelope."""
     with XLA(timeout=SECONDS) as peer:
         yield each(lambda case: _asked(peer, case))
 
@@ -54,8 +54,7 @@ def _asked(peer: XLA, case: Case) -> Outcome:
 
 
 def _is_bounded(module: Module) -> bool:
-    """Whether there are dimensions with less than their bound. What lies beyond is nobody's to
-    say, and XLA makes arrays of their bounds of them."""
+    """Test for bounded dimensions: XLA pads them to their bounds, and the padding is undefined."""
     instructions = (i for c in module.computations for i in c.instructions)
     return any(
         i.opcode == "dynamic-reshape" or any(leaf.is_dynamic for leaf in leaves(i.shape))

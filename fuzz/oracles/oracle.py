@@ -1,4 +1,4 @@
-"""What an oracle is: a property that every program has, asked of many programs at once."""
+"""Define oracles: a property of every program, asked of many programs at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A program of which the property says nothing, and why."""
+    """The outcome of a program to which the property does not apply, and why."""
 
     reason: str
 
@@ -53,8 +53,8 @@ Opened = Callable[[], AbstractContextManager[Property]]
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """A property with its name and, in one line, what it says. It is asked while it is open: other
-    compilers have processes. ``runs_c``: what it runs here may crash, see
+    """A property with its name and a line that says what it is. It is a context manager, as other
+    compilers have processes. ``runs_c``: what it runs in this process may crash, see
     :mod:`fuzz.oracles.isolation`."""
 
     name: str
@@ -64,7 +64,7 @@ class Oracle:
 
 
 class NoResult(Exception):
-    """The interpreter gives none: ``outcome`` says what that means."""
+    """Raised when the interpreter gives no result; ``outcome`` says what that means."""
 
     def __init__(self, outcome: Difference | LeftOut) -> None:
         super().__init__(str(outcome))
@@ -72,7 +72,7 @@ class NoResult(Exception):
 
 
 def right(case: Case) -> Value:
-    """The interpreter's result, or NoResult."""
+    """Evaluate a program with the interpreter; NoResult if it has no result."""
     try:
         return interp.evaluate(case.module, *case.arrays, fuel=FUEL)
     except (OutOfFuel, Unsupported) as error:
@@ -82,7 +82,7 @@ def right(case: Case) -> Value:
 
 
 def compared(expected: Value, actual: Value) -> Difference | None:
-    """Results that are to have the same bits."""
+    """Compare results that must have the same bits; None if they do."""
     found = bit_equality.differences(expected, actual)
     if not found:
         return None
@@ -91,14 +91,14 @@ def compared(expected: Value, actual: Value) -> Difference | None:
 
 
 def but_for_nan_bits(outcome: Outcome, case: Case) -> Outcome:
-    """An outcome that says nothing where a program makes a number of the bits of a NaN."""
+    """Leave out a difference of a program whose result depends on the payload of a computed NaN."""
     if isinstance(outcome, Difference) and depends_on_them(case.module, case.arrays):
         return LeftOut("depends on the bits of a NaN")
     return outcome
 
 
 def each(outcome: Callable[[Case], Outcome]) -> Property:
-    """A property that is asked of one program at a time."""
+    """Turn a function of one program into a property of many."""
 
     def of(case: Case) -> Outcome:
         try:

@@ -1,4 +1,4 @@
-"""The oracles by name."""
+"""The table of oracles by name."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ ORACLES = {oracle.name: oracle for oracle in _ALL}
 
 
 def is_known(name: str) -> bool:
-    """Whether it is the name of an oracle, or of a part of one on this machine."""
+    """Test whether a name is that of an oracle, or of one's part on this machine."""
     return name in ORACLES or _part(name) is not None
 
 
 def named(name: str) -> Oracle:
-    """An oracle by its name, or a part of one: ``configurations: gcc -O3 AVX2`` and ``rewrites:
-    peel``. Any other name is that of a command: :mod:`fuzz.peers.command`."""
+    """Look an oracle up by name, or a part of one: ``configurations: gcc -O3 AVX2``, ``rewrites:
+    peel``. Any other name is a command: :mod:`fuzz.peers.command`."""
     found = ORACLES.get(name) or _part(name)
     if found is not None:
         return found

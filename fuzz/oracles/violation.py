@@ -1,4 +1,4 @@
-"""A property that a program violates, as what smaller programs are held to."""
+"""The condition that keeps a reduction on its violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduce a program that fails to a few lines that still do."""
+"""Reduce a failing program to a few lines that still fail (delta debugging)."""
 
 from fuzz.reducer.processes import in_processes
 from fuzz.reducer.reduction import reduce

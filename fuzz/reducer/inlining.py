@@ -1,4 +1,4 @@
-"""Open what calls computations: their instructions come into the entry computation."""
+"""Inline calls, loop iterations and branches into the entry computation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def opened(search: Search, evaluate: Evaluate) -> bool:
 
 
 def inlined(case: Case) -> Case:
-    """Without calls and fusions; the case itself where that is impossible."""
+    """Inline all calls and fusions; the case itself where that is impossible."""
     try:
         module = dead_code(inline(case.module))
     except Error:
@@ -53,7 +53,7 @@ def inlined(case: Case) -> Case:
 def _turns(
     case: Case, loop: Instruction, values: dict[str, Value], evaluate: Evaluate
 ) -> Iterator[Case]:
-    """The body, and the condition, on what the state is in each turn."""
+    """Propose the body and the condition alone, on the loop state of each iteration."""
     state = values.get(loop.operands[0])
     condition, body = (case.module.computation(name) for name in called(loop))
     for _ in range(_MOST_TURNS):
@@ -67,14 +67,14 @@ def _turns(
 def _branches(
     case: Case, choice: Instruction, values: dict[str, Value], evaluate: Evaluate
 ) -> Iterator[Case]:
-    """Each branch on its operand."""
+    """Propose each branch alone, on its operand."""
     for name, operand in zip(called(choice), choice.operands[1:], strict=False):
         if operand in values:
             yield called_alone(case.module, case.module.computation(name), (values[operand],))
 
 
 def called_alone(module: Module, computation: Computation, arrays: Sequence[Value]) -> Case:
-    """A computation in place of the entry."""
+    """Make a called computation the entry."""
     others = tuple(c for c in module.computations if c.name != computation.name)
     order = [c for c in others if c.name != module.entry_name]
     alone = replace(computation, annotations={})
@@ -83,8 +83,8 @@ def called_alone(module: Module, computation: Computation, arrays: Sequence[Valu
 
 
 def each_callee(case: Case) -> Iterator[Case]:
-    """A called computation alone, of ones or of 1, 2, 3, …, as nobody knows what it is called
-    with."""
+    """Propose each called computation alone, on arrays of ones or of 1, 2, 3, …, since its
+    arguments are unknown."""
     for computation in case.module.computations:
         if computation.name == case.module.entry_name:
             continue
@@ -102,7 +102,7 @@ def _filled(value: Value, number: int) -> Value:
 
 
 def each_call(case: Case) -> Iterator[Case]:
-    """One call or fusion less, in any computation."""
+    """Propose the program with one call or fusion inlined, in any computation."""
     for computation in case.module.computations:
         for instruction in computation.instructions:
             if instruction.opcode in ("call", "fusion"):
@@ -110,7 +110,7 @@ def each_call(case: Case) -> Iterator[Case]:
 
 
 def _spliced(case: Case, caller: Computation, call: Instruction) -> Case:
-    """The callee's instructions in place of the call."""
+    """Replace a call by the callee's instructions."""
     callee = case.module.computation(called(call)[0])
     taken = {i.name for i in caller.instructions}
     names: dict[str, str] = {}

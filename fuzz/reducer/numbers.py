@@ -1,4 +1,4 @@
-"""Simpler numbers in arguments and constants: 0, 1, small integers."""
+"""Simplify the numbers in arguments and constants: 0, 1, small integers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RUNS = 16
 
 
 def simpler_numbers(case: Case) -> Iterator[Case]:
-    """One array with simpler numbers, each time."""
+    """Propose cases with one array's numbers simplified."""
     for n, value in enumerate(case.arrays):
         for simpler in _within(value):
             yield Case(case.module, (*case.arrays[:n], simpler, *case.arrays[n + 1 :]))
@@ -52,7 +52,7 @@ def _simpler_constants(module: Module) -> Iterator[Module]:
 
 
 def _simpler(array: Array) -> Iterator[Array]:
-    """Arrays of the same shape and of less complexity."""
+    """Propose arrays of the same shape with lower complexity."""
     before = complexity(array)
     for candidate in _candidates(array):
         if complexity(candidate) < before:
@@ -80,7 +80,7 @@ def _candidates(array: Array) -> Iterator[Array]:
 
 
 def _runs(size: int) -> Iterator[tuple[int, int]]:
-    """Halves, quarters, … and, of few, single elements."""
+    """Yield halves, quarters, … of a range and, of short ranges, single elements."""
     length = size // 2
     while length >= 1 and (size <= _SINGLY or size // length <= _RUNS):
         for first in range(0, size, length):
@@ -91,7 +91,7 @@ def _runs(size: int) -> Iterator[tuple[int, int]]:
 
 
 def _rounded(array: Array) -> Iterator[Array]:
-    """One element a shorter number."""
+    """Propose arrays with one element rounded to a shorter number."""
     for n, element in enumerate(array.reshape(-1)):
         if array.dtype.kind == "c" or not np.isfinite(np.float64(element)):
             continue
@@ -103,7 +103,7 @@ def _rounded(array: Array) -> Iterator[Array]:
 
 
 def complexity(array: Array) -> int:
-    """How much there is to read: 0 of zeros, 1 of ones, then the length of the number."""
+    """Measure how much there is to read: 0 for zeros, 1 for ones, else the length of the numbers."""
     values = array.reshape(-1)
     zeros = np.asarray(values == np.zeros((), array.dtype))
     negative = np.signbit(values) if array.dtype.kind == "f" else np.zeros(len(values), bool)

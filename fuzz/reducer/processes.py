@@ -1,5 +1,4 @@
-"""A Python function that says whether a program is interesting, in processes: they try programs at
-once, and one that crashes does no harm."""
+"""Evaluate a Python predicate in worker processes: several programs at once, crashes without harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The order of the steps: first what makes a large program small, then what makes it plain."""
+"""Order the reduction steps: first those that make a large program small, then those that simplify
+it."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ _STEPS: tuple[tuple[Callable[[Case], Iterator[Case]], str], ...] = (
 
 
 def exact(module: Module, arrays: tuple[Value, ...]) -> Value | None:
-    """Values as the interpreter has them."""
+    """Evaluate a program with the interpreter; None if it has no result."""
     try:
         return interp.evaluate(module, *arrays, fuel=_FUEL)
     except Error:
@@ -92,7 +93,7 @@ def reduce(
 
 
 def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
-    """Fewer instructions, by their values."""
+    """Remove instructions, with their values as arguments."""
     search.exhaust(bare, "plain text")
     search.attempt(Case(dead_code(search.best.module), search.best.arrays), "dead code")
     search.attempt(Case(synchronous(search.best.module), search.best.arrays), "other words")
@@ -104,7 +105,7 @@ def _make_small(search: Search, values: Sequence[Evaluate]) -> None:
 
 
 def _make_plain(search: Search) -> None:
-    """Small steps, until none is taken."""
+    """Take small simplifications until none succeeds."""
     changed = True
     while changed:
         taken = [search.exhaust(step, what) for step, what in _STEPS]

@@ -1,7 +1,7 @@
-"""Smaller dimensions, fewer dimensions and simpler element types, consistently through a program.
+"""Shrink dimensions, drop dimensions and simplify element types, consistently through a program.
 
-A mapping of shapes is applied wherever a shape is written; what follows from operands is inferred
-again, and attributes that count elements are made to fit. The verifier has the last word.
+A mapping of shapes is applied wherever a shape is written; results are inferred again, and
+attributes that count elements are fitted. The verifier decides what is valid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Mapped = Callable[[ArrayShape], ArrayShape]
 
 
 def smaller_dimensions(case: Case) -> Iterator[Case]:
-    """Every dimension of one size made smaller; then one dimension of one array."""
+    """Propose every dimension of one size made smaller, then one dimension of one array."""
     for size in _sizes(case.module):
         for new in _smaller(size):
             for at_end in (False, True):
@@ -46,7 +46,7 @@ def smaller_dimensions(case: Case) -> Iterator[Case]:
 
 
 def fewer_dimensions(case: Case) -> Iterator[Case]:
-    """Arrays of one shape made scalars, or without their dimensions of size 1."""
+    """Propose arrays of one shape made scalars, or without their dimensions of size 1."""
     shapes = [leaf for i in _instructions(case.module) for leaf in leaves(i.shape)]
     for dims in dict.fromkeys(shape.dims for shape in shapes if shape.rank):
         kept = tuple(size for size in dims if size != 1)
@@ -61,7 +61,7 @@ def _scalar(shape: ArrayShape) -> ArrayShape:
 
 
 def simpler_types(case: Case) -> Iterator[Case]:
-    """Every array of one element type made one of another that is simpler to read."""
+    """Propose every array of one element type converted to a simpler type."""
     types = {leaf.element_type for i in _instructions(case.module) for leaf in leaves(i.shape)}
     for element_type in sorted(types, key=lambda t: t.name):
         for name in _SIMPLER.get(element_type.kind, ()):
@@ -135,9 +135,9 @@ def _of_dims(old: tuple[int, ...], new: tuple[int, ...]) -> Mapped:
 def transformed(
     case: Case, mapping: Mapped, only: frozenset[str] = frozenset(), at_end: bool = False
 ) -> Iterator[Case]:
-    """The case with a mapping applied to all shapes that are written, or to those of ``only`` some
-    instructions of the entry; nothing if that is impossible. Of what becomes smaller the first
-    elements stay, or the last."""
+    """Propose the case with a mapping applied to all written shapes, or to those of the
+    instructions ``only``; nothing if that is impossible. Shrunk arguments keep their first
+    elements, or with ``at_end`` their last."""
     try:
         module = _Transformation(case.module, mapping, only, at_end).module()
         shapes = [p.shape for p in module.entry.parameters]
@@ -151,7 +151,7 @@ def transformed(
 
 
 class _Impossible(Exception):
-    """The mapping cannot be applied."""
+    """Raised where the mapping cannot be applied."""
 
 
 def _is_there(array: object) -> bool:
@@ -185,7 +185,7 @@ def _resized(array: np.ndarray, shape: ArrayShape, at_end: bool) -> np.ndarray:
 
 @dataclass(slots=True)
 class _Transformation:
-    """One walk through a module, callees first."""
+    """One application of a mapping to a module, callees first."""
 
     old: Module
     mapping: Mapped
@@ -249,7 +249,7 @@ def mapped_leaves(mapping: Mapped, shape: Shape) -> Shape:
 def fitted(
     instruction: Instruction, operands: Sequence[Shape], declared: Shape
 ) -> tuple[Mapping[str, Attribute], Shape]:
-    """Attributes and a declared shape that fit operands of other sizes."""
+    """Fit attributes and a declared shape to operands of other sizes."""
     first = operands[0] if operands else None
     rule = _FITTED.get(instruction.opcode)
     if rule is None or not isinstance(first, ArrayShape) or not isinstance(declared, ArrayShape):
@@ -285,7 +285,7 @@ def _slice(
 def _reshape(
     given: _Attributes, operand: ArrayShape, dims: tuple[int, ...]
 ) -> tuple[_Attributes, tuple[int, ...]]:
-    """One dimension scaled, the first that can be."""
+    """Scale one dimension of a reshape, the first that can be."""
     elements = int(np.prod(dims, dtype=np.int64))
     for d, size in enumerate(dims):
         rest = elements // max(size, 1)
@@ -295,7 +295,7 @@ def _reshape(
 
 
 def _clipped(name: str) -> _Fit:
-    """Sizes that are no more than the operand's."""
+    """Clip sizes to the operand's dimensions."""
 
     def fit(
         given: _Attributes, operand: ArrayShape, dims: tuple[int, ...]

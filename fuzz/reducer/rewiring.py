@@ -1,4 +1,4 @@
-"""Fewer instructions: fewer results, operands in place of what is made of them, fewer arguments."""
+"""Remove results, instructions and arguments by rewiring the graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ELEMENTS = 64  # of a constant that takes the place of an argument
 
 
 def fewer_results(case: Case) -> Iterator[Case]:
-    """One element of a tuple alone, or one element less; an operand of the root."""
+    """Propose one element of the result tuple, one element less, or an operand of the root."""
     entry = case.module.entry
     root = entry.root_instruction
     by_name = {i.name: i for i in entry.instructions}
@@ -37,7 +37,7 @@ def fewer_results(case: Case) -> Iterator[Case]:
 
 
 def without_effects(case: Case) -> Iterator[Case]:
-    """Nothing but what the result needs."""
+    """Propose dropping everything that the result does not need."""
     for computation in case.module.computations:
         needed = live(computation, lambda instruction: False)
         kept = tuple(
@@ -48,7 +48,7 @@ def without_effects(case: Case) -> Iterator[Case]:
 
 
 def elements_of_results(case: Case) -> Iterator[Case]:
-    """One element of a result that is a tuple."""
+    """Propose one element of a tuple result."""
     entry = case.module.entry
     root = entry.root_instruction
     if root.opcode == "tuple" or not isinstance(root.shape, TupleShape):
@@ -61,7 +61,7 @@ def elements_of_results(case: Case) -> Iterator[Case]:
 
 
 def forwarded(case: Case) -> Iterator[Case]:
-    """An operand in place of an instruction; in called computations also a parameter."""
+    """Propose an operand in place of an instruction; in called computations also a parameter."""
     for computation in reversed(case.module.computations):
         is_entry = computation.name == case.module.entry_name
         by_name = {i.name: i for i in computation.instructions}
@@ -75,7 +75,7 @@ def forwarded(case: Case) -> Iterator[Case]:
 
 
 def forwarded_together(case: Case) -> Iterator[Case]:
-    """The same for runs of instructions: half of a computation, quarters, …"""
+    """Propose the same for runs of instructions: half of a computation, quarters, …"""
     for computation in reversed(case.module.computations):
         names = [i.name for i in computation.instructions if i.operands]
         size = len(names) // 2
@@ -86,7 +86,7 @@ def forwarded_together(case: Case) -> Iterator[Case]:
 
 
 def _forwarded(case: Case, computation: Computation, names: frozenset[str]) -> Case:
-    """Operands in place of all of ``names`` that have one of their shape."""
+    """Replace each of ``names`` that has an operand of its shape by that operand."""
     shapes = {i.name: i.shape for i in computation.instructions}
     now = {name: name for name in shapes}
     instructions = []
@@ -103,7 +103,8 @@ def _forwarded(case: Case, computation: Computation, names: frozenset[str]) -> C
 
 
 def simple_arrays(case: Case) -> Iterator[Case]:
-    """A constant in place of an instruction without operands, or inside of called computations."""
+    """Propose a constant in place of an instruction without operands, or inside called
+    computations."""
     for computation in reversed(case.module.computations):
         for instruction in computation.instructions:
             if instruction.opcode in ("parameter", "constant"):
@@ -129,7 +130,7 @@ def _constant(instruction: Instruction, number: int) -> Instruction | None:
 
 
 def shared_arguments(case: Case) -> Iterator[Case]:
-    """One parameter or constant for two of a shape."""
+    """Propose one parameter or constant in place of two of a shape."""
     entry = case.module.entry
     given = [i for i in entry.instructions if i.opcode in ("parameter", "constant")]
     for n, leaf in enumerate(given):
@@ -139,7 +140,7 @@ def shared_arguments(case: Case) -> Iterator[Case]:
 
 
 def arguments_opened(case: Case) -> Iterator[Case]:
-    """The elements of a tuple as parameters of their own."""
+    """Propose the elements of a tuple parameter as parameters of their own."""
     entry = case.module.entry
     for parameter in entry.parameters:
         if isinstance(parameter.shape, TupleShape):
@@ -180,7 +181,7 @@ _ELEMENT = "get-tuple-element"
 
 
 def _without(case: Case, computation: Computation, name: str, other: str) -> Case:
-    """``other`` in place of ``name``."""
+    """Replace ``name`` by ``other``."""
     instructions = tuple(
         i._replace(operands=tuple(other if o == name else o for o in i.operands))
         for i in computation.instructions
@@ -195,8 +196,7 @@ def _with(case: Case, computation: Computation, old: Instruction, new: Instructi
 
 
 def pruned(case: Case, computation: Computation) -> Case:
-    """The case with a computation changed, without what nothing needs any more: instructions,
-    computations, arguments."""
+    """Replace a computation and drop what becomes unused: instructions, computations, arguments."""
     if computation.name == case.module.entry_name:
         module = dead_code(with_entry(case.module, computation))
         return _without_unused(module, case.arrays)

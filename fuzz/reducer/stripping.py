@@ -1,4 +1,4 @@
-"""What says nothing about the failure goes: annotations, layouts, options, long names."""
+"""Strip what says nothing about the failure: annotations, layouts, optional attributes, long names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAIN = WindowDimension(1)
 
 
 def bare(case: Case) -> Iterator[Case]:
-    """No header, no annotations, no layouts: all at once, and one after the other."""
+    """Propose the program without header, annotations and layouts: all at once, then one by one."""
     module = replace(case.module, preamble="", text="")
     steps = (_without_header, _without_annotations, _without_layouts)
     whole = module
@@ -66,7 +66,7 @@ def _each(module: Module, change: object) -> Module:
 
 
 def simpler_attributes(case: Case) -> Iterator[Case]:
-    """One optional attribute, or one part of a window, less."""
+    """Propose the program without one optional attribute, or with a simpler window."""
     for c, computation in enumerate(case.module.computations):
         for n, instruction in enumerate(computation.instructions):
             for attributes in _simpler(instruction):

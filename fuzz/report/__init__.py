@@ -1,4 +1,4 @@
-"""A folder that shows one failure to anyone: see :func:`write`."""
+"""Write a self-contained folder that shows one failure to anyone: see :func:`write`."""
 
 from fuzz.report.folder import write
 from fuzz.report.report import Report

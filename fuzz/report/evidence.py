@@ -1,4 +1,4 @@
-"""What a report says of numbers: each element that is wrong, with its bits."""
+"""List the wrong elements of a result with their bits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 16  # elements of an array that are shown
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a result that is outside of what is legal."""
+    """One element of a result that is outside the envelope."""
 
     place: str
     actual: str
@@ -26,7 +26,7 @@ class Element:
 
 
 def elements(found: Found) -> Iterator[Element]:
-    """The first elements of each output that are wrong."""
+    """Yield the first wrong elements of each output."""
     for output in found.outputs:
         wrong = np.argwhere(outside(output.actual, output.legal))
         for row in wrong[:MOST]:
@@ -43,7 +43,7 @@ def _element(output: Output, index: tuple[int, ...]) -> Element:
 
 
 def shown(array: Array, index: tuple[int, ...]) -> str:
-    """An element with its bits."""
+    """Format an element with its bits."""
     return f"{number(array, index)} ({bits(array, index)})"
 
 
@@ -52,14 +52,15 @@ def number(array: Array, index: tuple[int, ...]) -> str:
 
 
 def bits(array: Array, index: tuple[int, ...]) -> str:
-    """In hexadecimal, the most significant first; of a complex number both parts."""
+    """Format an element's bits in hexadecimal, most significant first; of a complex number both
+    parts."""
     if array.dtype.kind == "c":
         return f"{bits(array.real, index)}, {bits(array.imag, index)}"
     return f"0x{np.asarray(array[index]).tobytes()[::-1].hex()}"
 
 
 def listed(array: Array) -> str:
-    """A short array as text, with its bits; of a long one what it is."""
+    """Format a short array with its bits; describe a long one."""
     if array.size > MOST:
         return f"{array.dtype}{list(array.shape)}, in arguments.npz"
     if array.ndim == 0:

@@ -1,7 +1,7 @@
-"""The files of a report.
+"""Write the files of a report.
 
-No text of the program gets into Python or a file's name: ``reproduce.py`` is the same in every
-report and reads the others. One of them also serves the folders beside it, as in docs/found.
+No text of the program reaches Python code or a file name: ``reproduce.py`` is the same in every
+report and reads the other files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCRIPT = Path(__file__).with_name("reproduce.txt")
 
 
 def write(report: Report, directory: Path) -> Path:
-    """Write the folder, and beside it the same as .zip, of which the path is returned."""
+    """Write the folder, and beside it the same as .zip, whose path is returned."""
     directory.mkdir(parents=True, exist_ok=True)
     versions = machine.versions()
     texts = {

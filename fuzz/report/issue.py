@@ -1,4 +1,4 @@
-"""The text for an issue: what is wrong, who says so, how to see it."""
+"""Write the text of an issue: what is wrong, who says so, how to see it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
 
 
 def issue(report: Report, versions: dict[str, str]) -> str:
-    """Markdown. Of the program's text only what :func:`hlo.format` prints is in it, in a fence that
-    the text cannot close."""
+    """Write the issue as Markdown. Of the program only what :func:`hlo.format` prints appears, in a
+    fence that the text cannot close."""
     failure, budget = report.judged.failure, report.judged.budget
     text = hlo.format(report.module).strip()
     named = [

@@ -1,4 +1,4 @@
-"""Where a failure was seen: versions, the processor, flags."""
+"""Record where a failure was seen: versions, processor, flags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGES = ("jaxlib", "jax", "numpy", "ml_dtypes", "hlo-oracle")
 
 
 def versions() -> dict[str, str]:
-    """Of what takes part."""
+    """Collect the versions of Python and of the packages involved."""
     return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
 
 
@@ -23,7 +23,7 @@ def _version(name: str) -> str:
 
 
 def processor() -> dict[str, str]:
-    """Its name and what it can do, as Linux says it."""
+    """Read the processor's name and instruction sets, on Linux."""
     found = {"machine": platform.machine(), "name": platform.processor(), "flags": ""}
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

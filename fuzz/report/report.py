@@ -1,4 +1,4 @@
-"""What a report is made of."""
+"""The contents of a report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hlo.module import Module
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A program that fails, reduced, and where it comes from. ``seconds`` is how long the compiler
-    may take before it hangs."""
+    """A reduced program that fails, and where it comes from. ``seconds``: the time limit beyond
+    which the compiler counts as hanging."""
 
     module: Module
     arrays: tuple[Value, ...]
