@@ -1,4 +1,4 @@
-"""The reference: what HLO means, in NumPy, exactly."""
+"""The reference interpreter: evaluate HLO in NumPy, every float result exact and rounded once."""
 
 from interp.evaluator import evaluate
 

@@ -1,7 +1,6 @@
-"""Arrays of actual sizes: operands cut to agree, results filled up where they are static.
+"""Cut operands of bounded dimensions to agreeing sizes, and pad results that are declared static.
 
-Bounded dimensions have their actual sizes in every array, so ops see nothing else; what is left
-to do stands here (:mod:`hlo.dynamic_sizes`).
+Arrays have their actual sizes, so ops see nothing else of bounds (:mod:`hlo.dynamic_sizes`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _TELL_GROWTH: ContextVar[Callable[[], None] | None] = ContextVar("tell_growth", 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What the actual sizes of an instruction's operands must keep."""
+    """The constraints on the actual sizes of an instruction's operands."""
 
     shapes: tuple[Shape, ...]
     agreements: tuple[Agreement, ...]
@@ -38,8 +37,8 @@ class Sizes:
 def sizes_of(
     instruction: Instruction, operands: Sequence[Shape], results: Sequence[Shape] = ()
 ) -> Sizes | None:
-    """None if there is nothing to keep: the operands are static, and say nothing of sizes, and so
-    are the ``results`` of the computations that it calls."""
+    """Collect the size constraints of an instruction; None if operands and the ``results`` of
+    called computations are static."""
     opcode, attributes = instruction.opcode, instruction.attributes
     if not any(map(has_bounds, (*operands, *results))) and not _gives_sizes(instruction):
         return None
@@ -48,17 +47,17 @@ def sizes_of(
 
 
 def any_bounds(module: Module) -> bool:
-    """Whether any value of a module is bounded."""
+    """Test whether any value of a module is bounded."""
     return any(has_bounds(i.shape) for c in module.computations for i in c.instructions)
 
 
 def results_of(module: Module, instruction: Instruction) -> list[Shape]:
-    """What the computations that an instruction calls give."""
+    """List the result shapes of the computations that an instruction calls."""
     return [module.computation(name).root_instruction.shape for name in called(instruction)]
 
 
 def _gives_sizes(instruction: Instruction) -> bool:
-    """Whether operands are the sizes of the result, which may be static nonetheless."""
+    """Test whether operands are the sizes of the result, which may be static nonetheless."""
     target = instruction.attributes.get("custom_call_target")
     return instruction.opcode in _SIZED or target == "SliceToDynamic"
 
@@ -67,7 +66,7 @@ _SIZED = frozenset(("dynamic-reshape", "set-dimension-size"))
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
-    """Operands whose sizes agree: the smallest of those that must."""
+    """Cut operands to the smallest of the sizes that must agree."""
     if sizes.why_not:
         raise Unsupported(sizes.why_not)
     result = list(operands)
@@ -98,7 +97,7 @@ def _of_size(operand: Array, dimension: int, size: int, may_stretch: bool) -> Ar
 
 
 def filled(value: Value, shape: Shape) -> Value:
-    """The value with zeros where a static shape has more than is there."""
+    """Pad a value with zeros to its static shape."""
     if isinstance(shape, TupleShape):
         return tuple(map(filled, value, shape.elements))
     if not isinstance(value, np.ndarray) or value.ndim != shape.rank:
@@ -122,7 +121,7 @@ def growth_told(tell: Callable[[], None] | None) -> Iterator[None]:
 
 
 def resized(array: Array, dims: Sequence[int]) -> Array:
-    """The array cut, and with zeros where it grows: NaN in f8e8m0fnu, which has none."""
+    """Cut an array, or pad it with zeros (NaN in f8e8m0fnu, which has no zero)."""
     if array.shape == tuple(dims):
         return array
     tell = _TELL_GROWTH.get()

@@ -1,4 +1,4 @@
-"""Evaluate a module: walk its computations with the NumPy meaning of each op.
+"""Evaluate a module: walk its computations with the NumPy function of each op.
 
 Values are those of :mod:`interp.values`.
 """
@@ -108,7 +108,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction, ready to be applied."""
+    """A prepared instruction: its op and keywords are looked up."""
 
     op: Op
     keywords: Mapping[str, object]
@@ -118,7 +118,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A computation, ready to be run."""
+    """A prepared computation: its live instructions in order."""
 
     computation: Computation
     instructions: tuple[Instruction, ...]  # those that matter
@@ -131,7 +131,7 @@ Instead = Callable[[Computation, Instruction, Op], Op]
 
 
 class Evaluation:
-    """The state of one evaluation: what is prepared so far, and the fuel that is left."""
+    """The state of one evaluation: prepared computations and the remaining fuel."""
 
     def __init__(
         self,
@@ -155,12 +155,12 @@ class Evaluation:
         self.is_bounded = any_bounds(module)
 
     def result(self, arguments: Sequence[Value], seed: int = 0) -> Value:
-        """What the entry computation gives; with the seed random numbers begin."""
+        """Evaluate the entry computation; ``seed`` starts the random numbers."""
         with np.errstate(all="ignore"), random.seeded(seed), growth_told(self._tell_growth):
             return self.run(self.plan(self.module.entry), *arguments)
 
     def plan(self, computation: Computation) -> Plan:
-        """The prepared form of a computation, made once."""
+        """Prepare a computation, once."""
         plan = self._plans.get(computation.name)
         if plan is None:
             plan = self._plans[computation.name] = self._planned(computation)
@@ -203,13 +203,13 @@ class Evaluation:
         )
 
     def enter(self, computation: Computation) -> Callable[..., Value]:
-        """A computation as its callers call it."""
+        """Return a computation as a Python function, as callers receive it."""
         if is_scalar(computation):
             return lambda *arguments: self._run_batch(self.plan(computation), arguments)
         return lambda *arguments: self.run(self.plan(computation), *arguments)
 
     def has_effect(self, instruction: Instruction) -> bool:
-        """Whether it counts that an instruction is run, and how many before it."""
+        """Test whether it matters that, and after how many others, an instruction runs."""
         return _is_effect(instruction, self._effects)
 
     def _is_elementwise(self, instruction: Instruction) -> bool:
@@ -223,7 +223,7 @@ class Evaluation:
         return known or op.home == "interp.ops.elementwise"
 
     def refuel(self) -> None:
-        """Begin again with all fuel."""
+        """Restore the full fuel."""
         self._fuel = self._all_fuel
 
     def _burn(self) -> None:
@@ -233,7 +233,7 @@ class Evaluation:
                 raise OutOfFuel("the evaluation used up its fuel; does the program end?")
 
     def apply(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
-        """The value of one instruction of a plan."""
+        """Evaluate one instruction."""
         self._burn()
         step = plan.steps[instruction.name]
         if self.rank is not None:
@@ -258,7 +258,7 @@ class Evaluation:
         return value
 
     def _located(self, error: Error, instruction: Instruction) -> Error:
-        """The error with the instruction where it arose, named once."""
+        """Add the instruction to an error's message, once."""
         if "%" in str(error):
             return error
         place = f"{self._line(instruction)}%{instruction.name} = {instruction.opcode}: "
@@ -270,7 +270,7 @@ class Evaluation:
         return f"{self.module.text.count(chr(10), 0, instruction.offset) + 1}: "
 
     def _run_batch(self, plan: Plan, arguments: Sequence[Value]) -> Value:
-        """Evaluate a computation of scalars on arrays: once for each element in meaning."""
+        """Evaluate a computation of scalars on whole arrays, which means once per element."""
         if not any(argument.ndim for argument in arguments):
             return self.run(plan, *arguments)
         dims = np.broadcast_shapes(*(argument.shape for argument in arguments))
@@ -293,7 +293,8 @@ class Evaluation:
             raise self._located(error, instruction) from error
 
     def _run_each(self, plan: Plan, arguments: Sequence[Value], dims: tuple[int, ...]) -> Value:
-        """One evaluation per element: for computations with loops or branches inside."""
+        """Evaluate a computation once per element, for loops and branches that differ between
+        elements."""
         shape = plan.computation.root_instruction.shape
         shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
         results = [np.empty(dims, leaf.element_type.numpy) for leaf in leaves(shape)]
@@ -308,7 +309,7 @@ class Evaluation:
 
 
 def is_scalar(computation: Computation) -> bool:
-    """Whether all parameters are scalars: such a computation may be called with arrays."""
+    """Test whether all parameters are scalars: such a computation may be called on batches."""
     shapes = [parameter.shape for parameter in computation.parameters]
     return bool(shapes) and all(
         isinstance(shape, ArrayShape) and not shape.rank and shape.element_type.is_array
@@ -325,8 +326,8 @@ def _is_effect(instruction: Instruction, effects: Mapping[str, bool]) -> bool:
 
 
 def _checked_calls(module: Module) -> Mapping[str, bool]:
-    """Whether each computation has effects. Calls that go too deep, or not to a computation
-    above, are errors: they would overflow Python's stack."""
+    """Map each computation to whether it has effects. Raises for calls nested too deep for Python's
+    stack, and for calls of computations further down (recursion)."""
     depths: dict[str, int] = {}
     effects: dict[str, bool] = {}
     for computation in module.computations:
@@ -341,7 +342,8 @@ def _checked_calls(module: Module) -> Mapping[str, bool]:
 
 
 def checked(entry: Computation, arrays: Sequence[Value]) -> tuple[Value, ...]:
-    """The arguments as values, or ArgumentError naming the first that does not fit."""
+    """Convert arguments to values; ArgumentError names the first that does not fit its
+    parameter."""
     parameters = entry.parameters
     if len(arrays) != len(parameters):
         raise ArgumentError(f"{len(parameters)} arguments are expected, {len(arrays)} were given")

@@ -1,8 +1,8 @@
-"""Simulated ranks: the replicas and partitions of a program, taking turns.
+"""Simulate ranks: the replicas and partitions of a program, as coroutines in threads.
 
-Each rank is evaluated by a thread of its own, but only one runs at a time: it has the *turn* until
-it waits for others or ends, then the next one in order that can go on has it. So a run is the same
-at every repetition. When no rank can go on, they wait for each other: CollectiveError.
+Each rank has a thread, but only one runs at a time: it holds the *turn* until it waits for others
+or ends; then the next rank in order that can go on takes it. So every run is the same. When no rank
+can go on, they are deadlocked: CollectiveError.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Parcel:
     place: str
 
     def take(self) -> Value:
-        """The value, which the parcel holds no longer."""
+        """Remove and return the value."""
         value, self.value = self.value, None
         return value
 
 
 @dataclass(slots=True)
 class Channel:
-    """What one rank sends another through one channel: the n-th sent is the n-th received."""
+    """The queue of one channel between two ranks: the n-th sent is the n-th received."""
 
     sent: list[Parcel] = field(default_factory=list)
     senders: list[Rank] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Channel:
 
 @dataclass(slots=True)
 class _Meeting:
-    """Members of a group that have come to the same instruction, and what each brings and gets."""
+    """A rendezvous of a group at one instruction: what each member brings and gets."""
 
     agreement: Mapping[str, str]
     first: Rank
@@ -78,7 +78,7 @@ class _Meeting:
 
 
 class Ranks:
-    """All ranks of one run, and where they meet."""
+    """All ranks of one run, and their rendezvous."""
 
     def __init__(
         self, module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS
@@ -151,7 +151,7 @@ class Ranks:
                 )
 
     def check(self) -> None:
-        """Ends the rank that calls it if another one failed."""
+        """End the calling rank if another one failed."""
         if self._failed is not None:
             raise _Stopped
 
@@ -163,7 +163,7 @@ class Ranks:
                 turn.release()
 
     def wait(self, rank: Rank, wait: Wait) -> None:
-        """Let other ranks run until what ``rank`` waits for is over."""
+        """Give the turn away until what ``rank`` waits for has happened."""
         if wait.is_over():
             return
         self._waits[rank.number] = wait
@@ -173,7 +173,7 @@ class Ranks:
         self._waits[rank.number] = None
 
     def _pass_on(self, rank: Rank) -> None:
-        """Give the turn to the next rank that can go on; CollectiveError if none can."""
+        """Give the turn to the next rank that can go on; CollectiveError if none can (deadlock)."""
         for step in range(1, self.size):
             number = (rank.number + step) % self.size
             wait = self._waits[number]
@@ -248,14 +248,14 @@ def _few(items: Sequence[V]) -> Sequence[V]:
 
 
 def named(numbers: Sequence[int]) -> str:
-    """``rank 3``, or ``ranks 1, 2``."""
+    """Format ``rank 3`` or ``ranks 1, 2``."""
     more = len(numbers) - _MOST_NAMED
     rest = f" and {more} more" if more > 0 else ""
     return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, _few(numbers)))}{rest}"
 
 
 class Rank:
-    """One replica of one partition, and where it stands."""
+    """One replica of one partition, and the instruction it is at."""
 
     def __init__(self, ranks: Ranks, number: int, feeds: RankFeeds) -> None:
         self.ranks, self.number, self.feeds = ranks, number, feeds
@@ -272,13 +272,13 @@ class Rank:
         return f"rank {self.number} (replica {self.replica}, partition {self.partition})"
 
     def at(self, computation: str, instruction: Instruction) -> None:
-        """Remember what is being evaluated."""
+        """Record the instruction being evaluated."""
         self.computation, self.instruction = computation, instruction
         self.ranks.check()
 
     @property
     def place(self) -> str:
-        """The instruction, for messages."""
+        """Name that instruction, for messages."""
         instruction, text = self.instruction, self.ranks.module.text
         if instruction is None:
             return "its begin"
@@ -287,7 +287,7 @@ class Rank:
         return f"%{instruction.name} = {instruction.opcode}{at_line}"
 
     def site(self, channel: int) -> object:
-        """Where ranks find each other: a channel, or an instruction."""
+        """Key a rendezvous: by channel, else by instruction."""
         if channel:
             return channel
         return self.computation, "" if self.instruction is None else self.instruction.name
@@ -308,17 +308,18 @@ class Rank:
     # Groups: ids of one kind or another to numbers of ranks
 
     def among_replicas(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The ranks of these replicas of this partition (kCrossReplica)."""
+        """Ranks of these replica ids in this partition (kCrossReplica)."""
         self._exist(ids, self.ranks.replicas, "replica")
         return tuple(id * self.ranks.partitions + self.partition for id in ids)
 
     def among_partitions(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The ranks of these partitions of this replica (kCrossPartition)."""
+        """Ranks of these partition ids in this replica (kCrossPartition)."""
         self._exist(ids, self.ranks.partitions, "partition")
         return tuple(self.replica * self.ranks.partitions + id for id in ids)
 
     def among_both(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """All partitions of these replicas, replica by replica (kCrossReplicaAndPartition)."""
+        """Ranks of all partitions of these replicas, replica by replica
+        (kCrossReplicaAndPartition)."""
         self._exist(ids, self.ranks.replicas, "replica")
         partitions = range(self.ranks.partitions)
         return tuple(
@@ -326,7 +327,7 @@ class Rank:
         )
 
     def among_all(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The ranks of these numbers (kFlattenedID)."""
+        """Ranks of these flattened ids (kFlattenedID)."""
         self._exist(ids, self.ranks.size, "rank")
         return tuple(ids)
 
@@ -340,8 +341,8 @@ class Rank:
     def group(
         self, groups: Groups, among: Callable[[Rank, Sequence[int]], tuple[int, ...]]
     ) -> tuple[int, ...] | None:
-        """The group that has this rank, in order; None if none has. Without groups, all ids are
-        one."""
+        """Find the group of this rank, in order; None if no group has it. Without groups, all ids
+        form one."""
         if not groups:
             limits: dict[object, int] = {
                 Rank.among_partitions: self.ranks.partitions,
@@ -376,7 +377,7 @@ _CURRENT: ContextVar[Rank] = ContextVar("rank")
 
 @contextmanager
 def running(rank: Rank) -> Iterator[None]:
-    """Within it, ops are evaluated on ``rank``."""
+    """Make ``rank`` the current one within a block."""
     token = _CURRENT.set(rank)
     try:
         yield
@@ -385,6 +386,6 @@ def running(rank: Rank) -> Iterator[None]:
 
 
 def current() -> Rank:
-    """The rank on which an op is evaluated; the only one of its kind outside of :func:`running`."""
+    """Return the rank that is being evaluated; outside of :func:`running` a lone one."""
     rank = _CURRENT.get(None)
     return Ranks(Module("", (), ""), 1, 1).members[0] if rank is None else rank

@@ -1,4 +1,4 @@
-"""The interpreter one instruction at a time, for callers that have some of the values already."""
+"""Evaluate one instruction at a time, for callers that already have some of the values."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class Steps:
         self.begin()
 
     def begin(self) -> None:
-        """Random numbers are drawn from the seed again."""
+        """Restart the random numbers from the seed."""
         self._generator = random.Generator(self._seed % 2**64)
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """Those that matter, in an order in which they can be evaluated."""
+        """The live instructions, in an order of evaluation."""
         return self._plan.instructions
 
     @property
     def is_bounded(self) -> bool:
-        """Whether any array has a size that only its values tell."""
+        """Test whether any array has bounded dimensions."""
         return self._evaluation.is_bounded
 
     def has_effect(self, instruction: Instruction) -> bool:
-        """Whether an instruction must be evaluated exactly once, and in order."""
+        """Test whether an instruction must be evaluated exactly once, and in order."""
         return self._evaluation.has_effect(instruction)
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""What values are: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values.
+"""Define values: NumPy arrays (rank 0 for scalars), None for tokens, tuples of values.
 
 An array of a bounded shape has its actual size.
 """
@@ -16,26 +16,26 @@ Value = Any  # np.ndarray, None (a token) or a tuple of values
 
 
 def as_arrays(value: Value) -> Value:
-    """NumPy makes scalars of rank-0 results; values are arrays."""
+    """Turn NumPy scalars, which rank-0 operations return, back into arrays."""
     if isinstance(value, tuple):
         return tuple(map(as_arrays, value))
     return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def mapped(function: Callable[[Value], Value], value: Value) -> Value:
-    """A function of every array and token in a value."""
+    """Apply a function to every array and token of a value."""
     if isinstance(value, tuple):
         return tuple(mapped(function, element) for element in value)
     return function(value)
 
 
 def from_caller(value: Value) -> Value:
-    """A value as someone outside wrote it: numbers and lists become arrays."""
+    """Convert numbers and lists of a caller to arrays."""
     return mapped(lambda array: None if array is None else np.asarray(array), value)
 
 
 def conforms(value: Value, shape: Shape) -> bool:
-    """Whether a value is one of a shape."""
+    """Test whether a value has a shape, bounds included."""
     if isinstance(shape, TupleShape):
         return (
             isinstance(value, tuple)
@@ -50,7 +50,7 @@ def conforms(value: Value, shape: Shape) -> bool:
 
 
 def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
-    """Whether ``dims`` are sizes that the bounded dimensions of ``shape`` may have."""
+    """Test whether sizes fit a shape: equal, or at most the bound."""
     return len(dims) == len(shape.dynamic) and all(
         size <= bound if bounded else size == bound
         for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
@@ -58,7 +58,7 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
 
 
 def zeros(shape: Shape) -> Value:
-    """The value of a shape that is zero everywhere."""
+    """Make the all-zero value of a shape."""
     if isinstance(shape, TupleShape):
         return tuple(map(zeros, shape.elements))
     element_type = shape.element_type
@@ -66,14 +66,14 @@ def zeros(shape: Shape) -> Value:
 
 
 def described(value: Value) -> str:
-    """The value's types and sizes, for messages."""
+    """Format a value's types and sizes, for messages."""
     if isinstance(value, tuple):
         return f"({', '.join(map(described, value))})"
     return "a token" if value is None else f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 
 def own(value: Value, arguments: Sequence[Value]) -> Value:
-    """The value in arrays that share no memory with arguments and constants, in row-major order."""
+    """Copy a value into row-major arrays that share no memory with arguments or constants."""
 
     def owned(array: Value) -> Value:
         if array is None:
@@ -87,5 +87,5 @@ def own(value: Value, arguments: Sequence[Value]) -> Value:
 
 
 def copied(value: Value) -> Value:
-    """The value in arrays of its own."""
+    """Copy a value."""
     return mapped(lambda array: None if array is None else np.array(array, order="C"), value)

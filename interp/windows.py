@@ -1,6 +1,6 @@
-"""Windows that slide over arrays: where they lie, and folds over what lies in them.
+"""Sliding windows: where they lie, and folds over their elements.
 
-Positions in padding and in the holes of base dilation belong to no window.
+Positions in padding and in the holes of base dilation hold no element.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Windows = Sequence[WindowDimension]
 
 
 def places(window: WindowDimension, extent: int) -> int:
-    """How many positions the window takes along a dimension."""
+    """Count the positions of a window along a dimension."""
     reach = (window.size - 1) * window.window_dilation + 1
     padded = _dilated(window, extent) + window.padding_low + window.padding_high
     return (padded - reach) // window.stride + 1 if padded >= reach else 0
@@ -28,8 +28,8 @@ def _dilated(window: WindowDimension, extent: int) -> int:
 
 
 def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Array, Array]:
-    """For each place, the index of the element at this offset in the window, and if there is one
-    (else the index is 0)."""
+    """For each position, index the element at this offset in the window (0 where there is none),
+    and say whether there is one."""
     position = _starts(window, extent) + offset * window.window_dilation
     inside = (position >= 0) & (position < _dilated(window, extent))
     inside &= position % window.base_dilation == 0
@@ -45,7 +45,7 @@ def is_trivial(window: WindowDimension) -> bool:
 
 
 def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) -> Array:
-    """With holes between the elements, then with padding at both ends, or cropped."""
+    """Dilate an array and pad it at both ends; negative padding crops."""
     step, low = window.base_dilation, window.padding_low
     size = max(0, _dilated(window, data.shape[axis]) + low + window.padding_high)
     if size == data.shape[axis] and low == 0 and step == 1:
@@ -62,8 +62,8 @@ def padded(data: Array, axis: int, window: WindowDimension, fill: object = 0) ->
 
 
 def window_totals(values: Array, windows: Windows) -> Array:
-    """Sums over windows as differences of prefix sums, in the type of the values: additions in it
-    must be exact, or wrap."""
+    """Sum over windows by differences of prefix sums, in the values' type: its additions must be
+    exact or wrap."""
     for axis, window in enumerate(windows):
         if window.size == 1 and not is_trivial(window):
             index, inside = elements_at(window, values.shape[axis], 0)
@@ -81,8 +81,8 @@ def window_totals(values: Array, windows: Windows) -> Array:
 
 
 def _totals(values: Array, window: WindowDimension) -> Array:
-    """Along the first dimension. A window of dilation d has elements of one residue modulo d: a
-    prefix sum is that of a residue, up to a row of d positions."""
+    """Sum along the first dimension. A window of dilation d takes elements of one residue modulo d,
+    so prefix sums run within a residue, up to a row of d positions."""
     dilation, rest = window.window_dilation, values.shape[1:]
     holes = WindowDimension(1, base_dilation=window.base_dilation)
     dilated = padded(values, 0, holes)
@@ -107,8 +107,8 @@ def _totals(values: Array, window: WindowDimension) -> Array:
 def window_fold(
     values: Array, windows: Windows, operation: Callable[[Array, Array], Array], identity: object
 ) -> Array:
-    """Folds over windows by an associative and commutative operation: windows of powers of two by
-    doubling, then each window from those that make up its size."""
+    """Fold over windows by an associative and commutative operation: windows of powers of two by
+    doubling, then each size from those that make it up."""
     for axis, window in enumerate(windows):
         if not is_trivial(window):
             filled = np.moveaxis(padded(values, axis, window, identity), axis, 0)

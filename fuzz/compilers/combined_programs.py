@@ -88,7 +88,8 @@ class Batch:
 def compiled(
     modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
 ) -> list[Executable | Error]:
-    """Compile each valid module to an executable with one run of the compiler. See :class:`Batch`."""
+    """Compile each valid module to an executable with one run of the compiler. See
+    :class:`Batch`."""
     return lowered_together(modules, grain).executables(compiler)
 
 

@@ -1,7 +1,8 @@
-"""Programs that mean nothing, next to ones that do: one instruction with something wrong.
+"""Draw invalid programs: change one instruction until the verifier refuses it.
 
-An instruction of a valid program is made a program of its own, whose parameters are its operands;
-that is changed (numbers, types, operands, attributes, the opcode) until the verifier refuses it.
+An instruction of a valid program becomes a program of its own whose parameters are its operands.
+Its numbers, types, operands, attributes or opcode are changed until ``hlo.verify`` names a violated
+constraint.
 """
 
 from __future__ import annotations

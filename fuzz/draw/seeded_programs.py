@@ -1,4 +1,4 @@
-"""Programs with arguments, drawn from a seed: whole ones, and single instructions of every kind."""
+"""Draw programs with arguments from a seed: whole ones, and single ops of every opcode."""
 
 from __future__ import annotations
 

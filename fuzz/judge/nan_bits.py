@@ -1,5 +1,4 @@
-"""Detect programs whose result depends on the payload or sign of a computed NaN, which is
-undefined."""
+"""Detect results that depend on the payload or sign of a computed NaN, which is undefined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detect programs that are undefined for their arguments: no compiler is to blame for the result."""
+"""Detect programs that are undefined for their arguments: no compiler is to blame there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare interpreter and C bit by bit: with one thread and several, before the passes and after."""
+"""Compare interpreter and C bit by bit, in any number of threads, before and after passes."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ def _rounded(array: Array) -> Iterator[Array]:
 
 
 def complexity(array: Array) -> int:
-    """Measure how much there is to read: 0 for zeros, 1 for ones, else the length of the numbers."""
+    """Measure how much there is to read: 0 for zeros, 1 for ones, else the length of the
+    numbers."""
     values = array.reshape(-1)
     zeros = np.asarray(values == np.zeros((), array.dtype))
     negative = np.signbit(values) if array.dtype.kind == "f" else np.zeros(len(values), bool)

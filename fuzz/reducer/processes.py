@@ -1,4 +1,4 @@
-"""Evaluate a Python predicate in worker processes: several programs at once, crashes without harm."""
+"""Evaluate a predicate in worker processes: several programs at once, crashes do no harm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Order the reduction steps: first those that make a large program small, then those that simplify
-it."""
+"""Order the reduction steps: first shrink a large program, then simplify what is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strip what says nothing about the failure: annotations, layouts, optional attributes, long names."""
+"""Strip what says nothing about a failure: annotations, layouts, attributes, long names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same instructions in other places: called, inlined, peeled off, twice or for nothing."""
+"""Rewrite the structure: inline, outline, peel loops, duplicate values, add dead code."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""All results that a legal compiler may give, as enclosures of every element: see ``verdict``."""
+"""The error envelope: enclose every result that a legal compiler may give, by intervals."""

@@ -1,8 +1,8 @@
-"""Anchors: values inside a program that a peer is asked for, so that the envelope starts anew.
+"""Restart the envelope at anchors: values inside a program that a peer is asked for.
 
-Rounding errors grow from instruction to instruction, and after many an envelope says little. A peer
-that also returns what it has in between is judged step by step: each part of the program on the
-peer's own values. The program with more results is another one, so it proves a result of the first
+Rounding errors grow from instruction to instruction until an envelope says little. A peer that also
+returns intermediate values is judged step by step, each part of the program on the peer's own
+values. The program with more results is another program, so this proves a result of the original
 legal only if it is legal there, too.
 """
 
@@ -72,7 +72,7 @@ _MADE_ONCE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An anchor at which a peer's value is outside of what follows from those before."""
+    """An anchor at which the peer's value is outside of what follows from the anchors before it."""
 
     instruction: Instruction
     verdict: Verdict
@@ -81,11 +81,10 @@ class Step:
 
 
 def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
-    """The instructions of the entry computation to anchor, found by anchoring at middles: numbers
-    that are wide or leave a decision open, and what they come from: a sum of many operands that are
-    each nearly known is wide, and says nothing of the steps to it; of exact ones before where all
-    is open. What is only laid out in another way is asked for there: so the program stays the same
-    one to most compilers."""
+    """Choose the entry's instructions to anchor. A trial evaluation with midpoints as the peer's
+    values finds numbers that are wide or leave a decision open; their operands are anchored, too (a
+    sum of many nearly known operands is wide and says nothing of the steps to it). A value that is
+    only laid out anew is anchored after that: so most compilers still see the same program."""
     loose: set[str] = set()
     exact: set[str] = set()
     names: dict[str, None] = {}
@@ -116,7 +115,7 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
 
 
 def _laid_out(computation: Computation) -> dict[str, str]:
-    """The last of the instructions that only lay out another's value, and are all that use it."""
+    """Map a value to the last of the transposes and reshapes that are its only users."""
     users: dict[str, list[Instruction]] = {}
     for instruction in computation.instructions:
         for name in instruction.operands:
@@ -130,8 +129,8 @@ def _laid_out(computation: Computation) -> dict[str, str]:
 
 
 def _bounded(module: Module) -> frozenset[str]:
-    """What is bounded, or follows from such: a compiler gives its room, and whatever is in there,
-    also where the text says that all of it is in use."""
+    """Names of values with bounded dimensions, or computed from such. A compiler returns the whole
+    buffer, with undefined elements beyond the actual size."""
     found: set[str] = set()
     for instruction in module.entry.instructions:
         if has_bounds(instruction.shape) or not found.isdisjoint(instruction.operands):
@@ -140,7 +139,7 @@ def _bounded(module: Module) -> frozenset[str]:
 
 
 def by_opcode(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of instructions of the entry computation by their opcodes."""
+    """Group names of entry instructions by opcode."""
     opcodes = {i.name: i.opcode for i in module.entry.instructions}
     found: dict[str, list[str]] = {}
     for name in names:
@@ -149,7 +148,7 @@ def by_opcode(module: Module, names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def middle(value: Enclosure) -> Array:
-    """The numbers half way between the ends, zero between infinities; of integers the low ends."""
+    """Take the midpoint of each interval: zero between infinities, the low end of integers."""
     if value.low.dtype.kind in "biu":
         return np.asarray(value.low)
     if value.low.dtype.kind == "c":
@@ -160,8 +159,8 @@ def middle(value: Enclosure) -> Array:
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:
-    """The kinds beside what a peer's own values say, however far from the exact results. Open
-    integers and numbers without bound have no middle: each is as good as another."""
+    """Give verdicts relative to the peer's own values, however far from the exact results. Open
+    integers and unbounded numbers have no midpoint: any value is as good."""
     with np.errstate(all="ignore"):
         centre = middle(legal)
         found = kinds(actual, centre, legal)
@@ -173,7 +172,7 @@ def beside_middle(actual: Array, legal: Enclosure) -> Array:
 
 
 def _unbounded(value: Enclosure) -> Array:
-    """Where a decision is open, or a number has no bound, or may be NaN, too."""
+    """Test where a decision is open, a number unbounded, or NaN possible."""
     if value.low.dtype.kind in "biu":
         return np.broadcast_to(np.True_, value.shape)
     wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
@@ -182,7 +181,7 @@ def _unbounded(value: Enclosure) -> Array:
 
 
 def exposed(module: Module, names: tuple[str, ...]) -> Module:
-    """The module whose result is a tuple: its own result, and the values of some instructions."""
+    """Append the values of some instructions to the module's result tuple."""
     entry = module.entry
     shapes = {i.name: i.shape for i in entry.instructions}
     operands = (entry.root, *names)
@@ -194,7 +193,7 @@ def exposed(module: Module, names: tuple[str, ...]) -> Module:
 
 @dataclass(slots=True)
 class _Followed:
-    """What is found on the way."""
+    """The findings of one evaluation on the peer's values."""
 
     values: Mapping[str, Array]
     peer: Budget
@@ -202,7 +201,7 @@ class _Followed:
     outside: list[Step] = field(default_factory=list)
 
     def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
-        """The peer's value, where it proves something that it is legal."""
+        """Take the peer's value over, where it is certainly legal."""
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
@@ -217,8 +216,8 @@ class _Followed:
         return where(is_wide(value, middle(value)), value, known)
 
     def _known(self, instruction: Instruction, actual: Array) -> Enclosure:
-        """What the peer goes on with: it may have more bits than it shows, where a narrow value
-        stays in f32, or a product goes into a sum."""
+        """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow
+        value stays in f32 or a product goes unrounded into a sum."""
         element_type = type_of(actual)
         narrow = self.peer.keeps_wide and element_type.bits < 32
         product = self.peer.contracts and instruction.opcode in _PRODUCTS
@@ -227,8 +226,8 @@ class _Followed:
         return between(*outward(actual, actual, 1), is_nan(actual))
 
     def _or_flushed(self, known: Enclosure, value: Enclosure) -> Enclosure:
-        """A zero that the peer shows may be a subnormal where it goes on, and the other way round:
-        the program with more results may be another one in that."""
+        """Admit a subnormal for a zero and a zero for a subnormal: the program with more results
+        may flush elsewhere."""
         if not self.peer.flushes or not known.element_type.is_float:
             return known
         tiny = float(finfo(known.low.dtype).smallest_normal)
@@ -250,10 +249,10 @@ def followed(
     seed: int = 0,
     is_proof: bool = True,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
-    """The enclosure for a peer's own values at the anchors, and the steps to them that no legal
-    evaluation takes. Without ``is_proof`` what follows from a value that says little is asked, too,
-    where no compiler makes it twice: what is outside is wrong, what is inside may come from what
-    is."""
+    """Enclose the module on the peer's values at the anchors; return the enclosure and the steps to
+    anchors that are illegal. Without ``is_proof`` a value that proves nothing (random numbers, tied
+    keys) is taken over, too, since no compiler computes it twice: what then is outside is wrong,
+    what is inside may rest on an illegal value."""
     way = _Followed(values, peer, frozenset() if is_proof else _made_once(module))
     return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)
 

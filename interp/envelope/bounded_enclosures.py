@@ -1,6 +1,6 @@
-"""Enclosures of bounded dimensions: each end has the actual sizes, as values do in the interpreter.
+"""Enclose arrays of bounded dimensions: both ends have the actual sizes.
 
-A size that is not certain has no enclosure: it would be one of arrays of several sizes.
+An uncertain size has no enclosure, since the arrays would differ in shape.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SIZES = {"set-dimension-size": 1, "dynamic-reshape": 1}
 
 
 def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> None:
-    """Unsupported where an operand that is a size could be several numbers."""
+    """Raise Unsupported where an operand that is a size is uncertain."""
     first = _SIZES.get(instruction.opcode, len(operands))
     if instruction.attributes.get("custom_call_target") == "SliceToDynamic":
         first = 1
@@ -38,7 +38,7 @@ def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> No
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
-    """Operands cut to sizes that agree."""
+    """Cut operands to sizes that agree."""
     if any(operand is None or isinstance(operand, tuple) for operand in operands):
         return operands
     ends = [bounded_arrays.agreed(sizes, [*map(part, operands)]) for part in PARTS]
@@ -49,8 +49,7 @@ def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:
 
 
 def filled(value: Value, shape: Shape) -> Value:
-    """The value with zeros where a static shape has more than is there; a peer may have left there
-    what it likes."""
+    """Pad a value to its static shape; a peer may have left anything in the padding."""
     if isinstance(value, tuple):
         pairs = zip(value, getattr(shape, "elements", ()), strict=True)
         return tuple(filled(part, one) for part, one in pairs)

@@ -1,6 +1,6 @@
-"""What a compiler may do to a float instruction, as data: one table for each compiler and version.
+"""State as data what a compiler may do to a float instruction: one table per compiler and version.
 
-A budget is not a tolerance: it says how far one instruction may be off, in units in the last place
+A budget is no tolerance: it bounds the error of one instruction, in units in the last place (ulp)
 of its own exact result. Everything that follows from it is computed.
 """
 
@@ -21,11 +21,11 @@ _finfo: Any = ml_dtypes.finfo
 
 @dataclass(frozen=True)
 class Budget:
-    """``ulps[opcode]``: the largest error in units in the last place of f32 and f64; 0 is correctly
-    rounded. ``elementary``: that of functions that are not in ``ulps``. ``keeps_wide``: narrower
-    types are computed in f32 and may stay there. ``contracts``: a product may go into a sum
-    unrounded. ``flushes``: subnormal operands and results may be zeros. ``reassociates``: constants
-    that are added one after the other may be added up first."""
+    """What one compiler may do. ``ulps[opcode]``: the largest error in ulps of f32 and f64, 0 for
+    correctly rounded. ``elementary``: that of functions missing in ``ulps``. ``keeps_wide``:
+    narrower types are computed in f32 and may stay there (excess precision). ``contracts``: a
+    product may go into a sum unrounded (FMA). ``flushes``: subnormal operands and results may
+    become zeros. ``reassociates``: constants added one after the other may be added first."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -37,12 +37,12 @@ class Budget:
     reassociates: bool = False
 
     def significant_bits(self, element_type: ElementType) -> int:
-        """Of the type in which sums of ``element_type`` are accumulated."""
+        """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
         accumulated = F32 if self.widest_sums and element_type.bits < 32 else element_type
         return int(_finfo(accumulated.numpy).nmant) + 1
 
     def of(self, opcode: str, element_type: ElementType) -> float:
-        """The error of one operation in units in the last place."""
+        """Return the error of one operation in ulps."""
         error = self.ulps.get(opcode, self.elementary if opcode in ELEMENTARY else 0.0)
         if opcode == "multiply" and self.contracts:
             error = max(error, UNROUNDED)
@@ -110,13 +110,13 @@ _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)
 
 
 def current() -> Budget:
-    """The budget of the evaluation that is running."""
+    """Return the budget of the running evaluation."""
     return _CURRENT.get()
 
 
 @contextmanager
 def using(budget: Budget) -> Iterator[None]:
-    """Evaluate with a budget."""
+    """Set the budget within a block."""
     token = _CURRENT.set(budget)
     try:
         yield

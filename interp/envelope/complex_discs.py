@@ -1,7 +1,8 @@
-"""How far a function of complex numbers may move when its operands move inside discs.
+"""Bound how far a complex function moves when its operands move inside discs.
 
-Each bound holds for every point of the discs: by the mean value theorem with the largest derivative
-in them, or directly. Infinite where there is a pole or a cut, or where nothing is known.
+Every bound holds for all points of the discs: by the mean value theorem with the largest derivative
+there, or directly. It is infinite where a disc meets a pole or a branch cut, or where nothing is
+known.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def _known(bound: Array, mask: Array) -> Array:
 
 
 def _off_cut(z: Array, radius: Array) -> Array:
-    """Where a disc does not meet the negative real axis, nor zero."""
+    """Test where a disc meets neither zero nor the negative real axis, the cut of log and sqrt."""
     off_axis = (z.real > radius) | (np.abs(z.imag) > radius)
     return np.asarray((np.abs(z) > radius) & off_axis)
 
@@ -48,8 +49,8 @@ def _log(disc: Disc) -> Array:
 
 
 def _sqrt(disc: Disc) -> Array:
-    """|sqrt(w) - sqrt(z)| = |w - z| / |sqrt(w) + sqrt(z)|, and neither root's real part is below
-    zero."""
+    """sqrt: |sqrt(w) − sqrt(z)| = |w − z| / |sqrt(w) + sqrt(z)|, where neither root has a negative
+    real part."""
     z, r = disc
     return _known(r / np.sqrt(np.abs(z)), _off_cut(z, r))
 
@@ -60,7 +61,7 @@ def _rsqrt(disc: Disc) -> Array:
 
 
 def _along(part: str) -> Spread:
-    """sine and cosine, sinh and cosh: |cosh(x + iy)| is at most cosh(x)."""
+    """sine, cosine, sinh, cosh: |cosh(x + iy)| ≤ cosh(x)."""
 
     def spread(disc: Disc) -> Array:
         z, r = disc
@@ -70,8 +71,8 @@ def _along(part: str) -> Spread:
 
 
 def _over_square(scale: float, part: str) -> Spread:
-    """tanh and tan, of z times ``scale``: the derivative is one over the square of cosh or cos,
-    which themselves move by ``_along``."""
+    """tanh and tan of ``scale`` · z: the derivative is 1 / cosh² or 1 / cos², whose argument moves
+    by ``_along``."""
     along = _along(part)
 
     def spread(disc: Disc) -> Array:
@@ -84,7 +85,7 @@ def _over_square(scale: float, part: str) -> Spread:
 
 
 def _logistic(disc: Disc) -> Array:
-    """(1 + tanh(z / 2)) / 2."""
+    """logistic(z) = (1 + tanh(z / 2)) / 2."""
     return np.asarray(_over_square(0.5, "real")(disc) / 2)
 
 
@@ -94,7 +95,7 @@ def _sign(disc: Disc) -> Array:
 
 
 def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Array]) -> Spread:
-    """Of inverse functions, whose derivative is 1 / |1 + sign z²|^power."""
+    """Inverse functions, whose derivative is 1 / |1 + sign · z²|^power."""
 
     def spread(disc: Disc) -> Array:
         z, r = disc
@@ -106,7 +107,7 @@ def _by_derivative(sign: int, power: float, off_cut: Callable[[Array, Array], Ar
 
 
 def _off_both_sides(z: Array, r: Array) -> Array:
-    """Where a disc does not meet the real axis from 1 on, nor up to -1."""
+    """Test where a disc misses the real axis from 1 to ∞ and from −∞ to −1."""
     return np.asarray((np.abs(z.imag) > r) | (np.abs(z.real) + r < 1))
 
 
@@ -115,14 +116,14 @@ def _off_left_of_one(z: Array, r: Array) -> Array:
 
 
 def _power(base: Disc, exponent: Disc) -> Array:
-    """exp(exponent · log(base))."""
+    """power(x, y) = exp(y · log(x))."""
     logarithm = np.log(base[0]), _log(base)
     product = logarithm[0] * exponent[0], _multiply(logarithm, exponent)
     return _exponential(product)
 
 
 def _atan2(y: Disc, x: Disc) -> Array:
-    """-i log((x + iy) / sqrt(x² + y²))."""
+    """atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²))."""
     squares = x[0] * x[0] + y[0] * y[0], _multiply(x, x) + _multiply(y, y)
     root = np.sqrt(squares[0]), _sqrt(squares)
     direction = x[0] + 1j * y[0], x[1] + y[1]

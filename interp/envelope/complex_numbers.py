@@ -1,4 +1,4 @@
-"""Functions of complex numbers: an error is relative to the magnitude of the result."""
+"""Enclose functions of complex numbers, whose error is relative to the magnitude of the result."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _MULTIPLE = 4.0
 
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
-    """The exact result and what is near it. Of operands that are uncertain, or may be flushed, what
-    the function may make of the discs around them; anything where that is not known, and where an
-    operand or the result is not finite (the language leaves that open)."""
+    """Make the rule of a complex function: the exact result with the budget's error around it; for
+    operands that are uncertain or may be flushed, the image of their discs. Anything where that is
+    not known, and where an operand or the result is not finite (the language leaves that open)."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         value = function(*(x.low for x in operands))
@@ -54,8 +54,7 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
 
 
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
-    """What is lost on the way of what a function is by definition, beside the rounding of its
-    result."""
+    """Bound the error of the formula that defines a function, beside the rounding of its result."""
     steps = _STEPS.get(opcode)
     if steps is None or budget.current() is budget.EXACT:
         return 0.0
@@ -67,15 +66,16 @@ def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
 
 
 def _atan2_steps(y: Array, x: Array, part: ElementType) -> Array:
-    """-i log((x + iy) / sqrt(x² + y²)): the logarithm's operand is some units of 1 off, more where
-    x² + y² cancels."""
+    """atan2(y, x) = −i · log((x + iy) / sqrt(x² + y²)): the logarithm's operand is some ulps of 1
+    off, more where x² + y² cancels."""
     del part
     x, y = x**2, y**2
     return np.asarray((np.abs(x) + np.abs(y)) / np.abs(x + y))
 
 
 def _power_steps(x: Array, y: Array, part: ElementType) -> Array:
-    """exp(y log x): the error of the exponent times the result, anything where it overflows."""
+    """power(x, y) = exp(y · log x): the error of the exponent times the result; anything where it
+    overflows."""
     logarithm = np.abs(np.log(x)) + 1
     exponent = np.abs(y) * logarithm
     size = np.exp((y * np.log(x)).real) * exponent
@@ -86,7 +86,7 @@ _STEPS: dict[str, Callable[..., Array]] = {"atan2": _atan2_steps, "power": _powe
 
 
 def _flushes(operand: Enclosure) -> Array:
-    """Where a component may be flushed."""
+    """Test where a component may be flushed."""
     found = np.broadcast_to(np.False_, operand.shape)
     if not budget.current().flushes:
         return found
@@ -98,7 +98,7 @@ def _flushes(operand: Enclosure) -> Array:
 
 
 def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
-    """What a peer may give for an exact result, and ``more`` besides in every direction."""
+    """Widen an exact result by the peer's error, and by ``more`` in every direction."""
     peer = budget.current()
     if peer is budget.EXACT:
         return Enclosure(value, value, is_nan(value))
@@ -121,7 +121,7 @@ def _around(value: Array, opcode: str, more: Array | float = 0.0) -> Enclosure:
 
 
 def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) -> Enclosure:
-    """The function of the middles, and as much around it as the discs' radii may move it."""
+    """Evaluate at the discs' centres and widen by how far their radii may move the result."""
     spread = SPREADS.get(opcode)
     middles, discs, finite = [], [], np.asarray(True)
     for operand in operands:
@@ -147,8 +147,8 @@ def _of_discs(function: Function, opcode: str, operands: Sequence[Enclosure]) ->
 
 
 def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
-    """The components of complex numbers; of real ones the second is zero. Either may be the NaN
-    of a complex number that may be NaN."""
+    """Split complex enclosures into real and imaginary ones (zero for real numbers). Either part
+    may be the NaN of a number that may be NaN."""
     if not value.element_type.is_complex:
         return value, point(np.zeros(value.shape, value.low.dtype))
     real, imag = value.low.real, value.low.imag
@@ -158,7 +158,7 @@ def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
 
 
 def joined(real: Enclosure, imag: Enclosure) -> Enclosure:
-    """Complex numbers of two components."""
+    """Join two real enclosures to a complex one."""
     low = complex_(real.low, imag.low)
     points = real.is_point and imag.is_point
     high = low if points else complex_(real.high, imag.high)

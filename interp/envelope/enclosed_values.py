@@ -1,4 +1,4 @@
-"""Values of the interpreter as enclosures, and back; tuples part by part, tokens as they are."""
+"""Convert values of the interpreter to enclosures and back, tuple by tuple; tokens stay None."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 def points(value: Any) -> Value:
-    """A value of the interpreter as enclosures; what is enclosed already stays."""
+    """Enclose each array as itself; enclosures stay."""
     if isinstance(value, tuple):
         return tuple(map(points, value))
     is_array = value is not None and not isinstance(value, Enclosure)
@@ -20,7 +20,7 @@ def points(value: Any) -> Value:
 
 
 def lows(value: Value) -> Value:
-    """The low ends, as the interpreter's own values are."""
+    """Take the low ends, as arrays of the interpreter."""
     if isinstance(value, tuple):
         return tuple(map(lows, value))
     if value is None or value.low.flags.c_contiguous:
@@ -29,29 +29,29 @@ def lows(value: Value) -> Value:
 
 
 def certain(value: Value) -> bool:
-    """Whether one result is legal everywhere."""
+    """Test whether exactly one result is legal everywhere."""
     if isinstance(value, tuple):
         return all(map(certain, value))
     return value is None or all_certain(value)
 
 
 def hull_of(one: Value, other: Value) -> Value:
-    """The hulls of two values of one shape."""
+    """Enclose two values of one shape by their hull."""
     if isinstance(one, tuple):
         return tuple(map(hull_of, one, other))
     return None if one is None else hull(one, other)
 
 
 def unknown(value: Value) -> Value:
-    """Anything of the shapes of a value."""
+    """Admit anything of a value's shape."""
     if isinstance(value, tuple):
         return tuple(map(unknown, value))
     return None if value is None else anything(value.shape, value.element_type)
 
 
 def spread(value: Value, dims: tuple[int, ...]) -> Value:
-    """A value for each element of some dimensions: that of a computation of scalars need not
-    depend on its arguments."""
+    """Broadcast a value to given dimensions: the result of a computation of scalars may not depend
+    on its batched arguments."""
     if isinstance(value, tuple):
         return tuple(spread(part, dims) for part in value)
     if value is None or value.shape == dims:

@@ -1,8 +1,8 @@
-"""Enclosures: for each element of an array, the numbers from ``low`` to ``high``, and perhaps NaN.
+"""Enclosures (interval arithmetic): per element a range of numbers, and perhaps NaN.
 
-Both ends are arrays of the value's own element type, so that data movement applies to them as it
-does to values. Where an end is NaN there is no number: NaN is the only legal result. Complex
-numbers are enclosed by component. Integers and pred have no NaN; pred False < True.
+The range goes from ``low`` to ``high``, arrays of the value's own element type, so that data
+movement applies to them as to values. Where an end is NaN there is no number: NaN is the only legal
+result. Complex numbers are enclosed by component. Integers and pred have no NaN; pred False < True.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enclosure:
-    """``low is high`` where every element is one number or NaN, which many operations are
-    faster on. ``nan`` says where NaN is legal."""
+    """An interval per element. ``low is high`` if every element is a single number or NaN, which
+    many operations are faster on. ``nan``: where NaN is legal."""
 
     low: Array
     high: Array
@@ -43,7 +43,7 @@ class Enclosure:
         return self.low is self.high
 
     def ends(self) -> tuple[Array, ...]:
-        """The different ends: one or two arrays."""
+        """The distinct ends: one or two arrays."""
         return (self.low,) if self.is_point else (self.low, self.high)
 
 
@@ -55,7 +55,7 @@ Value = Any  # an Enclosure, None (a token) or a tuple of values
 
 
 def is_nan(array: Array) -> Array:
-    """Where elements are NaN; a view of one False for types that have none."""
+    """Test for NaN; for types without it, a broadcast False."""
     if array.dtype.kind in "bui" or not _has_nan(array.dtype):
         return np.broadcast_to(np.False_, array.shape)
     return np.asarray(np.isnan(array))
@@ -67,13 +67,13 @@ def _has_nan(dtype: np.dtype[Any]) -> bool:
 
 
 def point(array: Array) -> Enclosure:
-    """Exactly the elements of an array."""
+    """Enclose an array as exactly itself."""
     array = np.asarray(array)
     return Enclosure(array, array, is_nan(array))
 
 
 def between(low: Array, high: Array, nan: Array) -> Enclosure:
-    """From one array to another; ``nan`` is where NaN is legal besides."""
+    """Enclose from one array to another, plus NaN where ``nan`` says so."""
     shape = np.broadcast_shapes(low.shape, high.shape, nan.shape)
     one = low if low.shape == shape else np.broadcast_to(low, shape)
     other = one if high is low else np.broadcast_to(high, shape)
@@ -81,12 +81,12 @@ def between(low: Array, high: Array, nan: Array) -> Enclosure:
 
 
 def largest(element_type: ElementType) -> Array:
-    """The greatest number of a type, infinity if it has one, of rank 0."""
+    """The greatest number of a type (infinity if it has one), rank 0."""
     return _extremes(element_type)[1]
 
 
 def least(element_type: ElementType) -> Array:
-    """The least number of a type."""
+    """The least number of a type, rank 0."""
     return _extremes(element_type)[0]
 
 
@@ -110,7 +110,7 @@ def _extremes(element_type: ElementType) -> tuple[Array, Array]:
 
 
 def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
-    """Every value of the type."""
+    """Enclose every value of a type."""
     has_nan = element_type.is_float or element_type.is_complex
     return Enclosure(
         np.broadcast_to(least(element_type), shape),
@@ -120,7 +120,7 @@ def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
 
 
 def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
-    """A function that only moves elements, applied to enclosures."""
+    """Lift a function that only moves elements to enclosures."""
     low = function(*(x.low for x in operands))
     points = all(x.is_point for x in operands)
     high = low if points else function(*(x.high for x in operands))
@@ -128,24 +128,25 @@ def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
 
 
 def where(mask: Array, one: Enclosure, other: Enclosure) -> Enclosure:
-    """Elements of one enclosure or the other."""
+    """Select elements from one enclosure or the other."""
     return moved(lambda a, b: np.asarray(np.where(mask, a, b)), one, other)
 
 
 def hull(one: Enclosure, other: Enclosure) -> Enclosure:
-    """What is in either."""
+    """Enclose the union of two enclosures."""
     low = least_of(one.low, other.low)
     high = greatest_of(one.high, other.high)
     return between(low, high, one.nan | other.nan)
 
 
 def least_of(*ends: Array) -> Array:
-    """The smallest of several arrays; NaN only where all are. By component of complex numbers."""
+    """Elementwise minimum of several arrays; NaN only where all are. Complex numbers by
+    component."""
     return _chosen(np.less_equal, ends)
 
 
 def greatest_of(*ends: Array) -> Array:
-    """The greatest of several arrays; NaN only where all are."""
+    """Elementwise maximum of several arrays; NaN only where all are."""
     return _chosen(np.greater_equal, ends)
 
 
@@ -165,7 +166,7 @@ def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) ->
 
 
 def is_certain(value: Enclosure) -> Array:
-    """Where one result is legal and no other, also no zero of the other sign."""
+    """Test where exactly one result is legal, the sign of a zero included."""
     if value.is_point:
         return np.broadcast_to(np.True_, value.shape)
     one = (value.low == value.high) & ~value.nan
@@ -175,7 +176,8 @@ def is_certain(value: Enclosure) -> Array:
 
 
 def _components(value: Enclosure) -> Iterator[tuple[Array, Array]]:
-    """Of floats and of complex numbers, whose cuts ask for the signs of zeros, too."""
+    """Yield the pairs of ends, by component; branch cuts of complex functions depend on the signs
+    of zeros."""
     if value.element_type.is_float:
         yield value.low, value.high
     if value.element_type.is_complex:
@@ -184,12 +186,12 @@ def _components(value: Enclosure) -> Iterator[tuple[Array, Array]]:
 
 
 def all_certain(value: Enclosure) -> bool:
-    """Whether one result is legal everywhere."""
+    """Test whether exactly one result is legal everywhere."""
     return value.is_point or bool(is_certain(value).all())
 
 
 def contains(value: Enclosure, actual: Array) -> Array:
-    """Where an actual result is legal. Zeros of either sign are the same number."""
+    """Test where an actual result is legal. Zeros of either sign are the same number."""
     if actual.dtype.kind == "c":
         inside = [
             (a >= low) & (a <= high)
@@ -206,7 +208,7 @@ def contains(value: Enclosure, actual: Array) -> Array:
 
 
 def ulp(values: Array, element_type: ElementType) -> Array:
-    """The distance of neighbours at float64 ``values`` in a type, as float64."""
+    """The distance of neighbouring floats of a type at float64 ``values``, as float64."""
     info = finfo(element_type.numpy)
     exponents = np.frexp(np.where(np.isfinite(values), values, float(info.max)))[1] - 1
     exponents = np.where(values == 0, int(info.minexp), exponents)
@@ -214,7 +216,7 @@ def ulp(values: Array, element_type: ElementType) -> Array:
 
 
 def rounded_down(values: Array, element_type: ElementType) -> Array:
-    """The greatest numbers of a type that are not above float64 ``values``."""
+    """Round float64 values towards −∞ to a type."""
     if element_type is F64:
         return values
     nearest = rounded(values, element_type)
@@ -223,7 +225,7 @@ def rounded_down(values: Array, element_type: ElementType) -> Array:
 
 
 def rounded_up(values: Array, element_type: ElementType) -> Array:
-    """The least numbers of a type that are not below float64 ``values``."""
+    """Round float64 values towards +∞ to a type."""
     if element_type is F64:
         return values
     nearest = rounded(values, element_type)
@@ -232,9 +234,8 @@ def rounded_up(values: Array, element_type: ElementType) -> Array:
 
 
 def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
-    """Real ends moved apart by so many units in the last place of themselves, or of a number
-    between them. An end that is infinite on the other side moves to where an overflow may not have
-    happened."""
+    """Move real ends apart by so many ulps, of themselves or of a number between them. An end at
+    the opposite infinity moves to where the overflow may not have happened."""
     spans = low is not high
     return _moved_out(low, ulps, False, spans), _moved_out(high, ulps, True, spans)
 
@@ -243,7 +244,7 @@ _WORDS = {2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def _moved_out(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
-    """As integers in the order of the numbers, where neighbours are one apart."""
+    """Move ends by integer arithmetic on their bit patterns, where neighbours are 1 apart."""
     word = _WORDS.get(ends.dtype.itemsize)
     if word is None:
         return _moved_wide(ends, ulps, upwards, spans)
@@ -275,12 +276,12 @@ def _moved_out(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
 
 
 def _ordered(bits: Array) -> Array:
-    """Bits of floats as integers in their order, -0 below +0; and back."""
+    """Map floats' bits to integers in the order of the numbers, −0 below +0; its own inverse."""
     return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
 
 
 def _moved_wide(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
-    """The same in float64, for types of at most 8 bits."""
+    """Move ends in float64, for types of at most 8 bits."""
     element_type = type_of(ends)
     wide = ends.astype(np.float64)
     most, unit = float(finfo(ends.dtype).max), ulp(wide, element_type)

@@ -1,7 +1,7 @@
-"""Enclose every legal result of a module: walk it as the interpreter does, over enclosures.
+"""Enclose every legal result of a module: the interpreter's walk, over enclosures.
 
-An op has a rule of its own (a function in this package), or only moves elements, or is known by its
-values: then uncertain operands give anything.
+An op either has a rule of its own (a function in ``interp/envelope/ops``), or only moves elements,
+or is known by its values alone: then uncertain operands admit anything.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ _SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An instruction that gave anything for so many elements though its operands were narrower."""
+    """An instruction whose result admits anything for so many elements although its operands were
+    narrower."""
 
     computation: str
     instruction: str
@@ -87,7 +88,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """The enclosure of a module's result, and where it opened."""
+    """The enclosure of a module's result, and the instructions where it opened."""
 
     result: Value
     openings: tuple[Opening, ...]
@@ -99,8 +100,8 @@ Seen = Callable[[Instruction, Enclosure], Enclosure | None]
 def enclose(
     module: Module, *arrays: Any, peer: Budget, seed: int = 0, seen: Seen | None = None
 ) -> Enclosed:
-    """Every result of the entry computation that is legal with a peer's budget. ``seen`` is shown
-    each array of the entry, and may give another for what follows."""
+    """Enclose every result of the entry computation that is legal under a peer's budget. ``seen``
+    is shown each array of the entry, and may replace it for what follows."""
     verify(module)
     evaluation = Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
@@ -121,7 +122,7 @@ class Enclosing:
         self._ops = column("interp.ops")
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
-        """The enclosure of a computation's result."""
+        """Enclose a computation's result."""
         names = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in names]
         if self._exact.is_bounded:
@@ -137,7 +138,7 @@ class Enclosing:
         instruction: Instruction,
         operands: list[Value],
     ) -> Value:
-        """The enclosure of one instruction, by those of its operands and all declared shapes."""
+        """Enclose one instruction, given enclosures of its operands."""
         given = [shapes[name] for name in instruction.operands]
         sizes = sizes_of(instruction, given, results_of(self._module, instruction))
         if sizes is not None:
@@ -182,7 +183,7 @@ class Enclosing:
     def _exchanged(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
     ) -> Value:
-        """An op of one rank among others, which are none."""
+        """Apply an op of ranks as the only rank."""
         given = keywords(self._module, instruction, self._exact.enter)
         low, high, nan = (
             call(op, instruction, [mapped(part, x) for x in operands], given, first)
@@ -204,7 +205,7 @@ class Enclosing:
     def _each(
         self, computation: Computation, arguments: tuple[Value, ...], dims: tuple[int, ...]
     ) -> Value:
-        """A computation of scalars of every element, one after the other."""
+        """Apply a computation of scalars to every element, one after the other."""
         if not 0 < math.prod(dims) <= _MOST_CALLS:
             shape = computation.root_instruction.shape
             return spread(_anything(shape), dims)
@@ -223,7 +224,7 @@ class Enclosing:
         first: Shape | None,
         count: int,
     ) -> Value:
-        """An op that moves elements to where certain indices say."""
+        """Apply an op that moves elements to places that certain indices name."""
         if instruction.opcode in _SAME_SCALAR and _is_batch(first, operands[0]):
             return operands[0]
         data, indices = (operands[:count], operands[count:]) if count > 0 else (operands, [])
@@ -245,7 +246,7 @@ class Enclosing:
     def _lifted(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
     ) -> Value:
-        """An op that is known by its values: exact for certain operands, else anything."""
+        """Apply an op known by its values only: exact for certain operands, else anything."""
         given = keywords(self._module, instruction, self._exact.enter)
         open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
         opens = not all(map(enclosed_values.certain, operands)) or (
@@ -273,7 +274,7 @@ class Enclosing:
 
 
 def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:
-    """Scalars as arrays of some dimensions."""
+    """Broadcast scalars to given dimensions."""
     if isinstance(values[0], tuple):
         return tuple(_stacked(parts, dims) for parts in zip(*values, strict=True))
     return moved(lambda *scalars: np.stack(scalars).reshape(dims), *values)
@@ -289,7 +290,8 @@ def _keeps_type(instruction: Instruction, first: Shape | None) -> bool:
 
 
 def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """A move of one type's elements that moves masks, too, as elements without or with bits."""
+    """Make a function that moves elements of one type move boolean masks, too, encoded as
+    elements."""
 
     def either(array: Array) -> Array:
         if array.dtype == dtype:
@@ -303,12 +305,12 @@ def _of_masks(move: Callable[[Array], Array], dtype: np.dtype[Any]) -> Callable[
 
 
 def _is_batch(declared: Shape | None, operand: Enclosure) -> bool:
-    """Whether a scalar's move is applied to many scalars at once."""
+    """Test whether a function of scalars is applied to a whole batch."""
     return isinstance(declared, ArrayShape) and not declared.rank and bool(operand.shape)
 
 
 def _any_of(data: list[Enclosure], dims: tuple[int, ...]) -> Enclosure:
-    """Anything between the least and the greatest of all elements."""
+    """Enclose the hull of all elements, for each result element."""
     element_type = data[0].element_type
     values = [x for x in data if x.low.size]
     if not values or any(x.nan.any() for x in values) or element_type.is_complex:
@@ -335,7 +337,7 @@ def _anything(shape: Shape) -> Value:
 
 
 def _open_elements(value: Value) -> int:
-    """How many elements may be anything."""
+    """Count the elements that admit anything."""
     if isinstance(value, tuple):
         return sum(map(_open_elements, value))
     if value is None or value.is_point or not value.element_type.is_float:

@@ -1,6 +1,6 @@
-"""Folds whose order the language leaves open: does another order give another result?
+"""Find out whether another order of a fold, where order is open, gives another result.
 
-A fold by a computation that is associative and commutative, of the values at hand, has one result.
+A fold by a computation that is associative and commutative on the values at hand has one result.
 Where the orders tried here disagree, or the computation rounds, a compiler may give any of many.
 """
 
@@ -24,7 +24,7 @@ Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
 
 
 def on_points(callee: Callee[Value]) -> Callee[Value]:
-    """The computation on arrays, exactly."""
+    """Evaluate a computation exactly on arrays."""
 
     def applied(*arrays: Array) -> Value:
         with budget.using(budget.EXACT):
@@ -35,7 +35,7 @@ def on_points(callee: Callee[Value]) -> Callee[Value]:
 
 
 def swapped(callee: Callee[Value]) -> Callee[Value]:
-    """The computation with the state and the elements in each other's place."""
+    """Swap state and elements among a computation's parameters."""
 
     def applied(*arguments: Value) -> Value:
         half = len(arguments) // 2
@@ -58,8 +58,8 @@ _CHOOSES = frozenset(
 
 
 def rounds(computation: Computation) -> bool:
-    """Whether it has arithmetic whose results depend on the order: a few orders that agree on the
-    numbers at hand say nothing of the others."""
+    """Test whether a computation has rounding arithmetic: then orders that agree on these numbers
+    prove nothing about other orders."""
     inexact = any(
         i.opcode in _SUBCOMPUTATIONS
         or (
@@ -82,8 +82,8 @@ def _is_associative(computation: Computation) -> bool:
 
 
 def separate(computation: Computation) -> tuple[str, ...] | None:
-    """The opcodes by which a computation combines each value of its state with an element, if that
-    is all it does."""
+    """List the opcodes that combine each state value with its element, if the computation does
+    nothing else."""
     by_name = {i.name: i for i in computation.instructions}
     parameters = [parameter.name for parameter in computation.parameters]
     arity = len(parameters) // 2
@@ -100,20 +100,19 @@ def separate(computation: Computation) -> tuple[str, ...] | None:
 
 
 def ends_of(*values: Enclosure) -> tuple[str, ...]:
-    """The names of the ends that differ."""
+    """Name the ends that differ."""
     return ("low",) if all(x.is_point for x in values) else ("low", "high")
 
 
 def _is_tiny(array: Array) -> Array:
-    """Where floats are zeros, or subnormals that may be flushed in comparisons."""
+    """Test for zeros, and for subnormals that may be flushed in comparisons."""
     if not type_of(array).is_float:
         return np.broadcast_to(np.False_, np.shape(array))
     return np.asarray(np.abs(array) < finfo(array.dtype).smallest_normal)
 
 
 def disagree(fold: Fold, callee: Callee[Value], ends: tuple[str, ...] = ("low",)) -> Array:
-    """Where ``fold(callee, backwards, end)`` of the numbers at some end gives other results in
-    another order."""
+    """Test where ``fold(callee, backwards, end)`` depends on the order, at either end."""
     exact = on_points(callee)
     found: Array = np.asarray(np.False_)
     for end in ends:
@@ -140,8 +139,8 @@ def _differ(some: Sequence[Array], others: Sequence[Array]) -> Array:
 
 
 def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
-    """Where the computation is not commutative and associative for neighbours along the first
-    axis, in the order that they have and in another one."""
+    """Test where the computation violates commutativity or associativity on neighbours along the
+    first axis, in this order and in a shuffled one."""
     exact = on_points(callee)
 
     def combined(lhs: Sequence[Array], rhs: Sequence[Array]) -> Sequence[Array]:
@@ -161,7 +160,7 @@ def lawless(callee: Callee[Value], rows: Sequence[Array]) -> Array:
 
 
 def open_where(mask: Array, result: Value) -> Value:
-    """The result, and anything where the mask says so."""
+    """Admit anything where the mask is set."""
     if not mask.any():
         return result
     if isinstance(result, tuple):

@@ -1,4 +1,4 @@
-"""How an enclosure follows from the interpreter's function on the ends of its operands."""
+"""Derive an enclosure from the interpreter's function evaluated at the ends of its operands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITHOUT_ZERO = "f8e8m0fnu"
 
 
 def flushed(operand: Enclosure) -> Enclosure:
-    """An operand of float arithmetic, zero besides where it is subnormal and may be flushed."""
+    """Admit zero where a float operand is subnormal and may be flushed."""
     if not budget.current().flushes or not operand.element_type.is_float:
         return operand
     if operand.element_type.name == _WITHOUT_ZERO:
@@ -46,7 +46,8 @@ def flushed(operand: Enclosure) -> Enclosure:
 
 
 def _is_least(low: Array) -> Array:
-    """The least number of f8e8m0fnu is subnormal in f32, and zero is no number of it."""
+    """Test for the least number of f8e8m0fnu: it is subnormal in f32, and the type has no zero to
+    flush to."""
     return np.asarray(low <= finfo(low.dtype).smallest_normal)
 
 
@@ -63,11 +64,8 @@ def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
 def finished(
     opcode: str, low: Array, high: Array, nan: Array, kept: Array | None = None
 ) -> Enclosure:
-    """The enclosure of a float operation's results from the exact results at its extremes.
-
-    The peer's error moves the ends apart, but not those infinities and zeros that are ``kept``
-    (:func:`settled`). A zero may have either sign.
-    """
+    """Widen a float operation's exact extremes by the peer's error. Infinities and zeros in
+    ``kept`` (:func:`settled`) stay. A zero may have either sign."""
     peer = budget.current()
     element_type = type_of(low)
     if peer is budget.EXACT or not element_type.is_float:
@@ -102,7 +100,7 @@ def _has_infinity(element_type: ElementType) -> bool:
 
 
 def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends of floats with zeros of both signs where they have one."""
+    """Admit zeros of both signs where an end is zero."""
     minus, plus = (low == 0) & ~np.signbit(low), (high == 0) & np.signbit(high)
     if minus.any() or plus.any():
         zero = np.zeros((), low.dtype)
@@ -111,8 +109,8 @@ def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def compared(result: Enclosure) -> Enclosure:
-    """The greatest or least of some floats: subnormals may be zeros, and zeros of either sign are
-    the same to a peer."""
+    """Enclose a minimum or maximum: subnormals may be zeros, and a peer may not tell the signs of
+    zeros."""
     if budget.current() is budget.EXACT or not result.element_type.is_float:
         return result
     taken = flushed(result)
@@ -121,8 +119,7 @@ def compared(result: Enclosure) -> Enclosure:
 
 
 def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
-    """A result for the operands' low ends: of the elements whose operands are certain; the others
-    may be anything."""
+    """Keep the results of elements whose operands are certain; admit anything elsewhere."""
     if all(map(all_certain, operands)):
         return result
     certain: Array = np.broadcast_to(np.True_, result.shape)
@@ -132,7 +129,7 @@ def only_certain(result: Enclosure, operands: Sequence[Enclosure]) -> Enclosure:
 
 
 def lifted(function: Function, opcode: str = "") -> Rule:
-    """Nothing is known of the function but its values."""
+    """Make the rule of a function known by its values only."""
 
     def rule(*operands: Enclosure, **attributes: object) -> Enclosure:
         value = function(*(x.low for x in operands), **attributes)

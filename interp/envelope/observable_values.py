@@ -1,7 +1,8 @@
-"""Which values a compiler can be asked for without giving other results.
+"""Find the values that a compiler can be asked for without changing its results.
 
-Asked for one more value, a compiler may fuse, contract or lay out otherwise; values in between then
-say nothing of the results that are judged. Most do no such harm: they are found by trial.
+Asked for one more value, a compiler may fuse, contract or lay out otherwise; intermediate values
+then say nothing of the results that are judged. Most values do no such harm; they are found by
+trial.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ Names = tuple[str, ...]
 
 
 def undisturbed(groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool]) -> Names:
-    """As many names as can be asked for together such that ``agrees``; of a group that cannot, the
-    halves are tried after all others. ``agrees`` is False, too, when it was asked often enough."""
+    """Find by bisection as many names as can be asked for together such that ``agrees``; halves of
+    a group that cannot are tried after all other groups. ``agrees`` also returns False once it was
+    asked too often."""
     kept: Names = ()
     refused: list[frozenset[str]] = []
     waiting = [tuple(group) for group in groups.values()]

@@ -1,4 +1,4 @@
-"""Sums with constants, which compilers put together: (x + c) + d is x + (c + d) to them."""
+"""Admit the reassociation of additions of constants: (x + c) + d as x + (c + d)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _constants(computation: Computation) -> frozenset[str]:
 
 
 def met_by_another(computation: Computation) -> frozenset[str]:
-    """The sums with a constant that go into another one."""
+    """Names of sums with a constant that are operands of another such sum."""
     constants = _constants(computation)
     sums = [i for i in computation.instructions if _is_with_constant(i, constants)]
     names = {i.name for i in sums}
@@ -32,7 +32,7 @@ def _is_with_constant(instruction: Instruction, constants: frozenset[str]) -> bo
 
 
 def unrounded(result: Enclosure) -> Enclosure:
-    """The result, and what it is without its rounding and overflow, where it may stay so."""
+    """Admit a result without its rounding and overflow, since it may never be computed."""
     if not result.element_type.is_float or not budget.current().reassociates:
         return result
     return Enclosure(*outward(result.low, result.high, 1), result.nan)

@@ -1,4 +1,4 @@
-"""The envelope one instruction at a time, for callers that have some of the values already."""
+"""Enclose one instruction at a time, for callers that already have some of the values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 class EnclosedSteps:
-    """The instructions of a verified module's entry computation."""
+    """The instructions of a verified module's entry computation, ready to be enclosed one by
+    one."""
 
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
         self._enclosing = Enclosing(module, None)
@@ -26,8 +27,8 @@ class EnclosedSteps:
         self._generator = random.Generator(seed % 2**64)
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
-        """All that is legal for an instruction if its operands are what these enclose;
-        Unsupported if that is not known."""
+        """Enclose an instruction's legal results on enclosed operands; Unsupported if no rule
+        applies."""
         drawing = random.going_on(self._generator)
         with np.errstate(all="ignore"), drawing, budget.using(self._peer):
             return self._enclosing.apply(self._entry, self._shapes, instruction, list(operands))

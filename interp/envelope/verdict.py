@@ -1,4 +1,4 @@
-"""What an actual result is worth: equal, within, outside (a proven miscompile) or undetermined."""
+"""Judge a result element by element: equal, within, outside (a proven miscompile), undetermined."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _WIDEST = 2.0**-4
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Of one array: how many elements are of each kind, and the first that is outside."""
+    """Verdicts of one array: the count of each kind, and the index of the first element outside."""
 
     counts: dict[str, int]
     first_outside: tuple[int, ...] | None
 
     @property
     def worst(self) -> str:
-        """The worst kind that there is."""
+        """The worst kind that occurs."""
         kinds = (OUTSIDE, UNDETERMINED, WITHIN)
         return next((kind for kind in kinds if self.counts[kind]), EQUAL)
 
 
 def judged(actual: Array, exact: Array, legal: Enclosure) -> Verdict:
-    """An actual result beside the exact one and what is legal; of one shape and type."""
+    """Judge an actual result against the exact one and its enclosure; all of one shape and type."""
     return summary(kinds(actual, exact, legal))
 
 
 def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
-    """Of each element, its place in :data:`KINDS`."""
+    """Give each element its verdict, as an index into :data:`KINDS`."""
     with np.errstate(all="ignore"):
         same = _same(actual, exact)
         inside = np.asarray(contains(legal, actual))
@@ -49,13 +49,13 @@ def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
 
 
 def legal_kinds(actual: Array, exact: Array) -> Array:
-    """The kinds of elements that are known to be legal."""
+    """Give verdicts to elements already known to be legal: equal or within."""
     with np.errstate(all="ignore"):
         return np.where(_same(actual, exact), _EQUAL, _WITHIN).astype(np.int8)
 
 
 def summary(found: Array) -> Verdict:
-    """How many elements are of each kind."""
+    """Count the elements of each kind."""
     numbers = np.bincount(found.reshape(-1), minlength=len(KINDS))
     counts = {kind: int(count) for kind, count in zip(KINDS, numbers, strict=True)}
     first = None
@@ -66,14 +66,14 @@ def summary(found: Array) -> Verdict:
 
 
 def resolved(found: Array, anchored: Array) -> Array:
-    """Kinds of which the undetermined are what a narrower enclosure says, where it says that they
-    are legal."""
+    """Replace undetermined verdicts by those of a narrower enclosure, where that finds them
+    legal."""
     known = (found == _UNDETERMINED) & ((anchored == _WITHIN) | (anchored == _EQUAL))
     return np.where(known, np.int8(_WITHIN), found)
 
 
 def same_where_open(found: Sequence[Array], one: Sequence[Array], other: Sequence[Array]) -> bool:
-    """Whether results are the same numbers where their kinds are undetermined."""
+    """Test whether two results agree where verdicts are undetermined."""
     return all(
         bool((_same(x, y) | (kind != _UNDETERMINED)).all())
         for kind, x, y in zip(found, one, other, strict=False)
@@ -89,7 +89,7 @@ def _same(actual: Array, exact: Array) -> Array:
 
 
 def is_wide(legal: Enclosure, exact: Array, widest: float = _WIDEST) -> Array:
-    """Where the enclosure is wide beside the exact result and beside the other results."""
+    """Test where an enclosure is wide relative to the exact result and to the other results."""
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
     if not (legal.element_type.is_float or legal.element_type.is_complex):
