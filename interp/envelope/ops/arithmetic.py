@@ -1,4 +1,4 @@
-"""Arithmetic of two operands, and everything on integers and pred."""
+"""Enclose arithmetic of two operands, and all operations on integers and pred."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ __all__ = [
 
 
 def _by_components(rule: Rule) -> Rule:
-    """Of complex numbers whose components do not meet."""
+    """Lift a rule to complex numbers whose components do not interact."""
 
     def both(*operands: Enclosure) -> Enclosure:
         return joined(*(rule(*components) for components in zip(*map(parts, operands))))
@@ -80,7 +80,8 @@ def _by_kind(
     integer: Rule | None = None,
     complex_: Rule | None = None,
 ) -> Rule:
-    """The rule for the operands' kind; without one, only certain operands give certain results."""
+    """Choose the rule by the operands' kind; without one, only certain operands give certain
+    results."""
     otherwise = lifted(function, opcode)
     rules = {
         "float": float_ or otherwise,
@@ -97,7 +98,7 @@ def _corners(function: Function, operands: tuple[Enclosure, ...]) -> list[Array]
 
 
 def _pred(function: Function) -> Rule:
-    """Of a few truth values, all combinations."""
+    """Enclose a function of preds by trying all combinations of uncertain operands."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         corners = _corners(function, operands)
@@ -110,7 +111,7 @@ def _pred(function: Function) -> Rule:
 
 
 def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[int, ...]) -> Rule:
-    """Integers, where the result does not wrap; anything where it may."""
+    """Enclose integer arithmetic as real arithmetic where it cannot wrap; anything where it may."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         if all(map(all_certain, operands)):
@@ -130,7 +131,7 @@ def _wrapping(function: Function, on_reals: Callable[..., Array], signs: tuple[i
 
 
 def _is_outside(reals: list[Array], element_type: ElementType) -> Array:
-    """Where float64 results may be out of a type's range; they have an error of 2**-52."""
+    """Test where float64 results (relative error 2**-52) may be out of an integer type's range."""
     low, high = (
         float(widened(x).astype(np.float64)) for x in (least(element_type), largest(element_type))
     )
@@ -190,8 +191,8 @@ negate = _by_kind(
 
 
 def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array]:
-    """Of a product or a quotient. Where all corners are NaN (infinities of both signs times zero),
-    what is between gives zero."""
+    """Enclose products and quotients by the extremes of the corners. Where all corners are NaN
+    (infinities of both signs times zero), numbers in between give zero."""
     low, high = least_of(*corners), greatest_of(*corners)
     inner = is_nan(low) & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
     if not inner.any():
@@ -244,7 +245,7 @@ divide = _by_kind(exact.divide, "divide", float_=_divide)
 
 
 def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Of positive bases the extremes are at the corners."""
+    """Enclose powers of positive bases by the corners."""
     if lhs.is_point and rhs.is_point:
         return lifted(exact.power, "power")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)
@@ -260,7 +261,7 @@ def _power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
 
 
 def _integer_power(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Zero to a negative power is a division by zero."""
+    """Zero to a negative power is a division by zero, whose result is open."""
     result = lifted(exact.power, "power")(lhs, rhs)
     if budget.current() is budget.EXACT:
         return result
@@ -272,7 +273,7 @@ power = _by_kind(exact.power, "power", float_=_power, integer=_integer_power)
 
 
 def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Uncertain operands give anything up to the magnitude of either, of the dividend's sign."""
+    """Uncertain operands admit anything up to the smaller magnitude, with the dividend's sign."""
     lhs, rhs = flushed(lhs), flushed(rhs)
     certain = lifted(exact.remainder, "remainder")(lhs, rhs)
     if all_certain(lhs) and all_certain(rhs):
@@ -290,7 +291,7 @@ remainder = _by_kind(exact.remainder, "remainder", float_=_remainder)
 
 
 def _atan2(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Monotone in each operand away from the negative half of the x axis."""
+    """atan2 is monotone in each operand away from the negative half of the x axis."""
     if lhs.is_point and rhs.is_point:
         return lifted(exact.atan2, "atan2")(flushed(lhs), flushed(rhs))
     lhs, rhs = flushed(lhs), flushed(rhs)

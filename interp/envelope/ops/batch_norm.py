@@ -1,4 +1,4 @@
-"""Batch normalisation: the instructions that it stands for, each with its error."""
+"""Enclose batch normalisation: the instructions it expands to, each with its error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SMALLEST_NORMAL = 2.0**-126  # of f32
 
 
 def _constant(value: float, operand: Enclosure) -> Enclosure:
-    """Epsilon is an f32 also where the operand is wider, and may be flushed as such."""
+    """Enclose epsilon: an f32, also for wider operands, which may be flushed as such."""
     known = point(rounded(np.asarray(value, np.float64), operand.element_type))
     if not budget.current().flushes or abs(value) >= _SMALLEST_NORMAL or value == 0:
         return known

@@ -1,4 +1,4 @@
-"""Bits of what is not certain: those of numbers of one sign and width are in the numbers' order."""
+"""Enclose bit patterns: floats of one sign and width are ordered as their bits are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["bitcast_convert"]
 
 
 def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """The bits of a NaN are open."""
+    """Reinterpret the ends; the bits of a NaN are open."""
     low = exact(operand.low, shape=shape)
     known = np.asarray(is_certain(operand))
     if budget.current() is not budget.EXACT:
@@ -47,7 +47,7 @@ def bitcast_convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
 
 
 def _regrouped(mask: Array, source: ElementType, value: Array) -> Array:
-    """Where all is true that an element of the result is made of."""
+    """Test where all elements that make up a result element fulfil the mask."""
     target = type_of(value).bits
     if source.bits < target:
         mask = np.asarray(mask.all(axis=-1))
@@ -62,7 +62,7 @@ def _are_numbers(operand: Enclosure, value: Array) -> bool:
 
 
 def _is_below(array: Array) -> Array:
-    """The first bit."""
+    """Extract the sign bit."""
     element_type = type_of(array)
     if element_type.is_float:
         return np.asarray(np.signbit(array))

@@ -54,8 +54,8 @@ _OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multi
 def rounding_error(
     terms: int | Array, element_type: ElementType, *, accumulates: bool = True
 ) -> float | Array:
-    """The error of a sum of so many rounded terms, as a part of the sum of their magnitudes;
-    ``accumulates``: in the type that a peer has for it."""
+    """Bound the relative error of a sum of rounded terms, as a part of the sum of their magnitudes;
+    ``accumulates``: in the type in which a peer accumulates."""
     own = int(finfo(element_type.numpy).nmant) + 1
     bits = budget.current().significant_bits(element_type) if accumulates else own
     part = (np.asarray(terms) + 2) * 2.0**-bits
@@ -74,7 +74,7 @@ def dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Enclosure:
-    """Of operands as the algorithm rounds them."""
+    """Enclose dot, with operands rounded as ``algorithm`` says."""
     del operand_precision
     exactly = partial(
         exact.dot,
@@ -101,7 +101,7 @@ def convolution(
     convolution_kind: str = "",
     sparsity_config: str = "",
 ) -> Enclosure:
-    """As many terms as one output feature's kernel has elements."""
+    """Enclose convolution: a sum has as many terms as the kernel has elements per output feature."""
     del operand_precision, convolution_kind
     exactly = partial(
         exact.convolution,
@@ -130,7 +130,7 @@ def ragged_dot(
     rhs_group_dims: tuple[int, ...] = (),
     operand_precision: tuple[str, ...] = (),
 ) -> Enclosure:
-    """Of certain groups."""
+    """Enclose ragged-dot for certain group sizes."""
     del operand_precision
     if not all_certain(group_sizes):
         return anything(shape.dims, shape.element_type)
@@ -160,7 +160,7 @@ def _contraction(
     terms: int,
     bits: int,
 ) -> Enclosure:
-    """The exact product of the middles, and what the radii and the roundings may add to it."""
+    """Evaluate the product of the midpoints exactly; widen by the radii and the rounding errors."""
     element_type = shape.element_type
     is_rounded = element_type.is_float or element_type.is_complex
     if not is_rounded or budget.current() is budget.EXACT:
@@ -190,7 +190,7 @@ def _complex_product(
     bits: int,
     component: ElementType,
 ) -> Enclosure:
-    """By components, each a sum of twice as many products."""
+    """Enclose by components, each a sum of twice as many products."""
     (a, b), (c, d) = ([_ball(flushed(part), bits) for part in parts(x)] for x in operands)
     real = enclosed_product([(1, a, c), (-1, b, d)], product, 2 * terms, component)
     imag = enclosed_product([(1, a, d), (1, b, c)], product, 2 * terms, component)
@@ -212,7 +212,7 @@ def _ball(operand: Enclosure, bits: int) -> Ball:
 def enclosed_product(
     pairs: Sequence[Pair], product: Product, terms: int, element_type: ElementType
 ) -> Enclosure:
-    """A sum of bilinear products of balls, with any order of additions."""
+    """Enclose a sum of bilinear products of balls (midpoint and radius), added in any order."""
     error = rounding_error(terms, element_type) + (terms + 2) * 2.0**-51
     middle, most, radius = np.zeros(()), np.zeros(()), np.zeros(())
     for sign, (a, a_radius, a_most), (b, b_radius, b_most) in pairs:
@@ -247,9 +247,9 @@ def with_specials(
     exactly: Product | None,
     product: Product,
 ) -> Enclosure:
-    """Infinities and NaNs decide the sums in which they are: the exact result, if it is certain,
-    also to a peer that takes subnormals for zeros, and the language says what it is, and if no
-    part of the others overflows."""
+    """Let infinities and NaNs decide the sums they are in: the exact result, where operands are
+    certain (also if subnormals are flushed), the language defines it, and no partial sum of the
+    others overflows."""
     special = [(~(np.isfinite(x.low) & np.isfinite(x.high)) | x.nan) for x in operands]
     if not any(x.any() for x in special):
         return result

@@ -1,4 +1,4 @@
-"""Loops and branches: followed where the decision is certain."""
+"""Enclose loops and branches by following them where the decision is certain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
-    """A loop that may end or go on may give anything."""
+    """Iterate while the condition is certain; once it is open, admit anything."""
     value = init
     for _ in range(_MOST_TURNS):
         again = condition(value)
@@ -38,7 +38,7 @@ def conditional(
     false_computation: Callee[Value] | None = None,
     branch_computations: tuple[Callee[Value], ...] = (),
 ) -> Value:
-    """What is in any branch that the selector may choose."""
+    """Enclose the hull of all branches that the selector may choose."""
     branches = branch_computations
     if true_computation and false_computation:
         branches = (true_computation, false_computation)
@@ -50,7 +50,7 @@ def conditional(
 
 
 def _choices(selector: Enclosure, count: int) -> list[int]:
-    """The branches that may be taken; an index out of range is the last."""
+    """List the branches that may be taken; an index out of range chooses the last."""
     if selector.low.dtype == np.bool_:
         taken = {bool(selector.low), bool(selector.high)}
         return sorted(0 if chosen else count - 1 for chosen in taken)

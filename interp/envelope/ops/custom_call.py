@@ -1,4 +1,4 @@
-"""Custom calls: a table of the targets that are known better than by their values."""
+"""Enclose custom calls: a table of targets with rules; others are known by their values only."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
 
 
 def _slice_to_dynamic(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """Of certain sizes, which the walk sees to."""
+    """Cut to the sizes, which the walk requires to be certain."""
     sizes = tuple(size.low for size in operands[1:])
     cut = exact.TARGETS["SliceToDynamic"]
     return moved(lambda x: cut((x, *sizes), shape, config), operands[0])
@@ -90,7 +90,7 @@ def _pad_to_static(operands: tuple[Value, ...], shape: Shape, config: str) -> Va
 
 
 def _of_lapack(name: str, rule: lapack.Target) -> Target:
-    """Exactly as in the interpreter where a budget is exact."""
+    """Apply a LAPACK rule; under an exact budget, the interpreter's own function."""
 
     def target(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
         if budget.current() is not budget.EXACT:

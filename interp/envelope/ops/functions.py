@@ -1,4 +1,4 @@
-"""Elementary functions of one real operand: monotone pieces and the places between them."""
+"""Enclose elementary functions of one real operand by their monotone pieces and extrema."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _INF = np.inf
 
 
 def _real(rule: Rule, function: Function, opcode: str) -> Rule:
-    """The rule for floats; complex operands have their own."""
+    """Make the rule for floats; complex operands have rules of their own."""
     complex_rule = function_of_complex(function, opcode)
 
     def op(operand: Enclosure) -> Enclosure:
@@ -74,7 +74,7 @@ def _monotone(
     domain: tuple[float, float] = (-_INF, _INF),
     within: tuple[float, float] = (-_INF, _INF),
 ) -> Rule:
-    """A monotone function that is NaN outside of its domain."""
+    """Make the rule of a monotone function that is NaN outside of its domain."""
     name = opcode.replace("-", "_")
     function = getattr(exact, name)
     inner = monotone(function, opcode, (sign,), within=within)
@@ -115,7 +115,7 @@ tanh = _monotone("tanh")
 
 
 def _magnitude(operand: Enclosure) -> Enclosure:
-    """The operand's absolute values, without any error."""
+    """Enclose the absolute values of the operand, without error."""
     ends = [exact.abs_(x) for x in operand.ends()]
     if operand.is_point:
         return Enclosure(ends[0], ends[0], operand.nan)
@@ -124,7 +124,7 @@ def _magnitude(operand: Enclosure) -> Enclosure:
 
 
 def abs_(operand: Enclosure) -> Enclosure:
-    """Integers too: the least one stays negative."""
+    """Enclose abs; the least integer stays negative."""
     if operand.element_type.is_complex:
         return function_of_complex(exact.abs_, "abs")(operand)
     if operand.element_type.is_float or operand.is_point:
@@ -135,7 +135,7 @@ def abs_(operand: Enclosure) -> Enclosure:
 
 
 def sign(operand: Enclosure) -> Enclosure:
-    """Monotone, of integers too."""
+    """Enclose sign, which is monotone on floats and integers."""
     if operand.element_type.is_complex:
         return function_of_complex(exact.sign, "sign")(operand)
     ends = [exact.sign(x) for x in flushed(operand).ends()]
@@ -143,7 +143,7 @@ def sign(operand: Enclosure) -> Enclosure:
 
 
 def _even(opcode: str) -> Rule:
-    """An even function that grows with the magnitude."""
+    """Make the rule of an even function that grows with the magnitude."""
     grows = monotone(getattr(exact, opcode), opcode)
     return _real(lambda operand: grows(_magnitude(operand)), getattr(exact, opcode), opcode)
 
@@ -171,7 +171,7 @@ rsqrt = _real(_rsqrt, exact.rsqrt, "rsqrt")
 
 
 def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
-    """At least where an enclosure contains offset + n * period for an integer n."""
+    """Test where an enclosure may contain offset + n · period for an integer n."""
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
     slack = 1e-12 * (1 + np.maximum(np.abs(low), np.abs(high)))
     first = np.ceil((low - offset - slack) / period)
@@ -179,7 +179,7 @@ def _reaches(operand: Enclosure, offset: float, period: float) -> Array:
 
 
 def _wave(opcode: str, maximum: float) -> Rule:
-    """sine and cosine: ±1 where a maximum or a minimum is inside, else the ends."""
+    """Make the rule of sine or cosine: ±1 where an extremum may lie inside, else the ends."""
     function = getattr(exact, opcode)
 
     def rule(operand: Enclosure) -> Enclosure:

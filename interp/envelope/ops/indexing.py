@@ -1,4 +1,4 @@
-"""Scattering: additions may come in any order."""
+"""Enclose scatters: updates of one place may be applied in any order."""
 
 from __future__ import annotations
 
@@ -115,8 +115,9 @@ def select_and_scatter(
     scatter: Callee[Any],
     window: Window = Window(),  # noqa: B008  (frozen)
 ) -> Enclosure:
-    """Where the operand is certain, also to a peer that takes subnormals for zeros, so is what
-    each window selects: the rest is a scatter. With padding XLA looks for it in another order."""
+    """Enclose select-and-scatter: where the operand is certain (also if subnormals are flushed), so
+    is each window's choice, and the rest is a scatter. With padding XLA searches in another order.
+    """
     result = _selected_and_scattered(operand, source, init, select, scatter, window)
     if budget.current() is budget.EXACT or not _has_padding(window):
         return result
@@ -175,7 +176,7 @@ def _selected_and_scattered(
 
 
 def _keeps_last(to_apply: Callee[Any]) -> bool:
-    """Whether an update replaces what is there."""
+    """Test whether an update replaces what is there."""
     parameters = to_apply.computation.parameters
     return len(parameters) == 2 and to_apply.computation.root == parameters[1].name
 
@@ -187,7 +188,7 @@ def _several(
     to_apply: Callee[Any],
     attributes: dict[str, Any],
 ) -> Array:
-    """Where different updates meet, of which any may come last."""
+    """Test where different updates meet at one place, of which any may come last."""
     if budget.current() is budget.EXACT:
         return np.asarray(np.False_)
 

@@ -1,4 +1,4 @@
-"""Routines of LAPACK and BLAS that are ops of the language, too: what another library may give."""
+"""Enclose LAPACK and BLAS routines that are ops of the language, as other libraries compute them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Target = Callable[[tuple[Enclosure, ...], str], Value]
 
 
 def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
-    """(factor, info): the factor is open where a matrix may not be positive, and info is the
-    number of the pivot that was not, which is open, too."""
+    """(factor, info): the factor is open where a matrix may not be positive definite, and so is
+    info, the number of the failing pivot."""
     (operand,) = operands
     size = operand.shape[-1]
     lower = letter(config, "uplo") == "L"

@@ -1,5 +1,8 @@
-"""Fourier transforms, Cholesky factors and triangular systems: bounds from the error analysis of
-every usual algorithm, not of one (Higham, "Accuracy and Stability of Numerical Algorithms")."""
+"""Enclose Fourier transforms, Cholesky factors and triangular systems of any usual algorithm.
+
+Bounds are those of error analysis (Higham, "Accuracy and Stability of Numerical Algorithms"), which
+hold for every usual algorithm, not of one.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ _SMALL = 0.1  # a first-order bound holds for perturbations below this
 
 
 def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> Enclosure:
-    """Each element errs by a part of the norm of all that are transformed with it."""
+    """Bound each element's error by a part of the norm of all elements that are transformed with
+    it."""
     given: dict[str, Any] = {"fft_type": fft_type, "fft_length": fft_length}
     value = exact.fft(operand.low, **given)
     if budget.current() is budget.EXACT and all_certain(operand):
@@ -57,7 +61,7 @@ def fft(operand: Enclosure, *, fft_type: str, fft_length: tuple[int, ...]) -> En
 
 
 def _norm(values: Array, axes: tuple[int, ...]) -> Array:
-    """The root of the sum of squares, which may be less than the least number."""
+    """Compute the Euclidean norm without underflow of the squares."""
     magnitudes = np.abs(values)
     largest = magnitudes.max(axis=axes, keepdims=True, initial=0.0)
     scaled = magnitudes / np.where(largest > 0, largest, 1.0)
@@ -65,7 +69,7 @@ def _norm(values: Array, axes: tuple[int, ...]) -> Array:
 
 
 def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
-    """Of any usual algorithm, those that invert blocks among them."""
+    """Enclose the factors that usual algorithms give, blocked inversion included."""
     value = exact.cholesky(operand.low, lower=lower)
     if budget.current() is budget.EXACT and all_certain(operand):
         return point(value)
@@ -73,9 +77,9 @@ def cholesky(operand: Enclosure, *, lower: bool = False) -> Enclosure:
 
 
 def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
-    """What a perturbation of the matrix by so many roundings of ``|L| |L*|`` (10.3) does to its
+    """Bound how a perturbation of the matrix by so many roundings of ``|L| |L*|`` (10.3) moves its
     factor L (J.-g. Sun, "Componentwise perturbation bounds for some matrix decompositions", 1992);
-    anything where a matrix is nearly singular, or not positive."""
+    anything where a matrix is nearly singular, or not positive definite."""
     middle, radius = _middle(operand)
     factor = exact.cholesky(middle, lower=lower)
     if not lower:
@@ -95,8 +99,9 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
 
 
 def indefinite(operand: Enclosure, *, lower: bool) -> Array:
-    """Matrices that no factor is found of: one would be that of a positive matrix (10.3) nearer
-    than all positive ones are, which is by as much as the least eigenvalue is negative."""
+    """Test for matrices of which no algorithm finds a factor: a computed factor is that of a
+    positive definite matrix within the bound (10.3), and the distance to the nearest one is at
+    least the magnitude of the least, negative eigenvalue."""
     middle, radius = _middle(operand)
     matrix = _symmetric(middle, lower)
     known = np.asarray(np.isfinite(matrix).all(axis=(-2, -1)))[..., None, None]
@@ -110,7 +115,7 @@ def indefinite(operand: Enclosure, *, lower: bool) -> Array:
 
 
 def _symmetric(matrix: Array, lower: bool) -> Array:
-    """With the triangle that is read in place of the other, too."""
+    """Mirror the triangle that is read."""
     if lower:
         return np.asarray(np.tril(matrix) + _transposed(np.tril(matrix, -1)).conj())
     return np.asarray(np.triu(matrix) + _transposed(np.triu(matrix, 1)).conj())
@@ -125,7 +130,7 @@ def triangular_solve(
     unit_diagonal: bool = False,
     transpose_a: str = "",
 ) -> Enclosure:
-    """Of substitution and of inversion by blocks (8.2, 14.2), which are worse than the first."""
+    """Enclose substitution and blocked inversion (8.2, 14.2), of which the latter is less accurate."""
     given: dict[str, Any] = {"left_side": left_side, "lower": lower}
     given |= {"unit_diagonal": unit_diagonal, "transpose_a": transpose_a}
     value = exact.triangular_solve(a.low, b.low, **given)
@@ -156,7 +161,7 @@ def triangular_solve(
 
 
 def _operated(matrix: Array, lower: bool, unit_diagonal: bool, transpose_a: str) -> Array:
-    """The triangle that is read, transposed as it says."""
+    """Take the triangle that is read, transposed as asked."""
     triangle = np.tril(matrix) if lower else np.triu(matrix)
     if unit_diagonal:
         diagonal = np.arange(matrix.shape[-1])
@@ -171,8 +176,8 @@ def _transposed(matrices: Array) -> Array:
 
 
 def _inverse(matrices: Array) -> Array:
-    """Of triangles; NaN where a matrix has none. Upper ones need no elimination, which could find a
-    pivot of zero where there is none."""
+    """Invert triangles; NaN where one is singular. Triangular inversion needs no elimination, which
+    could meet a pivot of zero where there is none."""
     size = matrices.shape[-1]
     diagonal = np.arange(size)
     usable = np.isfinite(matrices).all(axis=(-1, -2)) & (
@@ -187,8 +192,8 @@ def _inverse(matrices: Array) -> Array:
 
 
 def _unit(value: Array) -> float:
-    """Half a unit in the last place of 1, of the type itself: whatever a peer computes in, what it
-    keeps between its steps is in memory."""
+    """Half an ulp of 1 in the type itself: whatever a peer computes in, intermediate steps are
+    stored in it."""
     return float(max(2.0 ** -(finfo(type_of(value.real).numpy).nmant + 1), _LEAST_UNIT))
 
 
@@ -197,8 +202,8 @@ def _most(value: Array) -> float:
 
 
 def _middle(operand: Enclosure) -> tuple[Array, Array]:
-    """In float64 or complex128, with the radius, NaN where an end is not finite. A subnormal may be
-    taken for zero."""
+    """Midpoints in float64 or complex128, and radii; NaN where an end is not finite. Subnormals may
+    be taken for zero."""
     wide = np.complex128 if operand.element_type.is_complex else np.float64
     low, high = operand.low.astype(wide), operand.high.astype(wide)
     middle = low if operand.is_point else low + (high - low) / 2
@@ -214,7 +219,7 @@ def _middle(operand: Enclosure) -> tuple[Array, Array]:
 
 
 def _around(value: Array, error: Array, dtype: np.dtype[Any]) -> Enclosure:
-    """Values with what may be added to them; anything where either is not finite."""
+    """Widen values by an error; anything where either is not finite."""
     element_type = type_of(np.empty(0, dtype))
     part = type_of(np.empty(0, dtype).real)
     info = finfo(part.numpy)

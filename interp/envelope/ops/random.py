@@ -1,5 +1,4 @@
-"""Random numbers, of which no compiler's are defined: uniform ones lie between two others. Nor is
-the state from which they begin."""
+"""Enclose random numbers, which no compiler must reproduce, nor the state they begin from."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ __all__ = ["rng", "rng_get_and_update_state"]
 
 
 def rng(*operands: Enclosure, distribution: str, shape: ArrayShape) -> Enclosure:
-    """From a to b, or to b - 1 of integers, where a is below b; else anything."""
+    """Admit any number of [a, b), to b − 1 for integers, where a is below b; else anything."""
     if budget.current() is budget.EXACT and all(map(all_certain, operands)):
         return point(exact.rng(*(x.low for x in operands), distribution=distribution, shape=shape))
     element_type = shape.element_type

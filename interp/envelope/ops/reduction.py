@@ -1,4 +1,4 @@
-"""Folds of many elements into one."""
+"""Enclose folds of many elements into one, in any order."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def separately(
     in_order: Callable[[], Value],
     dims: tuple[int, ...],
 ) -> Value:
-    """Of a fold that rounds: the sums that are in it, and what does not round; else anything."""
+    """Enclose a fold that rounds by the sums in it and the parts that do not round; else anything."""
     types = [x.element_type for x in leaves(to_apply.computation.root_instruction.shape)]
     opcodes = fold_orders.separate(to_apply.computation)
     found = [anything(dims, element_type) for element_type in types]
@@ -123,7 +123,7 @@ def _in_some_order(
     dimensions: tuple[int, ...],
     to_apply: Callee[Value],
 ) -> Value:
-    """A fold, and anything where its order may show."""
+    """Enclose a fold in order; admit anything where another order may show."""
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     if steps == 0 or steps > _MOST_STEPS:  # the init, or all of it is open
         return _in_order(inputs, inits, dimensions, to_apply)
@@ -150,7 +150,7 @@ def _in_some_order(
 
 
 def _rows(operand: Array, dimensions: tuple[int, ...], init: Array) -> Array:
-    """What is folded, one after the other, the init first."""
+    """Arrange what is folded along the first axis, the init first."""
     kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
     dims = [operand.shape[axis] for axis in kept]
     steps = math.prod(operand.shape[axis] for axis in dimensions)
@@ -167,8 +167,8 @@ def sum_of(
     *,
     accumulates: bool = True,
 ) -> Enclosure:
-    """A sum of ``terms`` from float64 sums of the low ends, the high ends and the magnitudes;
-    ``accumulates``: in the type that a peer has for it, or in memory, rounded at each step."""
+    """Enclose a sum of ``terms`` from the float64 sums of its low ends, high ends and magnitudes;
+    ``accumulates``: in the type a peer accumulates in, or in memory, rounded at each step."""
     part = rounding_error(terms, element_type, accumulates=accumulates)
     error = magnitudes * (part + terms * 2.0**-51)
     info = finfo(element_type.numpy)
@@ -184,7 +184,7 @@ def sum_of(
 
 
 def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) -> Enclosure:
-    """Of floats, in any order, along some dimensions."""
+    """Enclose a sum of floats along some dimensions, in any order."""
     values, start = flushed(operand), flushed(init)
     terms = math.prod(operand.shape[axis] for axis in dimensions) + 1
     finite = [np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan for x in (values, start)]
@@ -208,7 +208,7 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
 
 
 def is_small(magnitudes: Array, operand: Enclosure) -> Array:
-    """Where no order of the finite addends overflows."""
+    """Test where no order of the finite addends overflows."""
     return np.asarray(magnitudes < float(finfo(operand.low.dtype).max) / 2)
 
 
@@ -219,7 +219,7 @@ def with_specials(
     init: Enclosure,
     total: Callable[[Array], Array],
 ) -> Enclosure:
-    """Of infinities and NaNs any order gives the same, where they are certain."""
+    """Let infinities and NaNs decide: any order gives the same, where they are certain."""
     if not (all_certain(operand) and all_certain(init)):
         return result
     with np.errstate(all="ignore"):
@@ -231,7 +231,7 @@ def with_specials(
 def _folded_ends(
     operand: Enclosure, init: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]
 ) -> Enclosure:
-    """A fold that grows with every element; any NaN makes it NaN."""
+    """Enclose a fold that is monotone in every element by folding the ends; any NaN makes it NaN."""
     fold = Callee(to_apply.computation, lambda *ends: ends)  # only its monoid is asked for
     low = exact.reduce(operand.low, init.low, dimensions=dimensions, to_apply=fold)
     points = operand.is_point and init.is_point
@@ -270,8 +270,8 @@ def _in_order(
 def in_any_order(
     product: Enclosure, operand: Enclosure, init: Enclosure, total: Callable[[Array], Array]
 ) -> Enclosure:
-    """A product whose factors may come in another order: with as many roundings more, and anything
-    where a part of them could overflow, or underflow. ``total`` adds up something of each."""
+    """Widen a product for another order of its factors: as many roundings more, and anything where
+    a partial product could overflow or underflow. ``total`` sums over the factors."""
     element_type, info = product.element_type, finfo(product.low.dtype)
     terms = int(total(np.ones(operand.shape)).max(initial=0)) + 1
     (high, low), (init_high, init_low) = map(_logarithms, (operand, init))
@@ -284,7 +284,7 @@ def in_any_order(
 
 
 def _logarithms(value: Enclosure) -> tuple[Array, Array]:
-    """Base 2, of the greatest and of the least magnitudes; zeros stay zeros in any order."""
+    """log2 of the greatest and the least magnitudes; zeros stay zeros in any order."""
     low, high = (np.abs(end.astype(np.float64)) for end in (value.low, value.high))
     least = np.where((value.low <= 0) & (value.high >= 0), 0.0, np.minimum(low, high))
     logs = np.log2(np.maximum(low, high)), np.log2(least)

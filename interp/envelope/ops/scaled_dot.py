@@ -1,5 +1,4 @@
-"""Contractions of scaled factors: compilers scale first, in bf16 or a wider type, and contract what
-they get."""
+"""Enclose scaled-dot: compilers first scale, in bf16 or a wider type, and then contract."""
 
 from __future__ import annotations
 
@@ -64,8 +63,8 @@ def scaled_dot(
 
 
 def _factor(operand: Enclosure, scale: Enclosure) -> Enclosure:
-    """The scaled operand in float64, zero where something may be flushed; anything where it is too
-    large to be multiplied there."""
+    """Scale an operand in float64; admit zero where something may be flushed, anything where it
+    overflows."""
     low, high = _with_zero(*(x.astype(np.float64) for x in (operand.low, operand.high)))
     nan = operand.nan
     if scale.shape:
@@ -79,7 +78,7 @@ def _factor(operand: Enclosure, scale: Enclosure) -> Enclosure:
 
 
 def _spread(scale: Array, dims: tuple[int, ...]) -> Array:
-    """A scale for each element of the operand."""
+    """Repeat each scale over its block."""
     factors = scale.astype(np.float64)
     for axis, extent in enumerate(dims):
         factors = np.repeat(factors, extent // max(scale.shape[axis], 1), axis)

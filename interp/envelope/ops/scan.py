@@ -1,4 +1,4 @@
-"""Scans: step by step, or, where the computation is said to be associative, in any grouping."""
+"""Enclose scans: step by step, or in any grouping where the computation is declared associative."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def _in_order(
 def _may_be_grouped(
     inputs: Sequence[Enclosure], carries: Sequence[Enclosure], dimension: int
 ) -> bool:
-    """Whether the computation can be applied to two slices, or to two carries."""
+    """Test whether the computation can combine two slices, or two carries."""
     taken = [(x.low.dtype, (*x.shape[:dimension], *x.shape[dimension + 1 :])) for x in inputs]
     return taken == [(x.low.dtype, x.shape) for x in carries]
 
 
 def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]] | None:
-    """Of each result the number of the slice and the carry that it combines, and by what; None if
-    it is another computation, or a carry combines others than its own."""
+    """For each result, the number of the slice and carry it combines, and the opcode; None for
+    other computations."""
     by_name = {i.name: i for i in to_apply.computation.instructions}
     parameters = [parameter.name for parameter in to_apply.computation.parameters]
     pairs = [sorted((parameters[n], parameters[n + num_carries])) for n in range(num_carries)]
@@ -109,7 +109,7 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
 def _running_sums(
     operand: Enclosure, init: Enclosure, dimension: int, is_reverse: bool
 ) -> Enclosure:
-    """Of finite numbers; anything else is open."""
+    """Enclose prefix sums of finite numbers in any grouping; anything else is open."""
     values, start = flushed(operand), flushed(init)
     finite = all((np.isfinite(x.low) & np.isfinite(x.high) & ~x.nan).all() for x in (values, start))
     if not finite:

@@ -1,4 +1,4 @@
-"""Comparisons, choices and conversions: where an enclosure covers both sides, both are legal."""
+"""Enclose comparisons, selects and conversions: where an interval straddles, both sides are legal."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _one(x: _Ends, y: _Ends) -> Array:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Enclosure:
-    """Its own numbers; but a type without a zero has none for the first."""
+    """Enclose iota as itself, except the first element of a type without zero."""
     value = data_movement.iota(iota_dimension=iota_dimension, shape=shape)
     if budget.current() is budget.EXACT or not is_nan(value).any():
         return point(value)
@@ -94,12 +94,12 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
 
 
 def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:
-    """As in the interpreter: minimum(max, maximum(operand, min))."""
+    """Enclose clamp as minimum(max, maximum(operand, min))."""
     return minimum(max, maximum(operand, min))
 
 
 def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosure:
-    """Both where the predicate is open."""
+    """Enclose the hull of both sides where the predicate is open."""
     chosen = where(pred.low, on_true, on_false)
     if pred.is_point:
         return chosen
@@ -108,17 +108,17 @@ def select(pred: Enclosure, on_true: Enclosure, on_false: Enclosure) -> Enclosur
 
 
 def complex_(real: Enclosure, imag: Enclosure) -> Enclosure:
-    """A rectangle."""
+    """Enclose a rectangle of the complex plane."""
     return moved_numbers(exact.complex_, (real, imag), real.nan | imag.nan)
 
 
 def real(operand: Enclosure) -> Enclosure:
-    """A NaN of a complex number may be in either component."""
+    """Enclose the real part; the NaN of a complex number may be in either component."""
     return moved_numbers(exact.real, (operand,), operand.nan)
 
 
 def imag(operand: Enclosure) -> Enclosure:
-    """Zero of real numbers."""
+    """Enclose the imaginary part; zero of real numbers."""
     nan = operand.nan if operand.element_type.is_complex else np.asarray(False)
     return moved_numbers(exact.imag, (operand,), nan)
 
@@ -132,7 +132,7 @@ def moved_numbers(function: Function, operands: tuple[Enclosure, ...], nan: Arra
 
 
 def is_finite(operand: Enclosure) -> Enclosure:
-    """False where an end is infinite or NaN is legal."""
+    """False is legal where an end is infinite or NaN is legal."""
     low, high = (exact.is_finite(end) for end in (operand.low, operand.high))
     between_ends = ~is_nan(operand.low) & (operand.low < operand.high)
     return _truth(low | high | between_ends, low & high & ~operand.nan)
@@ -161,8 +161,8 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
 
 
 def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
-    """What a type has nothing for is left to the compiler: negative numbers in one without a sign,
-    too large ones, and NaN, in one with numbers only."""
+    """Open what the target type cannot represent, which is left to the compiler: negative numbers
+    without a sign bit; too large numbers and NaN without infinity and NaN."""
     if budget.current() is budget.EXACT:
         return result
     low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
@@ -190,7 +190,7 @@ def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, A
 
 
 def holds(target: ElementType, source: ElementType) -> bool:
-    """Whether every number of a float type is one of another: not those of f16 in bf16."""
+    """Test whether every number of a float type is one of another (not those of f16 in bf16)."""
     wide, narrow = finfo(target.numpy), finfo(source.numpy)
     return bool(
         wide.nmant >= narrow.nmant
@@ -200,7 +200,7 @@ def holds(target: ElementType, source: ElementType) -> bool:
 
 
 def _by_components(operand: Enclosure, shape: ArrayShape) -> Enclosure:
-    """A real number is what the real component of a complex one becomes."""
+    """Convert complex numbers by component; real numbers become the real part."""
     real, imag = map(flushed, parts(operand))
     if not shape.element_type.is_complex:
         return convert(real, shape=shape)
@@ -250,6 +250,6 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
 
 
 def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:
-    """Only certain operands are followed."""
+    """Follow only certain operands."""
     convert_ = lifted(lambda x, y: exact.stochastic_convert(x, y, shape=shape))
     return convert_(flushed(operand), random)

@@ -1,4 +1,4 @@
-"""Places that are updated one after another by a computation, in an order that is open."""
+"""Enclose places that a computation updates one after another, in an open order."""
 
 from __future__ import annotations
 

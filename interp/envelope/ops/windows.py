@@ -1,4 +1,4 @@
-"""Folds of windows."""
+"""Enclose folds over windows, in any order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _windows_folded(
     to_apply: Callee[Value],
     window: Window,
 ) -> Value:
-    """Float sums in any order, and folds that grow with every element by their ends."""
+    """Enclose float sums in any order, and monotone folds by their ends."""
     arity = len(inputs)
     element_type = inputs[0].element_type
     monoid = to_apply.monoid if arity == 1 else None
@@ -86,7 +86,7 @@ def _in_some_order(
     window: Window,
     monoid: str | None,
 ) -> Value:
-    """What another order may give, too."""
+    """Admit anything where another order of a window may show."""
     element_type = inputs[0].element_type
     rounds = budget.current() is not budget.EXACT
     dims = tuple(map(places, window.dimensions, inputs[0].shape))
