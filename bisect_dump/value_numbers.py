@@ -15,12 +15,11 @@ from hashlib import blake2b
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import STATEFUL, having
 from hlo.text.codecs import CODECS
 from hlo.types import Shape, without_layout
 
-_STATEFUL = frozenset(
-    ("rng", "rng-get-and-update-state", "infeed", "recv")
-)  # numbered in text order
+_STATEFUL = having(STATEFUL)  # numbered in text order
 _READS_LAYOUTS = frozenset(("bitcast",))
 _SIZE = 16  # bytes of a digest
 

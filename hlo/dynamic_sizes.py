@@ -9,12 +9,11 @@ size of the others, as XLA's ``DynamicPadder`` has it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from hlo.attributes import Attribute, ConvolutionDimensions
+from hlo.opcodes import ASYNC, ELEMENTWISE, PENDING, having, of_family
 from hlo.types import ArrayShape, Shape, bounded, is_bounded, leaves
-from hlo.walk import column, function_name
 
 _Attributes = Mapping[str, Attribute]
 _Place = tuple[int, int]
@@ -42,12 +41,8 @@ def declares_bounds(opcode: str) -> bool:
     return opcode not in _KEEPS_BOUNDS
 
 
-_KEEPS_BOUNDS = frozenset(("async-start", "async-update"))
-
-
-@cache
-def _homes() -> Mapping[str, str]:
-    return {name: op.home for name, op in column("hlo.ops").items()}
+_KEEPS_BOUNDS = having(ASYNC | PENDING)
+_ELEMENTWISE = of_family(ELEMENTWISE)
 
 
 def agreements(
@@ -57,7 +52,7 @@ def agreements(
     arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
     if len(arrays) < len(operands) or not any(shape.dynamic for shape in arrays):
         return ()
-    stretches = _homes()[function_name(opcode)] == "hlo.ops.elementwise"
+    stretches = opcode in _ELEMENTWISE
     rule = _elements if stretches else _RULES.get(opcode)
     if rule is None:
         return ()

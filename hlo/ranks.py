@@ -17,6 +17,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError
 from hlo.module import Module
+from hlo.opcodes import RANKS, having
 from hlo.text.scanning import fields
 
 Groups = tuple[tuple[int, ...], ...]
@@ -40,25 +41,7 @@ _PART = re.compile(
 )
 _PAIRS = re.compile(r"\b_xla_send_recv_source_target_pairs\s*+=\s*+[\"']?+(\{[\d\s,{}]*\})")
 
-# Opcodes whose result depends on which rank it is, or on what other ranks do.
-RANK_OPCODES = frozenset(
-    [
-        "all-gather",
-        "all-gather-start",
-        "all-reduce",
-        "all-reduce-start",
-        "all-to-all",
-        "collective-broadcast",
-        "collective-permute",
-        "collective-permute-start",
-        "partition-id",
-        "ragged-all-to-all",
-        "recv",
-        "reduce-scatter",
-        "replica-id",
-        "send",
-    ]
-)
+_RANKS = having(RANKS)
 
 
 def declared(module: Module) -> tuple[int, int]:
@@ -75,7 +58,7 @@ def declared(module: Module) -> tuple[int, int]:
 
 def knows_ranks(module: Module) -> bool:
     """Whether running the module on one rank is something else than on one of many."""
-    return any(i.opcode in RANK_OPCODES for c in module.computations for i in c.instructions)
+    return any(i.opcode in _RANKS for c in module.computations for i in c.instructions)
 
 
 @lru_cache(maxsize=1024)

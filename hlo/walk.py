@@ -20,12 +20,12 @@ from typing import Any, Generic, TypeVar
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import MONOID, having
 from hlo.types import Shape
 
 V = TypeVar("V")
 
-# Binary operations for which a reduction may be computed in any order, or exactly.
-_MONOIDS = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
+_MONOIDS = having(MONOID)
 
 
 @lru_cache(maxsize=1024)

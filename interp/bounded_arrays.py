@@ -16,6 +16,7 @@ import numpy as np
 from hlo.dynamic_sizes import Agreement, agreements, has_bounds, meaningless
 from hlo.errors import Unsupported
 from hlo.module import Instruction, Module
+from hlo.opcodes import SIZED, having
 from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
 from hlo.walk import called
 from interp.values import Value
@@ -62,7 +63,7 @@ def _gives_sizes(instruction: Instruction) -> bool:
     return instruction.opcode in _SIZED or target == "SliceToDynamic"
 
 
-_SIZED = frozenset(("dynamic-reshape", "set-dimension-size"))
+_SIZED = having(SIZED)
 
 
 def agreed(sizes: Sizes, operands: list[Value]) -> list[Value]:

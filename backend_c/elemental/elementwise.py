@@ -15,57 +15,6 @@ from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.types import C64, C128, F32, F64, PRED, S32, S64, ArrayShape, ElementType
 
-_UNARY = [
-    "abs",
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "count-leading-zeros",
-    "cosine",
-    "cosh",
-    "erf",
-    "exponential",
-    "exponential-minus-one",
-    "floor",
-    "log",
-    "log-plus-one",
-    "logistic",
-    "negate",
-    "not",
-    "popcnt",
-    "round-nearest-afz",
-    "round-nearest-even",
-    "rsqrt",
-    "sign",
-    "sine",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
-_BINARY = [
-    "add",
-    "and",
-    "atan2",
-    "divide",
-    "maximum",
-    "minimum",
-    "mulhi",
-    "multiply",
-    "or",
-    "power",
-    "remainder",
-    "shift-left",
-    "shift-right-arithmetic",
-    "shift-right-logical",
-    "subtract",
-    "xor",
-]
-
 __all__ = [
     "abs_",
     "acos",
@@ -170,15 +119,52 @@ def _binary(operation: str) -> Callable[[Element, Element], Element]:
     return binary
 
 
-(
-    _abs, acos, acosh, asin, asinh, atanh, cbrt, ceil, count_leading_zeros, cosine, cosh, erf,
-    exponential, exponential_minus_one, floor, log, log_plus_one, logistic, negate, not_, popcnt,
-    round_nearest_afz, round_nearest_even, rsqrt, sign, sine, sinh, sqrt, tan, tanh,
-) = map(_unary, _UNARY)  # fmt: skip
-(
-    add, and_, atan2, divide, maximum, minimum, mulhi, multiply, or_, power, remainder, shift_left,
-    shift_right_arithmetic, shift_right_logical, subtract, xor,
-) = map(_binary, _BINARY)  # fmt: skip
+acos = _unary("acos")
+acosh = _unary("acosh")
+asin = _unary("asin")
+asinh = _unary("asinh")
+atanh = _unary("atanh")
+cbrt = _unary("cbrt")
+ceil = _unary("ceil")
+cosine = _unary("cosine")
+cosh = _unary("cosh")
+count_leading_zeros = _unary("count-leading-zeros")
+erf = _unary("erf")
+exponential = _unary("exponential")
+exponential_minus_one = _unary("exponential-minus-one")
+floor = _unary("floor")
+log = _unary("log")
+log_plus_one = _unary("log-plus-one")
+logistic = _unary("logistic")
+negate = _unary("negate")
+not_ = _unary("not")
+popcnt = _unary("popcnt")
+round_nearest_afz = _unary("round-nearest-afz")
+round_nearest_even = _unary("round-nearest-even")
+rsqrt = _unary("rsqrt")
+sign = _unary("sign")
+sine = _unary("sine")
+sinh = _unary("sinh")
+sqrt = _unary("sqrt")
+tan = _unary("tan")
+tanh = _unary("tanh")
+
+add = _binary("add")
+and_ = _binary("and")
+atan2 = _binary("atan2")
+divide = _binary("divide")
+maximum = _binary("maximum")
+minimum = _binary("minimum")
+mulhi = _binary("mulhi")
+multiply = _binary("multiply")
+or_ = _binary("or")
+power = _binary("power")
+remainder = _binary("remainder")
+shift_left = _binary("shift-left")
+shift_right_arithmetic = _binary("shift-right-arithmetic")
+shift_right_logical = _binary("shift-right-logical")
+subtract = _binary("subtract")
+xor = _binary("xor")
 
 
 def abs_(operand: Element) -> Element:

@@ -24,6 +24,7 @@ from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
 from backend_c.kernels.parts.running_window import Growth, growth
 from backend_c.kernels.parts.window_positions import position, position_count
 from hlo.attributes import Window, WindowDimension
+from hlo.opcodes import MONOID, ROUNDS, having
 from hlo.types import PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
@@ -32,7 +33,7 @@ _WIDTH = 64  # lanes whose totals stay in the first cache
 # From so many elements on, a window that grows is added up as one running sum. Rounding that at
 # each position costs as much as so many additions in lanes.
 _LONG = 64
-_ORDERED = frozenset(("add", "multiply"))  # monoids whose order matters to floats
+_ORDERED = having(MONOID | ROUNDS)  # their order matters to floats
 _Index = tuple[Expr, ...]
 
 

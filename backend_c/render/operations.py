@@ -14,6 +14,7 @@ from backend_c.render import bit_patterns
 from backend_c.render.c_types import integer_type, is_narrow, register_type
 from hlo import elementary
 from hlo.errors import Unsupported
+from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
 from hlo.types import F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
@@ -48,7 +49,8 @@ _PRED = {
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
-_INTEGER_INFIX = frozenset(("and", "or", "xor"))
+_INTEGER_INFIX = having(BITWISE | MONOID)
+_ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elementary, rounded once
 
 
 def render_operation(
@@ -93,7 +95,7 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
         if is_narrow(operand):
             return f"hlo_round_{operand}({text})", ATOM
         return text, _BINDS[_INFIX[operation]]
-    if operation in ELEMENTARY:
+    if operation in _ELEMENTARY:
         _require_sequence(operation, operand)
         if operand is not F64:
             text = f"hlo_{_identifier(operation)}({_doubles(texts)})"
@@ -322,30 +324,3 @@ _SPECIAL: dict[str, _Render] = {
     "widen": _as_double,
     "round": _from_double,
 }
-
-# Elementary functions: computed in f64 by the sequences of hlo.elementary, then rounded once.
-ELEMENTARY = frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "cosine",
-        "cosh",
-        "erf",
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "power",
-        "rsqrt",
-        "sine",
-        "sinh",
-        "tan",
-        "tanh",
-    ]
-)

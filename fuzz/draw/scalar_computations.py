@@ -9,8 +9,10 @@ import numpy as np
 
 from fuzz.draw.builder import Builder
 from hlo.literal import Literal
+from hlo.opcodes import GIVEN, MONOID, having
 from hlo.types import PRED, ArrayShape, ElementType
 
+# Which operations are drawn; their order decides what a seed draws.
 _LOGICAL = ("and", "or", "xor")
 _ANY = ("add", "multiply", "maximum", "minimum")
 _INTEGER = (*_ANY, "subtract", "divide", "remainder", *_LOGICAL)
@@ -29,7 +31,8 @@ _UNARY = {
     "float": ("negate", "abs", "sign", "floor"),
     "complex": ("negate",),
 }
-_MONOIDS = {kind: [op for op in row if op in (*_ANY, *_LOGICAL)] for kind, row in _BINARY.items()}
+_MONOIDS = {kind: [op for op in row if op in having(MONOID)] for kind, row in _BINARY.items()}
+_GIVEN = having(GIVEN)
 _ORDERS = ("LT", "GT", "LE", "GE")
 
 
@@ -157,7 +160,7 @@ def _any_comparison(builder: Builder, lhs: str, rhs: str, given: bool) -> str:
 def _are_given(builder: Builder, names: Sequence[str]) -> bool:
     """Whether the values are not computed: a NaN that is computed may have any sign, so there is no
     total order of those."""
-    return all(builder.opcode(name) in ("parameter", "constant") for name in names)
+    return all(builder.opcode(name) in _GIVEN for name in names)
 
 
 def _before(builder: Builder, lhs: str, rhs: str) -> str:

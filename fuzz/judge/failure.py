@@ -18,6 +18,7 @@ from fuzz.reducer.cutting import affordable, can_be_shown
 from fuzz.reducer.search import Value
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
+from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
 from hlo.types import Shape, TupleShape
 from hlo.values import arrays_of
@@ -32,7 +33,9 @@ Run = Callable[[str, Sequence[Array]], Answer]
 CRASH, HANG, WRONG = "crash", "hang", "wrong result"
 
 _FUEL = 1 << 22  # instructions of one evaluation
-_OPEN = frozenset(("while", "conditional", "call", "fusion", "map", "tuple", "get-tuple-element"))
+_GIVEN = having(GIVEN)
+# The result of each is another instruction's, in a callee or put into a tuple: blame that one.
+_BLAMELESS = having(CALLS) | {"conditional", "get-tuple-element", "map", "tuple", "while"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ class Against:
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
         _, wrong = anchors.followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
         opcodes = (step.instruction.opcode for step in wrong[:1])
-        return next((opcode for opcode in opcodes if opcode not in _OPEN), None)
+        return next((opcode for opcode in opcodes if opcode not in _BLAMELESS), None)
 
     def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
         """What smaller programs are held to, which begin as ``module``."""
@@ -187,7 +190,7 @@ def place(number: int) -> str:
 
 def _is_step(instruction: Instruction) -> bool:
     is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
-    return is_array and instruction.opcode not in ("parameter", "constant")
+    return is_array and instruction.opcode not in _GIVEN
 
 
 def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:

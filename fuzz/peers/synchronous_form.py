@@ -10,14 +10,14 @@ import numpy as np
 from hlo.errors import Error
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import IN_TWO_STEPS
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import Rebuilt, array, each
 from hlo.types import S16, S32, S64, U16, U32, U64, ArrayShape, ElementType, TupleShape
 
-# What their first operand stands for.
+# Replaced by their first operand. StableHLO has the third such opcode, opt-barrier.
 _SAME = frozenset(("add-dependency", "domain"))
-_STARTS = frozenset(("all-gather", "all-reduce", "collective-permute", "copy"))
 _NEWER = {"topk": ("is_stable",), "convolution": ("convolution_kind", "sparsity_config")}
 _NO_ALGORITHM = "dot_unset"
 _ONLY_OF_STARTS = frozenset(("cross_program_prefetch_index",))
@@ -61,7 +61,7 @@ def _at_once(
 ) -> Instruction | None:
     """What is started and done, if nothing else has to do with it."""
     opcode = done.opcode.removesuffix("-done")
-    if start is None or opcode not in _STARTS or start.opcode != f"{opcode}-start":
+    if start is None or opcode not in IN_TWO_STEPS or start.opcode != f"{opcode}-start":
         return None
     if users[start.name] > 1:
         return None

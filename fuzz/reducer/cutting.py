@@ -8,15 +8,16 @@ from operator import itemgetter
 from fuzz.reducer.delta_debugging import minimal
 from fuzz.reducer.search import Case, Search, Value
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import PENDING, having
 from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape, leaves
-from hlo.verification.async_chains import LINKS
 from interp.envelope.anchors import exposed
 from interp.values import zeros
 
 Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]
 
 _MOST_BYTES = 2 << 30  # of values that are recorded: the others are always computed
+_PENDING = having(PENDING)
 _ROOT = "outputs"
 # Each of these is nothing without what it names as its first operand.
 _LINKED = ("-done", "-update")
@@ -80,8 +81,7 @@ def _is_computed(instruction: Instruction) -> bool:
 
 def can_be_shown(instruction: Instruction) -> bool:
     """Whether the value can be a result: not what is started and not done."""
-    is_open = instruction.opcode in LINKS and not instruction.opcode.endswith("-done")
-    return not is_open and _has_data(instruction)
+    return instruction.opcode not in _PENDING and _has_data(instruction)
 
 
 def _has_data(instruction: Instruction) -> bool:

@@ -12,12 +12,14 @@ from fuzz.reducer.cutting import Evaluate, recorded
 from fuzz.reducer.search import Case, Search, Value
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import CALLS, having
 from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import with_computation, with_entry
 from hlo.walk import called
 from interp.values import mapped, zeros
 
+_CALLS = having(CALLS)
 _MOST_TURNS = 64  # of a loop, each of which may be the one that matters
 
 
@@ -105,7 +107,7 @@ def each_call(case: Case) -> Iterator[Case]:
     """Propose the program with one call or fusion inlined, in any computation."""
     for computation in case.module.computations:
         for instruction in computation.instructions:
-            if instruction.opcode in ("call", "fusion"):
+            if instruction.opcode in _CALLS:
                 yield _spliced(case, computation, instruction)
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from fuzz.reducer.search import Case, Value
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import GIVEN, having
 from hlo.passes.dead_code import dead_code
 from hlo.passes.rewriting import integer, with_computation, with_entry
 from hlo.types import ArrayShape, TupleShape, compatible, leaves
 from hlo.walk import live
 
+_GIVEN = having(GIVEN)
 _MOST_ELEMENTS = 64  # of a constant that takes the place of an argument
 
 
@@ -66,7 +68,7 @@ def forwarded(case: Case) -> Iterator[Case]:
         is_entry = computation.name == case.module.entry_name
         by_name = {i.name: i for i in computation.instructions}
         for instruction in reversed(computation.instructions):
-            if instruction.opcode in ("parameter", "constant"):
+            if instruction.opcode in _GIVEN:
                 continue
             others = [] if is_entry else [p.name for p in computation.parameters]
             for name in dict.fromkeys((*instruction.operands, *others)):
@@ -107,7 +109,7 @@ def simple_arrays(case: Case) -> Iterator[Case]:
     computations."""
     for computation in reversed(case.module.computations):
         for instruction in computation.instructions:
-            if instruction.opcode in ("parameter", "constant"):
+            if instruction.opcode in _GIVEN:
                 continue
             if computation.name == case.module.entry_name and instruction.operands:
                 continue
@@ -132,7 +134,7 @@ def _constant(instruction: Instruction, number: int) -> Instruction | None:
 def shared_arguments(case: Case) -> Iterator[Case]:
     """Propose one parameter or constant in place of two of a shape."""
     entry = case.module.entry
-    given = [i for i in entry.instructions if i.opcode in ("parameter", "constant")]
+    given = [i for i in entry.instructions if i.opcode in _GIVEN]
     for n, leaf in enumerate(given):
         for other in given[:n]:
             if compatible(leaf.shape, other.shape):

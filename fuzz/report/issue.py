@@ -12,6 +12,7 @@ from fuzz.judge.failure import CRASH, HANG, Failure
 from fuzz.reducer.search import Value
 from fuzz.report.evidence import elements, listed
 from fuzz.report.report import Report
+from hlo.opcodes import STRUCTURAL, having
 from hlo.values import arrays_of
 from hlo.walk import column, function_name
 from interp.envelope.budget import Budget
@@ -20,7 +21,7 @@ _CONTRACT = (
     "element by element the exact result, rounded once to the result's type where it does not fit."
 )
 _ENDED = {CRASH: "The process ends:", HANG: "The process does not answer:"}
-_STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
+_UNNAMED = having(STRUCTURAL)
 
 
 def issue(report: Report, versions: dict[str, str]) -> str:
@@ -31,7 +32,7 @@ def issue(report: Report, versions: dict[str, str]) -> str:
     named = [
         opcode
         for opcode in dict.fromkeys(i.opcode for i in reversed(report.module.entry.instructions))
-        if opcode not in _STRUCTURE
+        if opcode not in _UNNAMED
     ]
     lines = [
         f"# {budget.name}: {failure.kind} of {', '.join(map(_code, named)) or 'a program'}",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fuzz.rewrites.site import Place, Rewrite, is_array, is_static, parameter
 from hlo.module import Computation, Instruction
+from hlo.opcodes import BITWISE, MONOID, having
 from hlo.passes.rewriting import integers
 from hlo.types import PRED, ArrayShape, ElementType
 from hlo.walk import called, monoid
@@ -148,7 +149,7 @@ _REGROUPED: dict[str, Callable[[Place, Sequence[str]], str]] = {
     "minimum": _again,
     "maximum": _again,
 }
-_TRUTH = frozenset(("and", "or", "xor"))
+_TRUTH = having(BITWISE | MONOID)
 
 REWRITES = {
     "dot as multiply and reduce": Rewrite(_is_integer_dot, _dot_as_reduce),

@@ -153,6 +153,7 @@ def _laid_out(place: Place) -> str:
 
 # A bitcast asks how its operand lies in memory, a custom call may.
 _ASK = frozenset(("bitcast", "custom-call"))
+# The results that get another layout: a few producers, enough to meet each kind of reader.
 _LIE_ANYHOW = frozenset(("parameter", "add", "broadcast", "copy", "reverse", "select", "transpose"))
 
 

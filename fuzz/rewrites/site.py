@@ -12,11 +12,13 @@ from fuzz.reducer.cutting import can_be_shown
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import DONE, PENDING, having
 from hlo.passes.effects import effects
 from hlo.passes.rewriting import Names
 from hlo.types import ArrayShape, ElementType, Shape, leaves
-from hlo.verification.async_chains import LINKS
 from hlo.walk import called
+
+_CHAINED = having(PENDING) | having(DONE)
 
 
 @dataclass(slots=True)
@@ -127,7 +129,7 @@ def is_computed(place: Place) -> bool:
 def _is_pure(module: Module, instruction: Instruction) -> bool:
     if effects(module)(instruction):
         return False
-    if instruction.opcode in LINKS or "channel_id" in instruction.attributes:
+    if instruction.opcode in _CHAINED or "channel_id" in instruction.attributes:
         return False
     inner = (i for name in called(instruction) for i in module.computation(name).instructions)
     return all(_is_pure(module, i) for i in inner)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from fuzz.rewrites.site import Place, Rewrite, is_array, is_computed, parameter
 from hlo.module import Computation
+from hlo.opcodes import CALLS, having
 from hlo.types import PRED, ArrayShape
 from hlo.walk import called
 
 _MOST_OUTLINED = 6
-_CALLS = ("call", "fusion")
+_CALLS = having(CALLS)
 
 
 def _is_call(place: Place) -> bool:

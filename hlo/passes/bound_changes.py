@@ -13,18 +13,18 @@ from dataclasses import replace
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import IDENTITY, IN_TWO_STEPS, having
 from hlo.ops.constraints import one_or_tuple
 from hlo.passes.rewriting import Names, Rebuilt, integer
 from hlo.types import ArrayShape, Shape, TupleShape, bounded, compatible, is_bounded
 from hlo.walk import call as call_op
 from hlo.walk import called, column, function_name, keywords
 
-_FIRST = ("add-dependency", "domain", "opt-barrier")
+# Their shapes are what hlo/ops infers from the operands' new shapes.
 _INFERRED = (
     *("all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
     *("async-done", "get-tuple-element", "recv-done", "scan"),
 )
-_DONE = ("all-gather-done", "all-reduce-done", "collective-permute-done", "copy-done")
 # Where results are in what a start gives, beside the operands; all-reduce-start gives no others.
 _RESULTS = {"all-gather-start": 1, "collective-permute-start": 1, "copy-start": 0}
 
@@ -255,8 +255,8 @@ _RULES: dict[str, _Rule] = {
     "while": _Body.while_,
     "conditional": _Body.conditional,
     "send": _Body.send,
-    **dict.fromkeys(_FIRST, _Body.with_first_shape),
-    **dict.fromkeys(_INFERRED, _Body.with_inferred_shape),
-    **dict.fromkeys(("all-reduce-start", *_RESULTS), _Body.async_start),
-    **dict.fromkeys(_DONE, _Body.async_done),
+    **dict.fromkeys(having(IDENTITY), _Body.first),
+    **dict.fromkeys(_INFERRED, _Body.inferred),
+    **{f"{opcode}-start": _Body.started for opcode in IN_TWO_STEPS},
+    **{f"{opcode}-done": _Body.done_then for opcode in IN_TWO_STEPS},
 }

@@ -10,25 +10,14 @@ from operator import itemgetter
 from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import PENDING, having
 from hlo.passes.effects import effects
 from hlo.passes.rewriting import Rebuilt, each
 from hlo.walk import with_callees
 
-# Never merged: parameters, custom calls (only who registered one knows whether it is a function of
-# its operands), and halves of asynchronous pairs, whose other half refers to them by name.
-_NEVER = frozenset(
-    [
-        "parameter",
-        "custom-call",
-        "after-all",
-        "async-start",
-        "async-update",
-        "copy-start",
-        "all-gather-start",
-        "all-reduce-start",
-        "collective-permute-start",
-    ]
-)
+# Parameters are distinct; what a custom call computes is known only to whoever registered it; a
+# token says what comes before it, and what is under way must be taken exactly once.
+_NEVER = having(PENDING) | {"parameter", "custom-call", "after-all"}
 
 
 def common_subexpressions(module: Module) -> Module:

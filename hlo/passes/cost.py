@@ -6,6 +6,8 @@ what memory traffic hides (a few operations), and what is worth materialising.
 
 from __future__ import annotations
 
+from hlo.opcodes import ELEMENTARY, having
+
 _FUNCTION = 20  # an elementary function in exact mode: 20 to 40 operations in f64
 
 _ROWS: dict[int, str] = {
@@ -18,12 +20,11 @@ _ROWS: dict[int, str] = {
     2: "count-leading-zeros dynamic-update-slice mulhi popcnt round-nearest-afz round-nearest-even",
     4: "divide gather reduce-precision sqrt stochastic-convert",
     8: "map remainder",
-    _FUNCTION: (
-        "acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exponential exponential-minus-one"
-        " log log-plus-one logistic power rsqrt sine sinh tan tanh"
-    ),
 }
 
 # Opcode → cost. These are the elemental instructions: each element of the result is an expression
 # of elements of the operands.
-COST: dict[str, int] = {name: cost for cost, names in _ROWS.items() for name in names.split()}
+COST: dict[str, int] = {
+    **{name: cost for cost, names in _ROWS.items() for name in names.split()},
+    **dict.fromkeys(having(ELEMENTARY), _FUNCTION),
+}

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hlo.module import Instruction, Module
+from hlo.opcodes import EFFECT, having
 from hlo.walk import called
 
-# rng is here because each one that runs advances the counter from which the next one draws.
-_EFFECTS = frozenset(
-    [
-        "infeed",
-        "outfeed",
-        "send",
-        "send-done",
-        "recv",
-        "recv-done",
-        "rng",
-        "rng-get-and-update-state",
-    ]
-)
+_EFFECTS = having(EFFECT)
 
 
 def effects(module: Module) -> Callable[[Instruction], bool]:

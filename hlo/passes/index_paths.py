@@ -16,7 +16,8 @@ from hlo.types import ArrayShape
 SCALAR = 0  # the only index of an array of one element
 LOOP = 1  # the loop's own index
 
-# Opcode → whether its operand by number is read at another index than the result's.
+# Opcode → the operands that it reads at another index than the result's. Other moves (copy, select)
+# read at the result's own; no bitcast is left by then, and bounded arrays are not fused.
 _ALL = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate")
 _MOVED: dict[str, range] = {
     **{opcode: range(1 << 31) for opcode in _ALL},

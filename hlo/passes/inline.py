@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import ASYNC, CALLS, having
 from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Names, each, integer
 from hlo.walk import called
 
-_INLINED = ("call", "fusion")
-_SPLICED = (*_INLINED, "async-start")
+_INLINED = having(CALLS)
+_SPLICED = _INLINED | {"async-start"}
 
 # Calls can double a program at every level of nesting, so n levels of text make 2**n instructions
 # (hostile input). The largest real program known has 2 million once inlined.
@@ -60,7 +61,7 @@ def _check_size(module: Module) -> None:
         sizes[computation.name] = size
 
 
-_ASYNC = ("async-start", "async-update", "async-done")
+_ASYNC = having(ASYNC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import OPAQUE, having
 from hlo.passes import simplify_arithmetic, simplify_data_movement
 from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.rewriting import Rebuilt, each
@@ -20,12 +21,9 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     opcode: simplify_data_movement.RULES.get(opcode, ()) + simplify_arithmetic.RULES.get(opcode, ())
     for opcode in {**simplify_data_movement.RULES, **simplify_arithmetic.RULES}
 }
-# Rules for these are right for bounded dimensions, too: the result has the sizes of the value that
-# it stands for. For other ops an operand that a rule drops may be the one of the smallest size.
-_HAND_ON = frozenset(
-    ("add-dependency", "copy-done", "domain", "get-dimension-size", "get-tuple-element")
-    + ("opt-barrier", "tuple")
-)
+# Whatever the actual sizes are, the result has them. Elsewhere an operand that a rule leaves out
+# may be the one that is shorter than the others.
+_HAND_ON = having(OPAQUE) | {"get-dimension-size"}
 
 
 def simplify(module: Module) -> Module:

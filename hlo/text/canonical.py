@@ -22,7 +22,8 @@ from hlo.walk import called
 
 _DROPPED = frozenset(("metadata", "backend_config", "control-predecessors"))
 _ORDER = ("sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
-_IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
+# The attribute that an opcode has in place of operands.
+IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
 _LONGEST = 2**28  # characters: bodies stand wherever they are called
 
 
@@ -70,7 +71,7 @@ class _Printer:
 
     def _tail(self, instruction: Instruction) -> str:
         """Attributes, then computations, then annotations."""
-        shown = _IN_PARENTHESES.get(instruction.opcode)
+        shown = IN_PARENTHESES.get(instruction.opcode)
         given = {name: v for name, v in instruction.attributes.items() if name != shown}
         if instruction.opcode in ("async-update", "async-done"):
             given.pop("calls", None)  # that of the async-start, and XLA compares the names

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction
-from hlo.opcodes import OPCODES
+from hlo.opcodes import GIVEN, OPCODES, having
 from hlo.text.async_sugar import fresh, started, wrapped_opcode
 from hlo.text.attribute_lists import Tail, TailReader
 from hlo.text.inference import NotInferred, inferred_shape
@@ -30,6 +30,7 @@ _OPERAND = re.compile(rf"(?:(.*\S)(?:\s++|(?=%)))?%?({NAME})((?:#\d{{1,9}}+)*+)\
 _PARAMETER = re.compile(r"\s*+(\d{1,9}+)\s*+", re.ASCII)
 _DEPTH = 60  # reading what is nested recurses
 _ANONYMOUS = "_"
+_GIVEN = having(GIVEN)
 
 Known = dict[str, Instruction]
 
@@ -83,7 +84,7 @@ class ExpressionReader:
             source.fail(f"unknown opcode {opcode!r}{suggestion(opcode, OPCODES)}", place)
         given: Mapping[str, Attribute] = {}
         operands: tuple[str, ...] = ()
-        if opcode in ("constant", "parameter"):
+        if opcode in _GIVEN:
             if shape is None:
                 source.fail(f"expected a shape: {opcode} needs one", start)
             given = self.given(opcode, shape, source.code[start:place].strip(), first, last)

@@ -11,26 +11,13 @@ from functools import cache
 
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.module import Computation, Instruction
+from hlo.opcodes import DECLARED, ELEMENTWISE, KEEPS_LAYOUT, having, of_family
 from hlo.ops.constraints import Violation
 from hlo.types import TOKEN, ArrayShape, Layout, Shape, bounded
 from hlo.walk import Callee, Op, call, column, function_name
 
-# These results depend on more than operands and attributes.
-_SHAPE_NEEDED = frozenset(
-    [
-        "all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done",
-        "all-reduce-start", "all-to-all", "async-done", "async-start", "async-update",
-        "bitcast", "bitcast-convert", "collective-broadcast", "collective-permute",
-        "collective-permute-done", "collective-permute-start", "constant", "convert",
-        "copy-done", "copy-start", "custom-call", "dynamic-reshape", "dynamic-slice",
-        "dynamic-update-slice", "fusion", "infeed", "iota", "outfeed", "parameter",
-        "ragged-all-to-all", "recv", "recv-done", "reduce-precision", "reduce-scatter",
-        "reshape", "rng", "rng-bit-generator", "rng-get-and-update-state", "send", "send-done",
-        "slice", "stochastic-convert",
-    ]
-)  # fmt: skip
-# Besides elementwise ops, these keep the layout of their operand.
-_KEEP_LAYOUT = frozenset(("copy", "reverse"))
+_DECLARED = having(DECLARED)
+_KEEP_LAYOUT = of_family(ELEMENTWISE) | having(KEEPS_LAYOUT)
 _ANY = ArrayShape(TOKEN)  # for rules that do not look at the declared shape
 
 
@@ -46,7 +33,7 @@ def inferred_shape(
 ) -> Shape:
     """The shape of a result whose text has none; NotInferred if it needs one or the operands do
     not fit."""
-    if opcode in _SHAPE_NEEDED:
+    if opcode in _DECLARED:
         raise NotInferred(f"expected a shape: {opcode} needs one")
     op = _ops()[function_name(opcode)]
     given: dict[str, object] = {
@@ -65,7 +52,7 @@ def inferred_shape(
     except Violation as violation:
         message = f"no shape can be inferred for {opcode}: {violation.label}: {violation.message}"
         raise NotInferred(message) from None
-    return _with_layout(op, opcode, operands, attributes, result)
+    return _with_layout(opcode, operands, attributes, result)
 
 
 @cache
@@ -109,7 +96,6 @@ def _wanted(
 
 
 def _with_layout(
-    op: Op,
     opcode: str,
     operands: Sequence[Shape],
     attributes: Mapping[str, Attribute],
@@ -125,7 +111,7 @@ def _with_layout(
         order = layout.minor_to_major if layout else tuple(reversed(range(source.rank)))
         permutation = list(map(int, attributes["dimensions"]))  # type: ignore[arg-type]
         layout = Layout(tuple(map(permutation.index, order)))
-    elif not (op.home.endswith(".elementwise") or opcode in _KEEP_LAYOUT):
+    elif opcode not in _KEEP_LAYOUT:
         layout = result.layout
     if layout is None or source.rank != result.rank:
         return result

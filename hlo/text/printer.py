@@ -13,13 +13,11 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.text.async_sugar import sugared
-from hlo.text.canonical import canonical_computations
+from hlo.text.canonical import IN_PARENTHESES, canonical_computations
 from hlo.text.codecs import CODECS
 from hlo.text.literals import show_literal
 from hlo.text.scanning import percent, quoted
 from hlo.types import Shape, without_layout
-
-_IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ def _uncommented(text: str) -> str:
 
 def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
     inside = _inside(instruction, style, large)
-    shown = _IN_PARENTHESES.get(instruction.opcode)
+    shown = IN_PARENTHESES.get(instruction.opcode)
     attributes = "".join(
         f", {name}={_value(name, value, style)}"
         for name, value in instruction.attributes.items()

@@ -10,16 +10,11 @@ import re
 from collections.abc import Container, Iterator
 
 from hlo.module import Instruction
+from hlo.opcodes import APPROXIMATED, having
 from hlo.text.scanning import fields, plain_name, without_comments
 from hlo.verification.async_chains import Fault
 
-_APPROXIMATED = frozenset(
-    [
-        *("acos", "acosh", "asin", "asinh", "atanh", "cbrt", "cosine", "cosh", "erf"),
-        *("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "rsqrt"),
-        *("sine", "sinh", "sqrt", "tan", "tanh"),
-    ]
-)
+_APPROXIMATED = having(APPROXIMATED)
 _NEGATIVE = re.compile(r"(atol|rtol|ulps)\s*+=\s*+-", re.ASCII)
 _COMPOSITE = re.compile(r"""composite\.name\s*+=\s*+["'][^"']""", re.ASCII)
 _VERSION = re.compile(r"""composite\.version\s*+=\s*+["'](?!\d++["'])""", re.ASCII)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hlo.module import Computation, Instruction
+from hlo.opcodes import IN_TWO_STEPS
 from hlo.types import Shape, TupleShape, without_layout
 
 
@@ -39,7 +40,7 @@ LINKS = {
     "recv-done": Link(("recv",), ()),
 } | {
     opcode + end: link
-    for opcode in ("all-gather", "all-reduce", "collective-permute", "copy")
+    for opcode in IN_TWO_STEPS
     for end, link in (
         ("-start", Link((), (f"{opcode}-done",))),
         ("-done", Link((f"{opcode}-start",), ())),

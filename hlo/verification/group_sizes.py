@@ -11,16 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hlo import ranks
 from hlo.module import Instruction
+from hlo.opcodes import BY_PARTITION, having
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.verification.async_chains import Fault
 
-# Opcodes whose channel_id says that they are between partitions, not between replicas.
-_BY_PARTITION = frozenset(
-    ("all-to-all", "collective-broadcast", "collective-permute", "collective-permute-start")
-) | {"ragged-all-to-all"}
-COLLECTIVES = _BY_PARTITION | frozenset(
-    ("all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "reduce-scatter")
-)
+_BY_PARTITION = having(BY_PARTITION)
 _ANY = 1  # a count that the header does not say
 
 

@@ -12,18 +12,20 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES
 from hlo.dynamic_sizes import declares_bounds
 from hlo.errors import ArgumentError, VerifyError
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import EXCHANGES, having
 from hlo.ops.constraints import Violation
 from hlo.types import UNBOUNDED, Shape, compatible, leaves, same_bounds
 from hlo.verification.annotations import annotation_faults, is_ruled
 from hlo.verification.async_chains import LINKS, Agreements, Fault, chain_faults
 from hlo.verification.entry_layout import entry_faults
 from hlo.verification.exclusive_callees import OWNERS, owner_faults
-from hlo.verification.group_sizes import COLLECTIVES, participant_faults
+from hlo.verification.group_sizes import participant_faults
 from hlo.walk import Callee, Op, call, called, column, function_name
 
 # Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_RANK = 64  # of NumPy's arrays
+_EXCHANGES = having(EXCHANGES)
 _DRIVER = ("shape", "operand_shape", "backend_config", "frontend_attributes")
 
 
@@ -112,7 +114,7 @@ class _Checker:
         opcode = instruction.opcode
         if is_ruled(instruction):
             yield from annotation_faults(instruction, shapes)
-        if opcode in COLLECTIVES:
+        if opcode in _EXCHANGES:
             yield from participant_faults(instruction, shapes, *self._ranks)
         yield from self._agreements.faults(instruction)
         if opcode in OWNERS:

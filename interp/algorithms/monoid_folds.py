@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import WindowDimension
+from hlo.opcodes import EXTREME, having
 from hlo.types import F64, ElementType
 from interp.exact.conversion import type_of, widened, wrapped
 from interp.windows import places, window_fold, window_totals
 
 Array = np.ndarray[Any, Any]
 
-_UFUNCS: dict[str, np.ufunc] = {
+# On integers and pred; a ufunc has ``reduce`` and ``at``.
+UFUNCS: dict[str, np.ufunc] = {
     "add": np.add,
     "multiply": np.multiply,
     "maximum": np.maximum,
@@ -27,7 +29,7 @@ _UFUNCS: dict[str, np.ufunc] = {
     "xor": np.bitwise_xor,
 }
 _ON_PRED = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
-_EXTREMES = ("maximum", "minimum")
+_EXTREMES = having(EXTREME)
 _CHUNK = 1 << 20  # elements at a time in products
 
 
@@ -61,7 +63,7 @@ def product_in_order(values: Array, init: Array) -> Array:
 
 
 def _ufunc(monoid: str, element_type: ElementType) -> np.ufunc:
-    return _UFUNCS[_ON_PRED.get(monoid, monoid) if element_type.kind == "pred" else monoid]
+    return UFUNCS[_ON_PRED.get(monoid, monoid) if element_type.kind == "pred" else monoid]
 
 
 def _narrowed(values: Array, element_type: ElementType) -> Array:
@@ -70,7 +72,7 @@ def _narrowed(values: Array, element_type: ElementType) -> Array:
 
 @np.errstate(all="ignore")
 def _extreme_along(monoid: str, values: Array, axes: tuple[int, ...], init: Array) -> Array:
-    ufunc = _UFUNCS[monoid]
+    ufunc = UFUNCS[monoid]
     wide, start = widened(values), widened(init)
     result = np.asarray(ufunc(ufunc.reduce(wide, axis=axes), start))
     if (result == 0).any():  # one zero of this sign decides
@@ -112,7 +114,7 @@ def _extreme_in_windows(
 ) -> Array:
     """On integers in the order of the floats, where any NaN is the most extreme."""
     as_float = np.float64 if type_of(values) is F64 else np.float32
-    ufunc, is_greatest = _UFUNCS[monoid], monoid == "maximum"
+    ufunc, is_greatest = UFUNCS[monoid], monoid == "maximum"
     ordered = _ordered(values.astype(as_float), is_greatest)
     start = _ordered(init.astype(as_float), is_greatest)
     identity = _identity(ufunc, ordered.dtype)

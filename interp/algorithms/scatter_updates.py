@@ -9,21 +9,11 @@ import numpy as np
 
 from hlo.walk import Callee
 from interp.algorithms.index_vectors import along, index_vectors, within
+from interp.algorithms.monoid_folds import UFUNCS
 from interp.exact.conversion import type_of
 from interp.exact.sums import segment_sum
 
 Array = np.ndarray[Any, Any]
-
-# On integers these may be combined in any order.
-_INTEGER_MONOIDS: dict[str | None, np.ufunc] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +81,8 @@ def combined(
     if monoid == "add" and (element_type.is_float or element_type.is_complex):
         touched, segment_ids = np.unique(offsets, return_inverse=True)
         results[0][touched] = _sums(updates[0], segment_ids, results[0][touched])
-    elif element_type.is_integer and element_type.bits >= 8 and monoid in _INTEGER_MONOIDS:
-        _INTEGER_MONOIDS[monoid].at(results[0], offsets, updates[0])
+    elif element_type.is_integer and element_type.bits >= 8 and monoid is not None:
+        UFUNCS[monoid].at(results[0], offsets, updates[0])
     else:
         _in_rounds(results, offsets, updates, to_apply)
     return results

@@ -12,6 +12,7 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.module import Instruction
+from hlo.opcodes import SIZED, having
 from hlo.types import Shape
 from interp import bounded_arrays
 from interp.bounded_arrays import Sizes
@@ -21,16 +22,14 @@ from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, w
 Value = Any  # an Enclosure, None (a token) or a tuple of values
 
 PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
-# opcode -> where the sizes begin among its operands.
-_SIZES = {"set-dimension-size": 1, "dynamic-reshape": 1}
+_SIZED = having(SIZED)
 
 
 def require_certain_sizes(instruction: Instruction, operands: list[Value]) -> None:
     """Raise Unsupported where an operand that is a size is uncertain."""
-    first = _SIZES.get(instruction.opcode, len(operands))
-    if instruction.attributes.get("custom_call_target") == "SliceToDynamic":
-        first = 1
-    if not all(map(all_certain, operands[first:])):
+    is_slice = instruction.attributes.get("custom_call_target") == "SliceToDynamic"
+    sizes = operands[1:] if is_slice or instruction.opcode in _SIZED else ()
+    if not all(map(all_certain, sizes)):
         raise Unsupported(
             f"%{instruction.name} = {instruction.opcode}: the size of the result depends on"
             " values that another compiler may round differently"

@@ -14,6 +14,7 @@ from typing import Any
 
 import ml_dtypes
 
+from hlo.opcodes import ELEMENTARY, ROUNDS, having
 from hlo.types import F32, ElementType
 
 _finfo: Any = ml_dtypes.finfo
@@ -43,7 +44,7 @@ class Budget:
 
     def of(self, opcode: str, element_type: ElementType) -> float:
         """Return the error of one operation in ulps."""
-        error = self.ulps.get(opcode, self.elementary if opcode in ELEMENTARY else 0.0)
+        error = self.ulps.get(opcode, self.elementary if opcode in _ELEMENTARY else 0.0)
         if opcode == "multiply" and self.contracts:
             error = max(error, UNROUNDED)
         if element_type.bits < 32:
@@ -53,16 +54,8 @@ class Budget:
         return error
 
 
-ELEMENTARY = frozenset(
-    (
-        *("acos", "acosh", "asin", "asinh", "atan2", "atanh", "cbrt", "cosine", "cosh", "erf"),
-        *("exponential", "exponential-minus-one", "log", "log-plus-one", "logistic", "power"),
-        *("rsqrt", "sine", "sinh", "tan", "tanh"),
-    )
-)
-ROUNDED = ELEMENTARY | frozenset(
-    ("add", "convert", "divide", "multiply", "remainder", "sqrt", "subtract")
-)
+_ELEMENTARY = having(ELEMENTARY)
+ROUNDED = having(ROUNDS)
 
 UNROUNDED = 2.0**-10  # not zero: the exact result, but for an error in a wider type
 

@@ -9,8 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlo.opcodes import ROUNDS, having
 from hlo.walk import function_name
-from interp.envelope.budget import ROUNDED, Budget
+from interp.envelope.budget import Budget
 from interp.envelope.enclosure import outward, rounded_down, rounded_up
 from interp.exact.conversion import type_of
 from interp.ops.elementwise import complex_
@@ -27,7 +28,7 @@ _DIRECTIONS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = 
 }
 MODES = tuple(_DIRECTIONS)
 
-NAMES = {function_name(opcode): opcode for opcode in ROUNDED}
+NAMES = {function_name(opcode): opcode for opcode in having(ROUNDS)}
 # No library goes below these.
 _LEAST = {"exponential_minus_one": -1.0} | dict.fromkeys(
     ("acos", "acosh", "exponential", "logistic", "sqrt"), 0.0

@@ -7,6 +7,7 @@ from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed, rank
 from fuzz.draw.shapes import MOST_ELEMENTS, extent, nonzero
 from hlo.types import PRED, ArrayShape
 
+# Which operations are drawn; their order decides what a seed draws.
 _MONOIDS = {
     "pred": ("and", "or", "xor"),
     "signed": ("add", "multiply", "maximum", "minimum", "and", "or", "xor"),

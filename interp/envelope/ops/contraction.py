@@ -101,7 +101,8 @@ def convolution(
     convolution_kind: str = "",
     sparsity_config: str = "",
 ) -> Enclosure:
-    """Enclose convolution: a sum has as many terms as the kernel has elements per output feature."""
+    """Enclose convolution: a sum has as many terms as the kernel has elements per output
+    feature."""
     del operand_precision, convolution_kind
     exactly = partial(
         exact.convolution,

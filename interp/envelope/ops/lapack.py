@@ -1,4 +1,5 @@
-"""Enclose LAPACK and BLAS routines that are ops of the language, as other libraries compute them."""
+"""Enclose LAPACK and BLAS routines that are ops of the language, as other libraries compute
+them."""
 
 from __future__ import annotations
 

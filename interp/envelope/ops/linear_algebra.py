@@ -130,7 +130,8 @@ def triangular_solve(
     unit_diagonal: bool = False,
     transpose_a: str = "",
 ) -> Enclosure:
-    """Enclose substitution and blocked inversion (8.2, 14.2), of which the latter is less accurate."""
+    """Enclose substitution and blocked inversion (8.2, 14.2), of which the latter is less
+    accurate."""
     given: dict[str, Any] = {"left_side": left_side, "lower": lower}
     given |= {"unit_diagonal": unit_diagonal, "transpose_a": transpose_a}
     value = exact.triangular_solve(a.low, b.low, **given)

@@ -59,7 +59,8 @@ def separately(
     in_order: Callable[[], Value],
     dims: tuple[int, ...],
 ) -> Value:
-    """Enclose a fold that rounds by the sums in it and the parts that do not round; else anything."""
+    """Enclose a fold that rounds by the sums in it and the parts that do not round; else
+    anything."""
     types = [x.element_type for x in leaves(to_apply.computation.root_instruction.shape)]
     opcodes = fold_orders.separate(to_apply.computation)
     found = [anything(dims, element_type) for element_type in types]
@@ -231,7 +232,8 @@ def with_specials(
 def _folded_ends(
     operand: Enclosure, init: Enclosure, dimensions: tuple[int, ...], to_apply: Callee[Value]
 ) -> Enclosure:
-    """Enclose a fold that is monotone in every element by folding the ends; any NaN makes it NaN."""
+    """Enclose a fold that is monotone in every element by folding the ends; any NaN makes it
+    NaN."""
     fold = Callee(to_apply.computation, lambda *ends: ends)  # only its monoid is asked for
     low = exact.reduce(operand.low, init.low, dimensions=dimensions, to_apply=fold)
     points = operand.is_point and init.is_point

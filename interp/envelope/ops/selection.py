@@ -1,4 +1,5 @@
-"""Enclose comparisons, selects and conversions: where an interval straddles, both sides are legal."""
+"""Enclose comparisons, selects and conversions: where an interval straddles, both sides are
+legal."""
 
 from __future__ import annotations
 
