@@ -14,6 +14,7 @@ import numpy as np
 
 from hlo.errors import ArgumentError, CollectiveError, Error, OutOfFuel, Unsupported, VerifyError
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import CALLS, EFFECT, ELEMENTWISE, SAME_SCALAR, STRUCTURAL, having, of_family
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, called, column, keywords, live, op_of, walk
@@ -35,25 +36,14 @@ from interp.values import Value, as_arrays, conforms, copied, described, from_ca
 # A level of calls takes six Python frames, and Python allows a thousand.
 _DEEPEST_CALLS = 80
 
-# rng is here because every one that runs advances the count that seeds the next.
-_EFFECTS = frozenset(
-    [
-        "rng",
-        "rng-get-and-update-state",
-        "infeed",
-        "outfeed",
-        "send",
-        "send-done",
-        "recv",
-        "recv-done",
-    ]
+_EFFECTS = having(EFFECT)
+_SAME_SCALAR = having(SAME_SCALAR)
+# What a scalar computation may consist of, besides calls, to be evaluated on whole arrays at once.
+# A map of scalars is a call.
+_ELEMENT_BY_ELEMENT = (
+    of_family(ELEMENTWISE) | having(STRUCTURAL) | _SAME_SCALAR | {"bitcast-convert"}
 )
-
-# What a computation of scalars may contain, besides elementwise ops, to be evaluated on whole
-# arrays; a scalar broadcast, reshaped or copied to a scalar is the same scalar.
-_STRUCTURE = frozenset(("parameter", "constant", "tuple", "get-tuple-element"))
-_CALLS = frozenset(("call", "fusion", "map"))
-_SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "opt-barrier"))
+_CALLS = having(CALLS) | {"map"}
 
 
 def evaluate(
@@ -218,9 +208,7 @@ class Evaluation:
         if instruction.opcode in _CALLS:
             callees = map(self.module.computation, called(instruction))
             return all(self.plan(callee).is_elementwise for callee in callees)
-        op = op_of(self._ops, instruction, "the interpreter")
-        known = instruction.opcode in _STRUCTURE | _SAME_SCALAR | {"bitcast", "bitcast-convert"}
-        return known or op.home == "interp.ops.elementwise"
+        return instruction.opcode in _ELEMENT_BY_ELEMENT
 
     def refuel(self) -> None:
         """Restore the full fuel."""
@@ -283,10 +271,12 @@ class Evaluation:
 
     def _apply_batch(self, plan: Plan, instruction: Instruction, operands: list[Value]) -> Value:
         self._burn()
-        if instruction.opcode in _SAME_SCALAR:
-            return operands[0]
         step = plan.steps[instruction.name]
-        op = self._ops["bitcast_convert"] if instruction.opcode == "bitcast" else step.op
+        op = step.op
+        if instruction.opcode == "bitcast":  # it may change the element type
+            op = self._ops["bitcast_convert"]
+        elif instruction.opcode in _SAME_SCALAR:
+            return operands[0]
         try:
             return as_arrays(call(op, instruction, operands, step.keywords, step.operand_shape))
         except (Unsupported, ArgumentError) as error:

@@ -139,8 +139,8 @@ def sort(
 
 
 def topk(operand: Array, *, k: int, largest: bool = True, is_stable: bool = True) -> Any:
-    """The k first of the last dimension in (descending) total order, and their indices as s32;
-    the lower index first where they tie."""
+    """The k first of the last dimension in (descending) order, -0 before +0 and every NaN the
+    largest, and their indices as s32; the lower index first where they tie."""
     del is_stable
     order = stable_sort.ranking(operand, descending=largest)[..., :k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
