@@ -13,10 +13,20 @@ from typing import Any
 import numpy as np
 
 from hlo.module import Computation
-from hlo.types import leaves
-from hlo.walk import Callee
+from hlo.opcodes import EXTREME, MONOID, having
+from hlo.types import PRED, leaves
+from hlo.walk import Callee, called
 from interp.envelope import budget
-from interp.envelope.enclosure import Array, Enclosure, anything, finfo, is_nan, point, where
+from interp.envelope.enclosure import (
+    Array,
+    Enclosure,
+    all_certain,
+    anything,
+    finfo,
+    is_nan,
+    point,
+    where,
+)
 from interp.exact.conversion import type_of
 
 Value = Any
@@ -44,11 +54,9 @@ def swapped(callee: Callee[Value]) -> Callee[Value]:
     return replace(callee, call=applied)
 
 
-_SUBCOMPUTATIONS = frozenset(("call", "conditional", "fusion", "map", "while"))
-
-
-# The same in any order; and what only chooses among values, as a fold for the greatest one's index.
-ASSOCIATIVE = frozenset(("add", "and", "maximum", "minimum", "multiply", "or", "xor"))
+MONOIDS = having(MONOID)
+_EXTREMES = having(EXTREME)
+# A fold of these alone only chooses among values, as one for the index of the greatest does.
 _CHOOSES = frozenset(
     (
         *("and", "compare", "constant", "convert", "copy", "get-tuple-element", "is-finite"),
@@ -61,7 +69,7 @@ def rounds(computation: Computation) -> bool:
     """Test whether a computation has rounding arithmetic: then orders that agree on these numbers
     prove nothing about other orders."""
     inexact = any(
-        i.opcode in _SUBCOMPUTATIONS
+        called(i)
         or (
             i.opcode in budget.ROUNDED
             and any(x.element_type.is_float or x.element_type.is_complex for x in leaves(i.shape))
@@ -72,13 +80,23 @@ def rounds(computation: Computation) -> bool:
     return inexact or not (chooses or _is_associative(computation))
 
 
+def grows(monoid: str | None, *values: Enclosure) -> bool:
+    """Whether a fold by a monoid is monotone in every value, so that folds of the ends enclose it.
+    Maximum and minimum are, and so are ``and`` and ``or`` on pred. On integers these are not (4 is
+    more than 3, but 4 and 3 is 0): there the values must be certain."""
+    if monoid in _EXTREMES:
+        return True
+    is_truth = values[0].element_type is PRED
+    return monoid in ("and", "or") and (is_truth or all(map(all_certain, values)))
+
+
 def _is_associative(computation: Computation) -> bool:
     root = computation.root_instruction
     if root.opcode == "tuple":
         opcodes = separate(computation)
-        return opcodes is not None and ASSOCIATIVE.issuperset(opcodes)
+        return opcodes is not None and MONOIDS.issuperset(opcodes)
     names = sorted(parameter.name for parameter in computation.parameters)
-    return root.opcode in ASSOCIATIVE and sorted(root.operands) == names
+    return root.opcode in MONOIDS and sorted(root.operands) == names
 
 
 def separate(computation: Computation) -> tuple[str, ...] | None:

@@ -24,7 +24,7 @@ from interp.envelope.enclosure import (
     point,
     where,
 )
-from interp.envelope.fold_orders import on_points, open_where
+from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import sum_of
 from interp.envelope.ops.updating import updated
@@ -34,8 +34,6 @@ from interp.ops import reduction
 __all__ = ["scatter", "select_and_scatter"]
 
 Value = Any
-
-_MONOTONE = ("maximum", "minimum", "and", "or")
 
 
 def scatter(
@@ -85,7 +83,7 @@ def scatter(
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
         return joined(*(_summed(value, update, scattered) for value, update in pairs))
-    if known and to_apply.monoid in _MONOTONE:
+    if known and grows(to_apply.monoid, values[0], updates[0]):
         return compared(_by_ends(values[0], updates[0], scattered))
     if known and _keeps_last(to_apply):
         several = _several(values[0], indices, updates[0], to_apply, attributes)
@@ -164,7 +162,7 @@ def _selected_and_scattered(
     if scatter.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(init), parts(source), strict=True)
         return joined(*(_summed(start, values, scattered) for start, values in pairs))
-    if scatter.monoid in _MONOTONE:
+    if grows(scatter.monoid, init, source):
         return compared(_by_ends(init, source, scattered))
     target = reduction.selected(operand.low, source.shape, chosen, window)
     common = tuple(map(slice, target.shape))

@@ -37,7 +37,6 @@ __all__ = ["reduce"]
 
 Value = Any
 
-MONOTONE = ("maximum", "minimum", "and", "or")
 _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 
 
@@ -70,7 +69,7 @@ def separately(
     for number, (opcode, element_type) in enumerate(zip(opcodes, types, strict=True)):
         if opcode == "add" and element_type.is_float:
             found[number] = totals[number]()
-        elif opcode in fold_orders.ASSOCIATIVE and (
+        elif opcode in fold_orders.MONOIDS and (
             opcode not in budget.ROUNDED or element_type.is_integer
         ):
             result = result or in_order()
@@ -99,7 +98,7 @@ def _folded(
     if monoid == "add" and element_type.is_complex and rounds:
         sums = [sum_along(x, dimensions, i) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
-    if monoid in MONOTONE and not element_type.is_complex:
+    if fold_orders.grows(monoid, inputs[0], inits[0]):
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     is_product = monoid == "multiply" and element_type.is_float

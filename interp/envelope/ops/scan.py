@@ -12,7 +12,7 @@ from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosed_values import unknown
 from interp.envelope.enclosure import Array, Enclosure, anything, moved
-from interp.envelope.fold_orders import ASSOCIATIVE
+from interp.envelope.fold_orders import MONOIDS
 from interp.envelope.interval_rules import flushed
 from interp.envelope.ops.reduction import sum_of
 
@@ -97,7 +97,7 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
     root = by_name[to_apply.computation.root]
     made = [by_name[name] for name in root.operands]
     if root.opcode != "tuple" or not all(
-        i.opcode in ASSOCIATIVE and sorted(i.operands) in pairs for i in made
+        i.opcode in MONOIDS and sorted(i.operands) in pairs for i in made
     ):
         return None
     found = [(pairs.index(sorted(i.operands)), i.opcode) for i in made]

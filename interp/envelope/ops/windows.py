@@ -17,7 +17,6 @@ from interp.envelope.enclosure import Array, Enclosure, anything, moved, where
 from interp.envelope.fold_orders import disagree, ends_of, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
-    MONOTONE,
     in_any_order,
     is_small,
     or_elements,
@@ -64,7 +63,7 @@ def _windows_folded(
         fold = Callee(to_apply.computation, to_apply.call)
         return np.asarray(exact.reduce_window(values, init, to_apply=fold, window=window))
 
-    if monoid in MONOTONE and not element_type.is_complex:
+    if fold_orders.grows(monoid, inputs[0], inits[0]):
         low = folded(inputs[0].low, inits[0].low)
         high = low
         if not (inputs[0].is_point and inits[0].is_point):

@@ -213,3 +213,46 @@ ENTRY e { x = f32[32,3] parameter(0)
     for seed in range(4):
         assert contains(legal, Perturbed(XLA_CPU, seed)(module, x)).all()
     assert legal.low[x.max(axis=1) == 1].min() == 1
+
+
+FOLDS = {
+    "reduce": "ROOT r = s32[] reduce(z, m), dimensions={0}, to_apply=fold",
+    "reduce-window": """w = s32[1] reduce-window(z, m), window={size=2}, to_apply=fold
+  ROOT r = s32[] reshape(w)""",
+    "scatter": """i = s32[1] constant({0})
+  u = s32[1] slice(z), slice={[1:2]}
+  s = s32[2] scatter(z, i, u), update_window_dims={0}, inserted_window_dims={},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=fold
+  f = s32[1] slice(s), slice={[0:1]}
+  ROOT r = s32[] reshape(f)""",
+    "select-and-scatter": """k = s32[3] constant({1, 5, 2})
+  s = s32[3] select-and-scatter(k, z, m), window={size=2}, select=select, scatter=fold
+  f = s32[1] slice(s), slice={[1:2]}
+  ROOT r = s32[] reshape(f)""",
+}
+
+
+@pytest.mark.parametrize("opcode", ["and", "or"])
+@pytest.mark.parametrize("fold", FOLDS)
+def test_bits_of_integers_that_are_not_certain(fold: str, opcode: str) -> None:
+    """Of 3 or 4, and 3: their ends were taken for the ends of ``and``, which are 3 and 0; with 4 so
+    were those of ``or``, 7 and 4."""
+    module = hlo.parse(f"""HloModule m
+fold {{ a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = s32[] {opcode}(a, b) }}
+select {{ a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT r = pred[] compare(a, b), direction=GE }}
+ENTRY e {{ x = f32[2] parameter(0)
+  y = f32[2] exponential(x)
+  z = s32[2] convert(y)
+  m = s32[] constant({-1 if opcode == "and" else 0})
+  {FOLDS[fold]} }}
+""")
+    other = 3 if opcode == "and" else 4
+    x = np.log(np.array([4, other + 0.5], np.float32))
+    legal = enclose(module, x, peer=XLA_CPU).result
+    for number in (3, 4):
+        result = number & other if opcode == "and" else number | other
+        assert contains(legal, np.array(result, np.int32))
