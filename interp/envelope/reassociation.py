@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from hlo.module import Computation, Instruction
+from hlo.opcodes import EFFECT, SUM, having
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, outward
 
-_SUMS = ("add", "subtract")
-_HANDS_ON = ("bitcast", "broadcast", "copy", "reshape")
+_SUMS = having(SUM)
+_EFFECTS = having(EFFECT)
 
 
 def _constants(computation: Computation) -> frozenset[str]:
+    """Constants, and instructions whose operands are all constants: constant folding evaluates
+    those before sums are reassociated."""
     found: set[str] = set()
     for instruction in computation.instructions:
-        handed_on = instruction.opcode in _HANDS_ON and instruction.operands[0] in found
-        if instruction.opcode == "constant" or handed_on:
+        folded = instruction.operands and found.issuperset(instruction.operands)
+        if instruction.opcode == "constant" or (folded and instruction.opcode not in _EFFECTS):
             found.add(instruction.name)
     return frozenset(found)
 

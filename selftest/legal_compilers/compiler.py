@@ -15,8 +15,9 @@ import numpy as np
 
 from hlo.elementary.double_double import two_product, two_sum
 from hlo.module import Module
+from hlo.opcodes import EFFECT, EXTREME, LINEAR_ALGEBRA, MOVES, SUM, having, of_family
 from hlo.types import F32, F64
-from hlo.walk import Op, column
+from hlo.walk import Op, column, function_name
 from interp.envelope.budget import EXACT, Budget
 from interp.envelope.ops.selection import holds
 from interp.evaluator import Evaluation
@@ -29,13 +30,8 @@ from selftest.legal_compilers.sums import Sums, fused
 
 Array = np.ndarray[Any, Any]
 
-# These keep a value that is wider than its type.
-_MOVES = frozenset(
-    (
-        *("abs_", "broadcast", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice"),
-        *("gather", "negate", "pad", "reshape", "reverse", "select", "slice_", "transpose"),
-    )
-)
+# These keep the excess precision of a value; a bitcast reads its bits.
+_MOVES = frozenset(map(function_name, having(MOVES) - {"bitcast"} | {"abs", "negate"}))
 # These do not round, but what is wider or flushed goes in.
 _EXACT = frozenset(
     (
@@ -43,9 +39,9 @@ _EXACT = frozenset(
         *("round_nearest_afz", "round_nearest_even"),
     )
 )
-_LINEAR = frozenset(("cholesky", "fft", "triangular_solve"))
-_COMPARING = frozenset(("maximum", "minimum"))
-_HAND_ON = frozenset(("bitcast", "broadcast", "copy", "reshape"))  # a constant
+_LINEAR = frozenset(map(function_name, of_family(LINEAR_ALGEBRA)))
+_EXTREMES, _SUMS = having(EXTREME), having(SUM)
+_EFFECTS = frozenset(map(function_name, having(EFFECT)))
 _CONTRACTED = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -100,8 +96,8 @@ class Perturbed:
     def _erring(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def op(*operands: Any, **attributes: Any) -> Any:
             value = self._made(name, function, operands, attributes)
-            constant = name == "constant"
-            if constant or (name in _HAND_ON and id(operands[0]) in self._constants):
+            folded = operands and all(id(x) in self._constants for x in operands)
+            if name == "constant" or (folded and name not in _EFFECTS):
                 self._constants[id(value)] = value
             return value
 
@@ -119,7 +115,7 @@ class Perturbed:
             return self._errors.signed(found)
         found = self._algorithms.of(name, function, operands, attributes)
         if found is not None:
-            compares = getattr(attributes.get("to_apply"), "monoid", None) in _COMPARING
+            compares = getattr(attributes.get("to_apply"), "monoid", None) in _EXTREMES
             return mapped(self._errors.signed, found) if compares or name in _LINEAR else found
         if name in _MOVES:
             return self._moved_wide(function, operands, attributes)
@@ -262,7 +258,7 @@ class Perturbed:
 
     def _fused(self, name: str, operands: Sequence[Array]) -> Array | None:
         """A sum with a product that was not rounded."""
-        if name not in ("add", "subtract") or operands[0].dtype not in _CONTRACTED:
+        if name not in _SUMS or operands[0].dtype not in _CONTRACTED:
             return None
         for number in (0, 1):
             kept = self._kept.get(id(operands[number]))
@@ -281,7 +277,7 @@ class Perturbed:
     # Constants, one after the other
 
     def _keep_terms(self, name: str, value: Array, operands: Sequence[Array]) -> None:
-        sums = self._budget.reassociates and name in ("add", "subtract")
+        sums = self._budget.reassociates and name in _SUMS
         if not sums or id(operands[1]) not in self._constants:
             return
         constant = operands[1] if name == "add" else -operands[1]
@@ -290,7 +286,7 @@ class Perturbed:
     def _added_up(self, name: str, operands: Sequence[Array]) -> Array | None:
         """x + (c + d) for (x + c) + d."""
         kept = self._kept.get(id(operands[0]))
-        if name not in ("add", "subtract") or kept is None or kept.terms is None:
+        if name not in _SUMS or kept is None or kept.terms is None:
             return None
         if id(operands[1]) not in self._constants or not self._chance():
             return None

@@ -256,3 +256,31 @@ ENTRY e {{ x = f32[2] parameter(0)
     for number in (3, 4):
         result = number & other if opcode == "and" else number | other
         assert contains(legal, np.array(result, np.int32))
+
+
+FOLDED = {
+    "negate": "c = f32[2] constant({-1, -1})\n  d = f32[2] negate(c)",
+    "transpose": "c = f32[1,2] constant({{1, 1}})\n  t = f32[2,1] transpose(c), dimensions={1,0}\n"
+    "  d = f32[2] reshape(t)",
+    "concatenate": "c = f32[1] constant({1})\n  d = f32[2] concatenate(c, c), dimensions={0}",
+    "tuple": "c = f32[2] constant({1, 1})\n  t = (f32[2]) tuple(c)\n"
+    "  d = f32[2] get-tuple-element(t), index=0",
+}
+
+
+@pytest.mark.parametrize("folded", FOLDED)
+def test_what_is_computed_of_constants_is_one(folded: str) -> None:
+    """XLA:CPU 0.10 gives 2**24 + 2 for each: it folds constants before it adds them up."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[2] parameter(0)
+  {FOLDED[folded]}
+  s = f32[2] add(x, d)
+  e = f32[2] constant({{1, 1}})
+  ROOT r = f32[2] add(s, e)
+}}
+""")
+    x = np.array([2**24, 1], np.float32)
+    legal = enclose(module, x, peer=XLA_CPU).result
+    assert contains(legal, np.array([2**24 + 2, 3], np.float32)).all()
+    assert contains(legal, np.array([2**24, 3], np.float32)).all()
