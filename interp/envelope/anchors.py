@@ -17,6 +17,7 @@ import numpy as np
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import with_entry
+from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
@@ -51,13 +52,8 @@ _RESULT = "with.anchors"
 # ``dot(b, a)``, unless the dot is asked for, too.
 _LAYS_OUT = frozenset(("bitcast", "copy", "reshape", "transpose"))
 _PART = _LAYS_OUT | {"get-tuple-element"}
-# Products, and what only moves them.
-_PRODUCTS = frozenset(
-    (
-        *("multiply", "negate", "select", "bitcast", "broadcast", "concatenate", "copy", "pad"),
-        *("dynamic-slice", "gather", "reshape", "reverse", "slice", "transpose"),
-    )
-)
+# Products, and what only moves them: a sum of one of these may be contracted with the product.
+_PRODUCTS = having(MOVES) | having(IDENTITY) | {"multiply", "negate", "get-tuple-element"}
 # In loops or calls of their own, however often they are used: the value that is shown is the one
 # that the peer goes on with. What is done element by element may be done again in each loop that
 # needs it, each time with other roundings.

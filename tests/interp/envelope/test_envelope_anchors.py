@@ -11,8 +11,9 @@ import pytest
 import hlo
 import interp
 from hlo.module import Module
-from interp.envelope.anchors import planned
+from interp.envelope.anchors import followed, planned
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import OUTSIDE
 
@@ -86,3 +87,35 @@ def test_what_is_laid_out_anew_is_asked_for_there() -> None:
     x = np.stack([np.concatenate([row, row]), np.concatenate([row, -row])])
     names = planned(hlo.parse(_LAID_OUT), x, peer=XLA_CPU)
     assert "f" in names and not {"g", "t"} & set(names)
+
+
+_MOVES = {
+    "dynamic-update-slice": "m = f32[2] dynamic-update-slice(y, p, z)",
+    "get-tuple-element": "t = (f32[2]) tuple(p)\n  m = f32[2] get-tuple-element(t), index=0",
+    "opt-barrier": "m = f32[2] opt-barrier(p)",
+}
+
+
+@pytest.mark.parametrize("move", _MOVES)
+def test_a_product_that_is_moved_may_go_into_a_sum(move: str) -> None:
+    """A compiler that contracts it shows it rounded, and goes on with all of its bits."""
+    module = hlo.parse(f"""HloModule m
+ENTRY e {{
+  x = f32[2] parameter(0)
+  y = f32[2] parameter(1)
+  z = s32[] constant(0)
+  p = f32[2] multiply(x, x)
+  {_MOVES[move]}
+  ROOT s = f32[2] subtract(m, y)
+}}
+""")
+    x = np.array([1 + 2.0**-12, 3], np.float32)
+    product, y = x * x, np.array([1, 1], np.float32)
+    contracted = (x.astype(np.float64) ** 2 - y).astype(np.float32)
+    assert (contracted != product - y).any()
+    for names in (("m",), ("p", "m"), ("p", "m", "s")):
+        values = {"p": product, "m": product, "s": contracted}
+        known = {name: values[name] for name in names}
+        enclosed, wrong = followed(module, known, x, y, peer=XLA_CPU)
+        assert not wrong
+        assert contains(enclosed.result, contracted).all()
