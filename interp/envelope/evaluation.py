@@ -17,6 +17,7 @@ import numpy as np
 from hlo.dynamic_sizes import has_bounds
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
@@ -40,39 +41,14 @@ from interp.values import mapped
 
 Value = Any  # an Enclosure, a token, or a tuple of values
 
-# opcode -> how many of its operands are moved as they are; the others are indices.
-_MOVES = {
-    "bitcast": 1,
-    "broadcast": 1,
-    "concatenate": -1,
-    "copy": 1,
-    "dynamic-slice": 1,
-    "dynamic-update-slice": 2,
-    "gather": 1,
-    "pad": 2,
-    "reshape": 1,
-    "reverse": 1,
-    "slice": 1,
-    "transpose": 1,
-}
-# Ops of the interpreter that take any values.
-_STRUCTURE = frozenset(
-    (
-        *("add-dependency", "after-all", "call", "domain", "fusion", "get-tuple-element", "map"),
-        *("opt-barrier", "tuple", "copy-start", "copy-done", "async-start", "async-update"),
-        *("async-done", "all-gather-done", "all-reduce-done", "collective-permute-done"),
-    )
-)
-# Ops that hand on what the one rank gives.
-_EXCHANGES = frozenset(
-    (
-        *("all-gather", "all-gather-start", "all-reduce", "all-reduce-start", "all-to-all"),
-        *("collective-broadcast", "collective-permute", "collective-permute-start"),
-        "reduce-scatter",
-    )
-)
+_MOVES = having(MOVES)
+# How many leading operands are data (-1: all), where not the first alone; the others are indices.
+_MOVED = {"concatenate": -1, "dynamic-update-slice": 2, "pad": 2}
+_SAME_SCALAR = having(SAME_SCALAR)
+_OPAQUE = having(OPAQUE)  # the interpreter's functions of these take enclosures as they are
+# A single rank receives its own operand; ragged-all-to-all has operands that are offsets and sizes.
+_EXCHANGES = having(EXCHANGES) - {"ragged-all-to-all"}
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
-_SAME_SCALAR = frozenset(("broadcast", "reshape", "copy", "bitcast"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +144,14 @@ class Enclosing:
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")
-        if instruction.opcode in _STRUCTURE:
+        if instruction.opcode in _OPAQUE:
             given = keywords(self._module, instruction, self._enter)
             return enclosed_values.points(call(op, instruction, operands, given, first))
         if instruction.opcode == "bitcast" and _is_batch(first, operands[0]):
             op = self._ops["bitcast_convert"]  # of scalars there are no layouts
-        data = _MOVES.get(instruction.opcode, 0)
-        if data and _keeps_type(instruction, first):
-            return self._moved(op, instruction, operands, first, data)
+        if instruction.opcode in _MOVES and _keeps_type(instruction, first):
+            count = _MOVED.get(instruction.opcode, 1)
+            return self._moved(op, instruction, operands, first, count)
         if instruction.opcode in _EXCHANGES:
             return self._exchanged(op, instruction, operands, first)
         return self._lifted(op, instruction, operands, first)

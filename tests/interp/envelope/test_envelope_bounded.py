@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import hlo
 import interp
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
 from interp.envelope.verdict import EQUAL, OUTSIDE
 
@@ -59,3 +61,27 @@ ENTRY e {
     judge = Judge(module, [x], [("", interp.evaluate(module, x))], peer=XLA_CPU)
     assert judge.judged([x[:2]], lambda other: None).counts[EQUAL] == 2
     assert judge.judged([x[:2] + 1], lambda other: None).counts[OUTSIDE] == 2
+
+
+@pytest.mark.parametrize(
+    "sized",
+    [
+        "r = f32[<=4] set-dimension-size(y, n), dimensions={0}",
+        "r = f32[<=4] dynamic-reshape(y, n)",
+    ],
+)
+def test_sizes_move_elements(sized: str) -> None:
+    """What is not certain stays as narrow as it is."""
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[4] parameter(0)
+  y = f32[4] exponential(x)
+  n = s32[] constant(4)
+  ROOT {sized}
+}}
+"""
+    x = np.arange(4, dtype=np.float32)
+    moved = enclose(hlo.parse(text), x, peer=XLA_CPU).result
+    made = enclose(hlo.parse(text.replace("ROOT ", "").replace("  y", "  ROOT y")), x, peer=XLA_CPU)
+    assert (moved.low == made.result.low).all() and (moved.high == made.result.high).all()
+    assert not moved.nan.any()
