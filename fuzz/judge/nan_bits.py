@@ -14,13 +14,13 @@ from hlo.walk import Op, column
 from interp.evaluator import Evaluation
 from interp.values import Value, mapped
 
-_LOOKS = frozenset(("bitcast", "bitcast-convert", "custom-call", "topk"))  # some custom calls
-# A NaN that these move keeps its bits.
-_MOVES = frozenset(
-    (
-        *("bitcast", "bitcast_convert", "broadcast", "concatenate", "constant", "copy"),
-        *("dynamic_slice", "dynamic_update_slice", "gather", "pad", "reshape", "reverse"),
-        *("select", "slice_", "transpose"),
+_LOOKS = having(READS_BITS)
+# A NaN in the result of these was not computed there: its bits are those it had before. Sorts and
+# collectives are left out: a compiler may widen what it compares or sends, and narrow it again.
+_KEEP = frozenset(
+    map(
+        function_name,
+        having(MOVES) | having(OPAQUE) | {"bitcast-convert", "conditional", "constant", "while"},
     )
 )
 _FUEL = 1 << 18
@@ -44,7 +44,7 @@ def _looks(instruction: Instruction) -> bool:
 
 def _evaluated(module: Module, arrays: Sequence[Any], ones: bool) -> Value:
     ops = {
-        name: op if name in _MOVES else Op(_marked(op.function, ones), op.given, op.home)
+        name: op if name in _KEEP else Op(_marked(op.function, ones), op.given, op.home)
         for name, op in column("interp.ops").items()
     }
     return Evaluation(module, _FUEL, ops=ops).result(arrays)

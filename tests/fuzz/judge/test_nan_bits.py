@@ -55,3 +55,37 @@ ENTRY e {{
 """
     arguments = [np.array(-np.nan, np.float32), np.array(0, np.float32)]
     assert depends_on_them(hlo.parse(program), arguments) == (type_ == "TOTALORDER")
+
+
+_HANDED_ON = {
+    "opt-barrier": "h = f32[2] opt-barrier(x)",
+    "get-tuple-element": "t = (f32[2]) tuple(x)\n  h = f32[2] get-tuple-element(t), index=0",
+    "call": "h = f32[2] call(x), to_apply=same",
+    "conditional": "p = pred[] constant(true)\n"
+    "  h = f32[2] conditional(p, x, x), true_computation=same, false_computation=same",
+    "while": "h = f32[2] while(x), condition=never, body=same",
+    "dynamic-reshape": "n = s32[] constant(2)\n  h = f32[2] dynamic-reshape(x, n)",
+}
+
+
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("handed_on", _HANDED_ON)
+def test_a_nan_that_is_handed_on_is_not_computed(handed_on: str, computed: bool) -> None:
+    """It keeps the bits that it was given."""
+    program = f"""HloModule m
+same {{
+  ROOT x = f32[2] parameter(0)
+}}
+never {{
+  x = f32[2] parameter(0)
+  ROOT p = pred[] constant(false)
+}}
+ENTRY e {{
+  x = f32[2] parameter(0)
+  {_HANDED_ON[handed_on]}
+  y = f32[2] {"ceil" if computed else "copy"}(h)
+  ROOT r = s32[2] bitcast-convert(y)
+}}
+"""
+    x = np.array([1, np.nan], np.float32)
+    assert depends_on_them(hlo.parse(program), [x]) == computed
