@@ -10,7 +10,8 @@ import numpy as np
 from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Instruction, Module
-from hlo.walk import Op, column
+from hlo.opcodes import MOVES, OPAQUE, READS_BITS, having
+from hlo.walk import Op, column, function_name
 from interp.evaluator import Evaluation
 from interp.values import Value, mapped
 

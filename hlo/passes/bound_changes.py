@@ -255,8 +255,8 @@ _RULES: dict[str, _Rule] = {
     "while": _Body.while_,
     "conditional": _Body.conditional,
     "send": _Body.send,
-    **dict.fromkeys(having(IDENTITY), _Body.first),
-    **dict.fromkeys(_INFERRED, _Body.inferred),
-    **{f"{opcode}-start": _Body.started for opcode in IN_TWO_STEPS},
-    **{f"{opcode}-done": _Body.done_then for opcode in IN_TWO_STEPS},
+    **dict.fromkeys(having(IDENTITY), _Body.with_first_shape),
+    **dict.fromkeys(_INFERRED, _Body.with_inferred_shape),
+    **{f"{opcode}-start": _Body.async_start for opcode in IN_TWO_STEPS},
+    **{f"{opcode}-done": _Body.async_done for opcode in IN_TWO_STEPS},
 }

@@ -16,8 +16,8 @@ import numpy as np
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.rewriting import with_entry
 from hlo.opcodes import IDENTITY, MOVES, having
+from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
