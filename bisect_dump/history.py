@@ -94,7 +94,7 @@ class History:
             return replace(row, kind=OTHER, lines=lines), None
         if before.digest == after.digest:
             return replace(row, kind=SAME), None
-        found = self._meanings.judged(before, after)
+        found = self._meanings.judgement(before, after)
         change = Change(before, after, found, self._meanings)
         self.undetermined += found.kind == UNDETERMINED
         if found.is_suspect and self.suspect is None:

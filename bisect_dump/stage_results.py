@@ -72,7 +72,7 @@ class Meanings:
         else:
             self._result(stage)
 
-    def judged(self, before: Read, after: Read) -> Judgement:
+    def judgement(self, before: Read, after: Read) -> Judgement:
         """Judge the later stage against the earlier one, and what stays undetermined against the
         first stage. Error if one of them cannot be evaluated."""
         if before.ranks > 1 or after.ranks > 1:

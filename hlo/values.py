@@ -11,19 +11,19 @@ Value = np.ndarray | tuple["Value", ...]
 
 
 def arrays_of(value: Any) -> Iterator[Any]:
-    """Flatten a value to its arrays, in order, without tokens; also one of what stands for arrays:
-    enclosures, references."""
+    """Flatten a value to its arrays, in order, without tokens; likewise a value of enclosures or
+    references in place of arrays."""
     return (array for _, array in placed_arrays(value))
 
 
 def placed_arrays(value: Any) -> Iterator[tuple[str, Any]]:
-    """Flatten a value to its arrays, each with its place, without tokens."""
+    """Flatten a value to its arrays, each with its tuple index, without tokens."""
     return ((place, leaf) for place, leaf in placed(value) if leaf is not None)
 
 
 def placed(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Flatten a value to its arrays and tokens, each with its place: ``{1}``, ``{2,0}``; a value
-    that is no tuple has none."""
+    """Flatten a value to its arrays and tokens, each with its tuple index as text: ``{1}``,
+    ``{2,0}``, nothing for a value that is no tuple."""
     if isinstance(value, tuple):
         for number, part in enumerate(value):
             inner = f"{place[:-1]},{number}}}" if place else f"{{{number}}}"

@@ -1,4 +1,4 @@
-"""Campaigns on a terminal: the options that all have, their progress, and what they found."""
+"""Campaigns from the command line: common options, a progress line, tables and JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_options(
     minutes: float = float("inf"),
     workers: int = 0,
 ) -> None:
-    """Those of every campaign; ``directory`` names the option of its directory."""
+    """Add the options of every campaign; ``directory`` names the option of its directory."""
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--minutes", type=float, default=minutes, help=f"begin nothing after so long: {minutes:g}"
@@ -51,7 +51,7 @@ def add_options(
 
 @contextmanager
 def directory_of(given: Path | None) -> Iterator[Path]:
-    """The directory that was given; without one, a new one that stays if something is found."""
+    """Yield the given directory, or a temporary one that stays if something is found."""
     if given is not None:
         yield given
         return
@@ -66,7 +66,7 @@ def directory_of(given: Path | None) -> Iterator[Path]:
 def run_here(
     path: Path, subject: Subject, chunks: int, given: argparse.Namespace
 ) -> Iterator[Chunk]:
-    """A campaign on this machine, by the options that all have."""
+    """Run a campaign on this machine, by the common options."""
     from fuzz.campaign import local
 
     limits = local.Limits(chunks, 60 * given.minutes, given.reduce)
@@ -80,18 +80,21 @@ def run(
     what: str,
     line: Line,
     table: Callable[[Directory, Chunk], Iterable[str]] = lambda directory, total: (),
+    facts: Callable[[Chunk], Mapping[str, Any]] = lambda total: {},
 ) -> int:
-    """Run a campaign of so many examples on this machine, by the options that all have; ``what`` is
-    their name, ``line`` says what they came to so far, ``table`` at the end. The exit status."""
+    """Run a campaign of so many examples on this machine, by the common options, and print its
+    outcome; return the exit status. ``what`` names the examples; ``line`` describes the results so
+    far, ``table`` yields what is printed at the end, ``facts`` are fields of the JSON object."""
     from fuzz.campaign.directory import Directory
 
     with directory_of(given.state) as path:
         chunks = -(-examples // subject.size)
-        total = watched(run_here(path, subject, chunks, given), what, line)
+        totals = run_here(path, subject, chunks, given)
+        total = watched(totals, what, line, is_kept=True)
         directory = Directory(path, subject.facts)
         found = directory.found()
         if given.json:
-            print_json(total, found)
+            print_json(total, found, **facts(total))
         else:
             for row in table(directory, total):
                 print(row)
@@ -99,10 +102,10 @@ def run(
     return 1 if found else 0
 
 
-def watched(totals: Iterable[Chunk], what: str, line: Line) -> Chunk:
-    """The last of the totals of a campaign, each of which is shown as a line on stderr, with the
-    rate at which ``what`` is counted; where that is no terminal, only the last."""
-    begin, first = time.monotonic(), None
+def watched(totals: Iterable[Chunk], what: str, line: Line, *, is_kept: bool = False) -> Chunk:
+    """Show the totals of a campaign as they come, as a line on stderr if that is a terminal, with
+    the rate at which ``what`` is counted; return the last. ``is_kept``: it is printed anywhere."""
+    begin, first, shown = time.monotonic(), None, ""
     is_terminal = sys.stderr.isatty()
     for whole in totals:
         first = whole.counts[what] if first is None else first
@@ -111,18 +114,21 @@ def watched(totals: Iterable[Chunk], what: str, line: Line) -> Chunk:
         if is_terminal:
             sys.stderr.write(f"\r\x1b[K{shown}")
             sys.stderr.flush()
-    print("" if is_terminal else shown, file=sys.stderr)
+    if is_terminal:
+        sys.stderr.write("\r\x1b[K")
+    if is_kept:
+        print(shown, file=sys.stderr)
     return whole
 
 
 def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object) -> None:
-    """What a campaign counted and found, as one JSON object."""
+    """Print the counters and findings of a campaign as one JSON object."""
     json.dump({"counts": total.counts, **more, "findings": found}, sys.stdout)
     print()
 
 
 def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """A table of what a campaign found, and where it is."""
+    """Print a table of findings, and where their folders are."""
     console = Console(soft_wrap=True)
     if not found:
         console.print("nothing found")

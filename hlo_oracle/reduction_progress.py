@@ -53,7 +53,7 @@ def several(
 
 
 @contextmanager
-def judged(
+def peers_at_once(
     kept: Kept, peer: Peer, timeout: float, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
     """What :func:`reduced` takes besides, to ask a process of the compiler for each worker."""

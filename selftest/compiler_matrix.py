@@ -5,164 +5,178 @@ and, as C, in every configuration that this machine has: compilers, -O0 and -O3,
 models of processors, with OpenMP and without it, 1 to 8 threads, the embedded target with its
 main, and the sanitizers, which must have nothing to say. Many programs are compiled as one. A table
 says what was compared, what differed and what is missing on this machine; the exit status is 1 if
-anything differed.
+anything differed. It is a campaign (:mod:`fuzz.campaign`): with ``--state DIR`` a run goes on where
+the last one ended, and programs that differ are there, reduced.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import io
 import json
 import os
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 import hlo
 import interp
 from backend_c.pipeline import lowered
-from fuzz.compilers.combined_programs import merged
+from fuzz.campaign.directory import Directory
+from fuzz.campaign.program_findings import program_finding, reduced_case, write_program
+from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.compilers.configurations import Configuration, Missing, configurations
-from fuzz.compilers.source_digests import digest, elsewhere
-from fuzz.compilers.trial import Outcome, Trial, outcome, unequal
 from fuzz.draw.seeded_programs import programs
-from fuzz.judge.nan_bits import depends_on_them
-from hlo.values import arrays_of
+from fuzz.judge.failure import opcodes
+from fuzz.oracles import is_known
+from fuzz.oracles.configurations import part_name, present
+from fuzz.oracles.isolation import by_name
+from fuzz.reducer.search import Case
+from hlo_oracle import campaign_progress
 from hlo_oracle.arguments import from_seed
+from selftest.compiler_rows import SAME_TEXT, Batch, Row, markdown, same_text, table, tried
 
 _TOGETHER = 40  # programs in one translation unit
 _SMALL = 1 << 16  # elements of a program's values: those with more are compiled alone
-_SAME_TEXT = "the same C text in other processes"
+_COLUMNS = ("modules", "elements", "differing", "findings", "open")
+
+Named = tuple[str, hlo.Module, tuple[Any, ...]]
 
 
-@dataclass
-class Row:
-    """What one configuration did so far."""
+@dataclass(frozen=True, slots=True)
+class CompilerMatrix:
+    """Plan the campaign: chunks of files, then of drawn programs, in configurations by name.
+    ``is_text_compared``: with the C text that other processes generate."""
 
-    name: str
-    modules: int = 0
-    elements: int = 0  # of results, each number of threads by itself
-    differing: int = 0  # programs with another bit
-    findings: int = 0  # programs that do not compile, crash, or of which a sanitizer speaks
-    open: int = 0  # programs that depend on the bits of a NaN, and differ
-    details: list[str] = field(default_factory=list)
+    seed: int
+    files: tuple[tuple[Path, ...], ...]  # of a chunk each
+    configurations: tuple[str, ...]
+    is_text_compared: bool
 
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All fields; files by their hash."""
+        told = [[(file.name, _digest(file)) for file in chunk] for chunk in self.files]
+        return {"campaign": "compiler matrix", "size": self.size, **asdict(self), "files": told}
 
-@dataclass(frozen=True)
-class Batch:
-    """Programs that are compiled as one."""
+    @property
+    def size(self) -> int:
+        """The number of drawn programs in a chunk; of files there are at most as many."""
+        return _TOGETHER
 
-    parts: tuple[tuple[str, hlo.Module, tuple[Any, ...]], ...]
+    @property
+    def memory(self) -> int | None:
+        """No limit: generated C runs in processes of its own."""
+        return None
 
-    def trial(self) -> Trial:
-        name = self.parts[0][0] if len(self.parts) == 1 else f"{len(self.parts)} programs"
-        module = self.parts[0][1]
-        if len(self.parts) > 1:
-            module = merged([module for _, module, _ in self.parts])
-        arguments = tuple(a for _, _, given in self.parts for a in given)
-        return Trial(name, module, arguments, interp.evaluate(module, *arguments))
+    def chunks(self, drawn: int) -> int:
+        """Count the chunks of all files, and of so many drawn programs at least."""
+        return len(self.files) + -(-drawn // _TOGETHER)
 
-    def singles(self) -> Iterator[Batch]:
-        return (Batch((part,)) for part in self.parts)
+    def programs(self, number: int) -> list[Named]:
+        """Read or draw the programs of a chunk."""
+        if number < len(self.files):
+            modules = ((f.name, hlo.parse(f.read_text("utf-8"))) for f in self.files[number])
+            return [(name, module, from_seed(module, 0)) for name, module in modules]
+        first = (number - len(self.files)) * _TOGETHER
+        drawn = enumerate(islice(programs(self.seed, first), _TOGETHER), first)
+        return [(f"drawn {n}", *program) for n, program in drawn]
 
-
-def judged(trial: Trial, configuration: Configuration) -> tuple[Outcome, str, int]:
-    """The outcome, how its bits differ (or nothing), and how many elements were compared."""
-    found = outcome(trial, configuration)
-    elements = sum(array.size for value in found.values for array in arrays_of(value))
-    return found, unequal(trial, configuration, found), elements
-
-
-def tried(batch: Batch, trial: Trial, configuration: Configuration, row: Row) -> None:
-    """Add a batch to a row; what goes wrong in it is looked for in each of its programs."""
-    found, difference, elements = judged(trial, configuration)
-    if len(batch.parts) == 1 and (difference or found.finding.startswith("result ")):
-        (_, module, arguments) = batch.parts[0]
-        if depends_on_them(module, arguments):
-            row.modules += 1
-            row.open += 1
-            return
-    if not (found.finding or difference) or len(batch.parts) == 1:
-        row.modules += len(batch.parts)
-        row.elements += elements
-        row.differing += bool(difference)
-        row.findings += bool(found.finding)
-        if found.finding or difference:
-            row.details.append(f"{batch.parts[0][0]}: {found.finding or difference}")
-        return
-    bad = len(row.details) + row.open
-    for single in batch.singles():
-        tried(single, single.trial(), configuration, row)
-    if len(row.details) + row.open == bad:  # only together
-        row.differing += bool(difference)
-        row.findings += bool(found.finding)
-        row.details.append(f"{trial.name}: {found.finding or difference}")
+    @contextmanager
+    def opened(self, done: Done) -> Iterator[MatrixExaminer]:
+        """Find the compilers of the configurations."""
+        yield MatrixExaminer(self, [c for c in present() if c.name in self.configurations])
 
 
-def same_text(batch: Batch, row: Row) -> None:
-    """Do other processes generate the same C?"""
-    own = [digest(module) for _, module, _ in batch.parts]
-    with tempfile.TemporaryDirectory(prefix="everywhere-") as directory:
-        for found in elsewhere([module for _, module, _ in batch.parts], Path(directory)):
-            for (name, _, _), one, other in zip(batch.parts, own, found, strict=True):
-                if one != other:
-                    row.differing += 1
-                    row.details.append(f"{name}: other C in another process")
-    row.modules += len(batch.parts)
+@dataclass(frozen=True, slots=True)
+class MatrixExaminer:
+    """Run programs in every configuration."""
 
+    subject: CompilerMatrix
+    configurations: Sequence[Configuration]
 
-# ---- programs ----
+    def chunk(self, number: int, only: int | None = None) -> Chunk:
+        """Count modules, elements and what is wrong by configuration; ``notes`` say which programs
+        were left out, and why."""
+        found, given = Chunk(), self.subject.programs(number)
+        parts = given if only is None else [given[only]]
+        usable = [one for one in parts if self._is_usable(one, found)]
+        rows = self._rows(usable) if usable else []
+        numbers = {name: n for n, (name, _, _) in enumerate(given)}
+        for oracle, row in rows:
+            for column in _COLUMNS:
+                found.count(column, {row.name: getattr(row, column)})
+            for name, kind, detail in row.wrong:
+                _, module, arguments = given[numbers[name]]
+                case, told = Case(module, arguments), f"{name}: {detail}"
+                suspect = oracle, kind, told, numbers[name], opcodes(module), case
+                found.suspects.append(Suspect(*suspect))
+        return found
 
-
-def batches(paths: Sequence[Path], count: int, seed: int) -> Iterator[Batch]:
-    """The programs of files, then drawn ones, in batches."""
-    small: list[tuple[str, hlo.Module, tuple[Any, ...]]] = []
-    for name, module, arguments in _usable(_of_files(paths)):
-        if _elements(module) > _SMALL:
-            yield Batch(((name, module, arguments),))
-        else:
-            small.append((name, module, arguments))
-    yield from _grouped(small)
-    drawn = islice(programs(seed), count)
-    for number in range(-(-count // _TOGETHER)):
-        some = islice(drawn, _TOGETHER)
-        named = ((f"drawn {number}.{n}", *program) for n, program in enumerate(some))
-        yield from _grouped(list(_usable(named)))
-
-
-def _grouped(parts: list[tuple[str, hlo.Module, tuple[Any, ...]]]) -> Iterator[Batch]:
-    for start in range(0, len(parts), _TOGETHER):
-        yield Batch(tuple(parts[start : start + _TOGETHER]))
-
-
-def _of_files(paths: Sequence[Path]) -> Iterator[tuple[str, hlo.Module, tuple[Any, ...]]]:
-    for path in paths:
-        names = ("*.hlo", "*.before_optimizations.txt")
-        found = [f for name in names for f in path.rglob(name)] if path.is_dir() else [path]
-        for file in sorted(found):
-            module = hlo.parse(file.read_text("utf-8"))
-            yield file.name, module, from_seed(module, 0)
-
-
-def _usable(
-    parts: Iterator[tuple[str, hlo.Module, tuple[Any, ...]]],
-) -> Iterator[tuple[str, hlo.Module, tuple[Any, ...]]]:
-    """Those that both columns take: the holes are in docs/ops.md."""
-    for name, module, arguments in parts:
+    def _is_usable(self, part: Named, found: Chunk) -> bool:
+        """Test whether both columns take a program: the holes are in docs/ops.md."""
+        name, module, arguments = part
         try:
             lowered(module)
             interp.evaluate(module, *arguments)
         except hlo.Error as error:
-            print(f"{name}: left out: {error}", file=sys.stderr)
-            continue
-        yield name, module, arguments
+            found.count("counts", ["left out"])
+            found.notes[name] = f"left out: {error}"
+            return False
+        found.count("counts", ["modules"])
+        return True
+
+    def _rows(self, usable: Sequence[Named]) -> list[tuple[str, Row]]:
+        """Try programs compiled as one; return a row for each oracle."""
+        batch = Batch(tuple(usable))
+        trial, rows = batch.trial(), []
+        for configuration in self.configurations:
+            rows.append((part_name(configuration), Row(configuration.name)))
+            tried(batch, trial, configuration, rows[-1][1])
+        if self.subject.is_text_compared:
+            rows.append((SAME_TEXT, Row(SAME_TEXT)))
+            same_text(batch, rows[-1][1])
+        return rows
+
+    def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        """Reduce a program in the configuration that shows what is wrong."""
+        case = small = suspect.evidence
+        if is_known(suspect.oracle):
+            with by_name(suspect.oracle) as asked:
+                small = reduced_case(asked, case, suspect.kind, seconds)
+        return program_finding(suspect.kind, suspect.detail, small, case)
+
+    def write(self, number: int, example: int, folder: Path) -> None:
+        """Write the program as it is drawn."""
+        _, module, arguments = self.subject.programs(number)[example]
+        write_program(folder, "original", Case(module, arguments))
+
+
+def chunks_of_files(paths: Sequence[Path]) -> tuple[tuple[Path, ...], ...]:
+    """Group the files of paths: large programs alone, small ones together."""
+    alone: list[tuple[Path, ...]] = []
+    small: list[Path] = []
+    for path in paths:
+        names = ("*.hlo", "*.before_optimizations.txt")
+        found = [f for name in names for f in path.rglob(name)] if path.is_dir() else [path]
+        for file in sorted(found):
+            if _elements(hlo.parse(file.read_text("utf-8"))) <= _SMALL:
+                small.append(file)
+            else:
+                alone.append((file,))
+    together = range(0, len(small), _TOGETHER)
+    return (*alone, *(tuple(small[start : start + _TOGETHER]) for start in together))
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _elements(module: hlo.Module) -> int:
@@ -170,117 +184,78 @@ def _elements(module: hlo.Module) -> int:
     return sum(array.elements for array in arrays)
 
 
-# ---- the table ----
-
-
-def table(rows: Sequence[Row], missing: Sequence[Missing]) -> Table:
-    made = Table(box=None, pad_edge=False)
-    made.add_column("configuration")
-    for title in ("modules", "elements", "differing", "findings"):
-        made.add_column(title, justify="right")
-    for row in rows:
-        numbers = (row.modules, row.elements, row.differing, row.findings)
-        made.add_row(row.name, *(f"{number:,}" for number in numbers))
-    for absent in missing:
-        made.add_row(absent.name, f"[dim]{absent.why}[/dim]")
-    return made
-
-
-def markdown(rows: Sequence[Row], missing: Sequence[Missing]) -> str:
-    """The table of docs/same_bits.md."""
-    lines = [
-        "| configuration | modules | elements | differing | findings |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {r.name} | {r.modules:,} | {r.elements:,} | {r.differing} | {r.findings} |"
-        for r in rows
-    ]
-    return "\n".join([*lines, *(f"| {absent.name} | {absent.why} | | | |" for absent in missing)])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m selftest.compiler_matrix",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("paths", nargs="*", type=Path, help="HLO files, directories of them")
-    parser.add_argument("--modules", type=int, default=120, help="how many are drawn")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, help="begin no batch after so long")
-    parser.add_argument("--only", default="", metavar="WORDS", help="configurations named so")
-    parser.add_argument("--keep", type=Path, help="a directory for programs that differ")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true")
-    return parser
-
-
 def chosen(only: str) -> tuple[list[Configuration], list[Missing]]:
-    """Those whose names have all the words, and what is missing of them."""
-    found = [c for c in configurations(os.environ) if _is_named(c.name, only)]
+    """List the configurations whose names have all the words, and what is missing of them."""
+    found = [c for c in configurations(os.environ) if is_named(c.name, only)]
     return (
         [c for c in found if isinstance(c, Configuration)],
         [c for c in found if isinstance(c, Missing)],
     )
 
 
-def _is_named(name: str, only: str) -> bool:
+def is_named(name: str, only: str) -> bool:
+    """Test whether a name has all the words."""
     return all(word in name.lower() for word in only.lower().split())
 
 
+def rows_of(total: Chunk) -> list[Row]:
+    """Make the rows of the table from the sum of all chunks."""
+    rows = [Row(name) for name in total.tally("modules")]
+    for row in rows:
+        for column in _COLUMNS:
+            setattr(row, column, total.tally(column)[row.name])
+    return rows
+
+
 def main(words: Sequence[str] | None = None) -> int:
-    given = _parser().parse_args(words)
-    present, missing = chosen(given.only)
-    rows = [Row(configuration.name) for configuration in present]
-    texts = [Row(_SAME_TEXT)] if _is_named(_SAME_TEXT, given.only) else []
-    try:  # of a run that is ended, too, there is a table
-        _run(given, list(zip(present, rows, strict=True)), texts)
-    finally:
-        _print([*rows, *texts], missing, given)
-    return int(any(row.details for row in (*rows, *texts)))
+    parser = argparse.ArgumentParser(
+        prog="python -m selftest.compiler_matrix",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", nargs="*", type=Path, help="HLO files, directories of them")
+    parser.add_argument("--modules", type=int, default=120, help="how many are drawn, at least")
+    parser.add_argument("--only", default="", metavar="WORDS", help="configurations named so")
+    parser.add_argument("--keep", type=Path, help="a directory for programs that differ")
+    parser.add_argument("--markdown", action="store_true", help="the table of docs/same_bits.md")
+    campaign_progress.add_options(parser)
+    given = parser.parse_args(words)
+    found, missing = chosen(given.only)
+    names = tuple(configuration.name for configuration in found)
+    files = chunks_of_files(given.paths)
+    subject = CompilerMatrix(given.seed, files, names, is_named(SAME_TEXT, given.only))
+
+    def shown(directory: Directory, total: Chunk) -> Iterator[str]:
+        yield from (f"{name}: {note}" for name, note in total.notes.items())
+        yield markdown(rows_of(total), missing) if given.markdown else _text(total, missing)
+        if given.keep is not None:
+            _keep(given.keep, directory)
+
+    def facts(total: Chunk) -> Mapping[str, Any]:
+        return {"rows": [*map(asdict, rows_of(total))], "missing": [*map(asdict, missing)]}
+
+    examples = subject.chunks(given.modules) * subject.size
+    return campaign_progress.run(subject, examples, given, "modules", _line, shown, facts)
 
 
-def _run(
-    given: argparse.Namespace, pairs: Sequence[tuple[Configuration, Row]], texts: Sequence[Row]
-) -> None:
-    started, done = time.monotonic(), 0
-    for batch in batches(given.paths, given.modules, given.seed):
-        if given.minutes is not None and time.monotonic() - started > 60 * given.minutes:
-            break
-        trial = batch.trial()
-        for configuration, row in pairs:
-            before = len(row.details)
-            tried(batch, trial, configuration, row)
-            for detail in row.details[before:]:
-                print(f"\r{row.name}: {detail.splitlines()[0]}", file=sys.stderr, flush=True)
-                _keep(given.keep, batch, detail)
-        for row in texts:
-            same_text(batch, row)
-        done += len(batch.parts)
-        seconds = time.monotonic() - started
-        print(f"\r{done} modules in {seconds:.0f} s", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+def _keep(path: Path, directory: Directory) -> None:
+    """Write each program that differs as a file, with what is wrong before it."""
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in directory.findings.iterdir():
+        detail = json.loads((folder / "finding.json").read_text())["detail"]
+        comment = "".join(f"// {line}\n" for line in detail.splitlines())
+        (path / f"{folder.name}.hlo").write_text(comment + (folder / "original.hlo").read_text())
 
 
-def _keep(directory: Path | None, batch: Batch, detail: str) -> None:
-    """The program that a detail names, as a file with the detail before it."""
-    for name, module, _ in batch.parts:
-        if directory is not None and detail.startswith(f"{name}:"):
-            directory.mkdir(parents=True, exist_ok=True)
-            comment = "".join(f"// {line}\n" for line in detail.splitlines())
-            (directory / f"{name.replace(' ', '_')}.hlo").write_text(comment + hlo.format(module))
+def _line(total: Chunk) -> str:
+    return f"{total.counts['modules']:,} modules"
 
 
-def _print(rows: Sequence[Row], missing: Sequence[Missing], given: argparse.Namespace) -> None:
-    if given.json:
-        data = {"rows": list(map(asdict, rows)), "missing": list(map(asdict, missing))}
-        print(json.dumps(data, indent=1))
-    elif given.markdown:
-        print(markdown(rows, missing))
-    else:
-        Console().print(table(rows, missing))
+def _text(total: Chunk, missing: Sequence[Missing]) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(table(rows_of(total), missing))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().rstrip()
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ _SECONDS, _MEMORY = "tenths of milliseconds", "mebibytes"
 
 
 def read(text: str) -> str:
-    """``module``, or the name of the error of ``hlo.errors`` that reading, verifying and printing
-    raise. What is printed must be read as the same module."""
+    """Read, print and verify a text: ``module``, or the name of the ``hlo.Error`` that was raised.
+    What is printed must be read as the same module."""
     try:
         module = hlo.parse(text)
         printed = hlo.format(module)
@@ -63,7 +63,7 @@ def read(text: str) -> str:
 
 
 def outcome(text: str) -> tuple[str, str]:
-    """What reading a text with a limit of time gives; and, of what it should not, a message."""
+    """Read a text with a time limit; return the outcome and, if it is a defect, a message."""
     try:
         with time_limit(SECONDS):
             return read(text), ""
@@ -74,8 +74,7 @@ def outcome(text: str) -> tuple[str, str]:
 
 
 def read_all(texts: Iterable[tuple[int, str]]) -> Chunk:
-    """What becomes of texts, each with its number: ``outcomes``, and times of the processor, for
-    texts that are not too long."""
+    """Read numbered texts; count outcomes, and processor times of texts that are not too long."""
     found = Chunk()
     for number, text in texts:
         start = time.process_time()
@@ -93,7 +92,7 @@ def read_all(texts: Iterable[tuple[int, str]]) -> Chunk:
 
 
 def slowest(total: Chunk, part: float) -> float:
-    """The seconds that this part of the texts stays under."""
+    """Compute a quantile of the processor times, in seconds."""
     times = total.tally(_SECONDS)
     left = int(part * sum(times.values()))
     for ticks in sorted(map(int, times)):
@@ -105,7 +104,7 @@ def slowest(total: Chunk, part: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class HostileTexts:
-    """The campaign: ``size`` texts in a chunk, made of ``texts``."""
+    """Plan the campaign: ``size`` mutations of ``texts`` in a chunk."""
 
     seed: int
     texts: Sources
@@ -113,29 +112,29 @@ class HostileTexts:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All of it; the texts by their hash."""
+        """All fields; the texts by their hash."""
         told = json.dumps([self.texts.whole, self.texts.parts]).encode()
         texts = hashlib.sha256(told).hexdigest()
         return {"campaign": "hostile text", "seed": self.seed, "size": self.size, "texts": texts}
 
     @property
     def memory(self) -> int | None:
-        """Reading takes little."""
+        """The memory that reading may take."""
         return MEMORY
 
     def opened(self, done: Done) -> AbstractContextManager[TextExaminer]:
-        """A chunk does not depend on others."""
+        """Open an examiner, which needs no other chunks."""
         return nullcontext(TextExaminer(self))
 
 
 @dataclass(frozen=True, slots=True)
 class TextExaminer:
-    """Reads the texts of a chunk."""
+    """Read texts, and find out which of them break the reader."""
 
     subject: HostileTexts
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """``outcomes`` are of reading; ``notes`` have a message for each text that breaks it."""
+        """Count outcomes; ``notes`` have a message for each text that breaks the reader."""
         examples = range(self.subject.size) if only is None else [only]
         found = read_all(zip(examples, self._texts(number, examples)))
         first = number * self.subject.size
@@ -143,7 +142,7 @@ class TextExaminer:
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """The lines, then the tokens of the text that break the reader in the same way."""
+        """Minimise the lines, tokens and characters that break the reader in the same way."""
         end, text = time.monotonic() + seconds, suspect.evidence
 
         def is_wrong(shorter: str) -> bool:
@@ -157,7 +156,7 @@ class TextExaminer:
         return Finding(suspect.kind, suspect.detail, frozenset(), write, facts)
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """The text as it is drawn."""
+        """Write the text as it is drawn."""
         (text,) = self._texts(number, [example])
         _write(folder / "original.txt", text)
 
@@ -168,7 +167,7 @@ class TextExaminer:
 
 
 def _shorter(parts: Sequence[str], is_wrong: Callable[[str], bool]) -> str:
-    """As few of the parts as are still wrong."""
+    """Minimise the parts of a text that is wrong."""
 
     def first(candidates: Iterable[Sequence[int]]) -> int | None:
         texts = ("".join(parts[n] for n in numbers) for numbers in candidates)
@@ -187,7 +186,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def report(total: Chunk) -> str:
-    """What became of all texts, how long they took, and the memory of a worker."""
+    """Describe outcomes, processor times, and the peak memory of a worker."""
     outcomes = total.tally("outcomes")
     counts = ", ".join(f"{count:,} {name}" for name, count in sorted(outcomes.items()))
     p99, longest = (slowest(total, part) * 1000 for part in (_PERCENTILE, 1))
@@ -219,7 +218,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _keep(directory: Path, subject: HostileTexts, total: Chunk) -> None:
-    """All texts that break the reader, as they are."""
+    """Write all texts that break the reader."""
     directory.mkdir(parents=True, exist_ok=True)
     numbers = list(map(int, total.notes))
     for number, text in zip(numbers, mutations(subject.texts, subject.seed, numbers)):

@@ -1,4 +1,4 @@
-"""No legal result is called wrong: drawn programs, run as legal compilers would, and judged.
+"""Test that no legal result is called wrong: programs, run as legal compilers would, and judged.
 
 ``python -m selftest.soundness --count N --seed S --workers W --minutes M --state DIR`` draws
 programs and arguments, runs each as several legal compilers
@@ -68,7 +68,7 @@ _KINDS: tuple[dict[str, Any], ...] = (
 
 
 def drawn(seed: int, chunk: int, count: int) -> list[Case]:
-    """The programs of a chunk with arguments."""
+    """Draw the programs of a chunk with arguments."""
 
     def one(choices: Choices) -> Case:
         length = choices.integer(1, 25)
@@ -80,7 +80,7 @@ def drawn(seed: int, chunk: int, count: int) -> list[Case]:
 
 
 def model(seed: int, chunk: int) -> Case:
-    """A small model with arguments as models have them."""
+    """Draw arguments for a small model, as models have them."""
     paths = sorted(PROGRAMS.glob("*.hlo"))
     module = hlo.parse(paths[chunk // 2 % len(paths)].read_text())
     rng = np.random.default_rng([seed, chunk])
@@ -90,8 +90,8 @@ def model(seed: int, chunk: int) -> Case:
 def verdicts(
     module: Module, values: Sequence[Value], seed: int, budget: Budget | None = None
 ) -> Iterator[tuple[str, Found]]:
-    """The verdict of several legal compilers' results, each with what it was; by ``seed`` of a
-    budget, too, if none is given."""
+    """Yield the verdict on the results of several legal compilers, each with its budget and mode;
+    the budget depends on ``seed`` if none is given."""
     exact = arrays_of(evaluate(module, *values, fuel=FUEL))
     budget = budget or _BUDGETS[seed % len(_BUDGETS)]
     judge = Judge(module, values, [("", array) for array in exact], peer=budget)
@@ -110,15 +110,14 @@ def _results(
 
 
 class Examined(NamedTuple):
-    """What became of a program: numbers of runs and of elements by verdict; what is wrong, by its
-    kind."""
+    """Count runs of a program, and elements by verdict; describe what is wrong, by its kind."""
 
     counts: Counter[str]
     wrong: dict[str, str]
 
 
 def examined(module: Module, values: Sequence[Value], seed: int) -> Examined:
-    """Run a program as several legal compilers would, and judge each."""
+    """Run a program as several legal compilers would, and judge each result."""
     counts, wrong = Counter[str](), dict[str, str]()
     try:
         with time_limit(SECONDS):
@@ -147,34 +146,34 @@ def _described(how: str, found: Found) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Soundness:
-    """The campaign: ``size`` programs in a chunk."""
+    """Plan the campaign: ``size`` programs in a chunk."""
 
     seed: int
     size: int = 50
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All of it."""
+        """All fields."""
         return {"campaign": "soundness", "seed": self.seed, "size": self.size}
 
     @property
     def memory(self) -> int | None:
-        """Drawn programs are small."""
+        """No limit: drawn programs are small."""
         return None
 
     def opened(self, done: Done) -> AbstractContextManager[SoundnessExaminer]:
-        """A chunk does not depend on others."""
+        """Open an examiner, which needs no other chunks."""
         return nullcontext(SoundnessExaminer(self))
 
 
 @dataclass(frozen=True, slots=True)
 class SoundnessExaminer:
-    """Judges what legal compilers make of the programs of a chunk."""
+    """Judge the results of legal compilers."""
 
     subject: Soundness
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """``counts`` are of programs, of runs, and of elements by verdict."""
+        """Count programs, runs, and elements by verdict."""
         found = Chunk()
         for example, case in enumerate(self._drawn(number)):
             if only in (None, example):
@@ -188,7 +187,7 @@ class SoundnessExaminer:
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """A small program of which the same is wrong."""
+        """Reduce a program to a small one of which the same is wrong."""
         case, seed = suspect.evidence, self._seed(number, suspect.example)
 
         def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
@@ -201,14 +200,14 @@ class SoundnessExaminer:
         return program_finding(suspect.kind, detail or suspect.detail, small, case)
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """The program as it is drawn."""
+        """Write the program as it is drawn."""
         write_program(folder, "original", self._drawn(number)[example])
 
     def _drawn(self, number: int) -> list[Case]:
         return drawn(self.subject.seed, number, self.subject.size)
 
     def _seed(self, number: int, example: int) -> int:
-        """What decides the legal compilers of a program."""
+        """Return the seed of the legal compilers of a program."""
         return example + number * self.subject.size
 
 

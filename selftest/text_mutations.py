@@ -1,4 +1,4 @@
-"""Mutations of texts, by token and by byte: the generator of hostile ones."""
+"""The generator of hostile texts: mutations of programs, by token and by byte."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def sources(texts: Sequence[str]) -> Sources:
 
 
 def mutations(texts: Sources, seed: int, numbers: Sequence[int]) -> Iterator[str]:
-    """Text number n of a seed, for each number."""
+    """Yield text n of a seed, for each number n."""
     for number in numbers:
         rng = random.Random(f"{seed} {number}")
         yield mutated(rng, texts.choice(rng), texts.choice(rng))[: 2 * LARGEST]

@@ -15,7 +15,7 @@ import interp
 from fuzz.draw.choices import Seeded, examples
 from fuzz.draw.programs import GENERATORS, single_op
 from fuzz.draw.values import arguments, from_bits
-from hlo.bit_equality import differences, outputs
+from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.opcodes import (
@@ -39,6 +39,7 @@ from hlo.opcodes import (
 )
 from hlo.ops.element_types import ANY, TAKES
 from hlo.types import C64, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, ElementType, element_type_of
+from hlo.values import arrays_of
 from interp.algorithms.monoid_folds import UFUNCS
 
 Array = np.ndarray[Any, Any]
@@ -229,7 +230,7 @@ def programs(opcode: str, types: Sequence[ElementType]) -> Iterator[tuple[Module
 def evaluated(module: Module, given: Sequence[Any]) -> list[Array] | None:
     """The arrays of the result; None where it means nothing for the arguments."""
     try:
-        return [array for _, array in outputs(interp.evaluate(module, *given))]
+        return list(arrays_of(interp.evaluate(module, *given)))
     except Error:
         return None
 

@@ -1,5 +1,4 @@
-"""A range of a campaign's chunks in this process: what a cluster starts beside its own workers,
-which must not have children.
+"""Run a range of a campaign's chunks in a process of its own: dask workers must not have children.
 
 ``python -m fuzz.campaign.chunk_range`` reads from stdin, pickled, a directory, a subject, the
 numbers of its chunks, and the seconds for the reduction of each finding.
@@ -17,7 +16,7 @@ from fuzz.campaign.subject import Subject
 
 
 def work(path: Path, subject: Subject, numbers: Iterable[int], reducing: float) -> None:
-    """Do those chunks that nobody else does."""
+    """Finish those chunks that nobody else has claimed."""
     with worker.opened(path, subject, reducing) as work:
         for number in numbers:
             work(number)

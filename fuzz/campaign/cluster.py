@@ -34,8 +34,8 @@ Files = dict[str, bytes]  # by path in the directory of a campaign
 
 
 def run(path: Path, subject: Subject, limits: Limits, scheduler: str) -> Iterator[Chunk]:
-    """What all chunks of the directory came to, whenever a range is done; by the cluster with a
-    scheduler at that address."""
+    """Run a campaign on the cluster of a scheduler; yield the sum of all chunks in the directory
+    whenever a range is finished."""
     with Client(scheduler) as client:
         yield from _run(path, subject, limits, client)
 
@@ -63,7 +63,7 @@ def _run(path: Path, subject: Subject, limits: Limits, client: Client) -> Iterat
 
 
 def _ranges(directory: Directory, chunks: int, length: int) -> Iterator[range]:
-    """Those of which a chunk is not done."""
+    """Yield the ranges that have an unfinished chunk."""
     for first in range(0, chunks, length):
         numbers = range(first, min(first + length, chunks))
         if not all(map(directory.has, numbers)):
@@ -71,7 +71,7 @@ def _ranges(directory: Directory, chunks: int, length: int) -> Iterator[range]:
 
 
 def files_of(subject: Subject, numbers: range, reducing: float) -> Files:
-    """The files of a campaign of these chunks alone."""
+    """Run a campaign of these chunks alone; return its files."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         command = [sys.executable, "-m", chunk_range.__name__]

@@ -1,12 +1,12 @@
-"""The directory of a campaign: all that its processes share, and what is left of it.
+"""The directory of a campaign: the state that its processes share.
 
 ::
 
-    campaign.json          what decides its chunks
-    chunks/000017.json     what became of chunk 17; a chunk with this file is done
-    claims/000017          the process that is at work on it
-    alone/000017.3/        example 3 of chunk 17, which may have ended a process
-    findings/KEY/          an example that violates something, reduced, and how to see that
+    campaign.json          the facts that determine its chunks
+    chunks/000017.json     the result of chunk 17; a chunk with this file is finished
+    claims/000017          host and process id of the worker on chunk 17
+    alone/000017.3/        example 3 of chunk 17, tested alone after a worker died
+    findings/KEY/          a failure: the reduced example, the original, finding.json
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTES = "notes"
 
 
 class Directory:
-    """Of one campaign; ArgumentError if the directory is another's."""
+    """Open or create the directory of a campaign; ArgumentError if it has other facts."""
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class Directory:
             atomic_files.write(plan, wanted)
 
     def take(self, contents: Mapping[str, bytes]) -> None:
-        """What another directory of the campaign has: chunks, and findings that are not here."""
+        """Merge files of another directory of the campaign; equal findings are counted."""
         known = {path.name for path in self.findings.iterdir()}
         for name, content in sorted(contents.items()):
             path = self.path / name
@@ -57,29 +57,29 @@ class Directory:
 
     @property
     def findings(self) -> Path:
-        """The directory of findings."""
+        """The folder of findings."""
         return self.path / "findings"
 
     def found(self) -> list[dict[str, Any]]:
-        """What its findings say, the most frequent first."""
+        """Read ``finding.json`` of all findings, the most frequent first."""
         return findings.all_kept(self.findings)
 
     def alone(self, number: int, example: int) -> Path:
-        """The folder of an example that is asked alone."""
+        """Return the folder of an example that is tested alone."""
         return self.path / "alone" / f"{number:06}.{example}"
 
     def has(self, number: int) -> bool:
-        """Whether a chunk is done."""
+        """Test whether a chunk is finished."""
         return self._chunk(number).exists()
 
     def is_open(self, number: int) -> bool:
-        """Whether nobody has done a chunk, or is at work on it."""
+        """Test whether a chunk is neither finished nor claimed by a living process."""
         claim = self._claim_path(number)
         return not self.has(number) and (not claim.exists() or _is_stale(claim))
 
     @contextmanager
     def claimed(self, number: int) -> Iterator[bool]:
-        """Whether this process is to do a chunk, see :meth:`claim`."""
+        """Hold a claim on a chunk; false if there is none to be had, see :meth:`claim`."""
         is_mine = self.claim(number)
         try:
             yield is_mine
@@ -88,8 +88,8 @@ class Directory:
                 self.release(number)
 
     def claim(self, number: int) -> bool:
-        """Let this process do a chunk, if nobody has done it or is at work on it. Claims of
-        processes that are gone do not count."""
+        """Claim a chunk for this process; false if it is finished or claimed. Claims of processes
+        that have ended are taken over."""
         if self.has(number) or not self._claim(number):
             return False
         if self.has(number):  # done since
@@ -98,21 +98,21 @@ class Directory:
         return True
 
     def release(self, number: int) -> None:
-        """Nobody is at work on a chunk any more."""
+        """Give a claim back."""
         self._claim_path(number).unlink(missing_ok=True)
 
     def done(self, number: int, found: Chunk) -> None:
-        """A chunk and what became of it."""
+        """Write the result of a chunk, which is finished then."""
         notes = {_NOTES: found.notes} if found.notes else {}
         atomic_files.write(self._chunk(number), found.tallies | notes)
 
     def chunk(self, number: int) -> Chunk | None:
-        """What became of a chunk; None if it is not done."""
+        """Read the result of a chunk; None if it is unfinished."""
         path = self._chunk(number)
         return _read(path) if path.exists() else None
 
     def numbers(self) -> list[int]:
-        """The chunks that are done."""
+        """List the finished chunks."""
         return sorted(int(path.stem) for path in (self.path / "chunks").glob("*.json"))
 
     def _chunk(self, number: int) -> Path:
@@ -135,7 +135,7 @@ class Directory:
 
 
 class Totals:
-    """What all chunks of a directory came to; each is read once."""
+    """Sum the results of a directory's chunks, reading each file once."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -143,7 +143,7 @@ class Totals:
         self._whole = Chunk()
 
     def read(self) -> Chunk:
-        """The sum of all that are done now."""
+        """Add the chunks that were finished since the last call; return the sum."""
         for number in self._directory.numbers():
             found = None if number in self._read else self._directory.chunk(number)
             if found is not None:
@@ -162,7 +162,7 @@ def _read(path: Path) -> Chunk:
 
 
 def _is_stale(path: Path) -> bool:
-    """Whether the process that claimed is gone; of other machines nobody knows."""
+    """Test whether the claiming process has ended; of other machines that is unknown."""
     try:
         host, _, process = path.read_text().partition(" ")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a campaign found: told apart, counted, and each kept as a folder."""
+"""The findings of a campaign: deduplicated, counted, one folder each."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit )")
 
 
 def key(oracle: str, kind: str, told: frozenset[str]) -> str:
-    """The same for findings that are taken for one: property, kind, and opcodes unless the kind
-    is a place in a compiler's source."""
+    """Hash what findings are told apart by: property, kind, and opcodes unless the kind names a
+    place in a compiler's source."""
     apart = json.dumps([oracle, kind, [] if _PLACED.match(kind) else sorted(told)])
     words = re.sub(r"[^a-z0-9]+", "-", f"{oracle} {kind}".lower()).strip("-")[:60]
     return f"{words}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
 
 
 def is_known(findings: Path, suspect: Suspect) -> bool:
-    """Whether a finding of the property and the kind is of the same place, or has no opcode that
-    the suspect has not. That one is counted; of ten, a hundred and so on one is reduced all the
+    """Test whether a finding of the same property and kind covers the suspect: its place is the
+    same, or its opcodes are a subset. If so, count it; every tenth, hundredth, … is reduced all the
     same."""
     is_placed = _PLACED.match(suspect.kind) is not None
     for path in sorted(findings.glob(f"*/{FILE}")):
@@ -41,7 +41,7 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What draws an example again: the seed of a campaign, a chunk, and its number there."""
+    """Locate an example: the seed of the campaign, the chunk, the number in it."""
 
     seed: int
     chunk: int
@@ -49,7 +49,7 @@ class Origin:
 
 
 def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
-    """Write the folder of a finding; or count it where there is one of its key. The folder."""
+    """Write the folder of a finding, or count it if its key exists; return the folder."""
     folder = findings / key(oracle, found.kind, found.opcodes)
     told = folder / FILE
     if told.exists():
@@ -71,6 +71,6 @@ def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
 
 
 def all_kept(findings: Path) -> list[dict[str, Any]]:
-    """What the folders say, the most frequent first."""
+    """Read all findings, the most frequent first."""
     kept = [json.loads(path.read_text()) for path in sorted(findings.glob(f"*/{FILE}"))]
     return sorted(kept, key=lambda one: -int(one["times"]))

@@ -1,4 +1,4 @@
-"""A campaign on this machine: workers that do its chunks, and what these came to so far."""
+"""The campaign loop on this machine: chunks are handed to a pool of workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_DEATHS = 10  # of workers, one after the other, before the campaign ends
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``chunks`` in all, ``seconds`` from now, ``reducing`` seconds for each finding."""
+    """Bound a campaign: ``chunks`` in all, ``seconds`` from now, ``reducing`` seconds a failure."""
 
     chunks: int
     seconds: float
@@ -33,9 +33,9 @@ class Limits:
 
 
 def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[Chunk]:
-    """What all chunks of the directory came to, again and again until the campaign ends; with no
-    workers, this process does them. The examples of a chunk that ends its worker are done one by
-    one, and what ends a worker alone is a finding. Error if nothing else happens."""
+    """Run a campaign; yield the sum of all chunks in the directory, again and again. With 0 workers
+    this process does the work. If a worker dies of a chunk, its examples are tested one by one, and
+    an example that kills a worker alone is a finding. Error after several deaths in a row."""
     chunks = _Chunks(Directory(path, subject.facts), subject, limits)
     totals = Totals(chunks.directory)
     opened = partial(worker.opened, path, subject, limits.reducing)
@@ -63,14 +63,14 @@ _Task = tuple[int, int | None]  # a chunk; an example of it, or all
 
 @dataclass(slots=True)
 class _Alone:
-    """The examples of a chunk one by one: how many are left, and what became of the others."""
+    """Collect the results of a chunk's examples that are tested one by one."""
 
     left: int
     found: Chunk = field(default_factory=Chunk)
 
 
 class _Chunks:
-    """Those that are to be done, until time is up, and the examples of those that ended workers."""
+    """Schedule chunks until time is up, and the examples of chunks that killed a worker."""
 
     def __init__(self, directory: Directory, subject: Subject, limits: Limits) -> None:
         self.directory, self._subject = directory, subject
@@ -81,7 +81,7 @@ class _Chunks:
         self._deaths = 0
 
     def next(self) -> _Task | None:
-        """What is to be done next; None if nothing is."""
+        """Return the next task; None if there is none now."""
         if self._examples:
             return self._examples.popleft()
         if time.monotonic() >= self._end:
@@ -90,7 +90,7 @@ class _Chunks:
         return None if number is None else (number, None)
 
     def take(self, task: _Task, outcome: Outcome[Any]) -> None:
-        """What became of it."""
+        """Take the outcome of a task."""
         number, example = task
         if isinstance(outcome, Death):
             self._died(number, example, outcome)
@@ -120,7 +120,7 @@ class _Chunks:
             self._keep(number, example, death)
 
     def _keep(self, number: int, example: int, death: Death) -> None:
-        """An example that ends a worker alone."""
+        """Keep an example that kills a worker alone as a finding."""
         folder = self.directory.alone(number, example)
         finding = Finding(f"crash: {death.cause}", str(death), frozenset(), partial(_moved, folder))
         origin = Origin(self._subject.seed, number, example)
@@ -128,10 +128,10 @@ class _Chunks:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_ORACLE = "workers"  # that none ends
+_ORACLE = "workers"  # the property that no example kills one
 
 
 def _moved(folder: Path, to: Path) -> None:
-    """What there was of it before it was asked; nothing if it could not even be drawn."""
+    """Copy the files of an example; there are none if drawing it killed the worker."""
     if folder.exists():
         shutil.copytree(folder, to, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""Drawn programs asked of oracles: what a chunk of a fuzzing campaign is."""
+"""The examiner of ``hlo fuzz``: drawn programs, tested by oracles."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import fuzz
 import hlo
-from fuzz.campaign.program_findings import program_finding, write_both, write_program
+from fuzz.campaign.program_findings import program_finding, reduced_case, write_both, write_program
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.judge.failure import Judged, opcodes
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Property
-from fuzz.oracles.violation import Violation
 from fuzz.reducer.search import Case
 from fuzz.report import Report, write
 from hlo.types import leaves
@@ -27,8 +25,7 @@ from hlo.types import leaves
 def opened(
     drawn: Callable[[int], Sequence[Case]], oracles: Sequence[str]
 ) -> Iterator[OracleExaminer]:
-    """Programs that ``drawn`` gives by the number of a chunk, and oracles by name, each where a
-    crash does no harm."""
+    """Open oracles by name, each isolated from crashes; ``drawn`` draws the programs of a chunk."""
     with ExitStack() as stack:
         properties = {name: stack.enter_context(by_name(name)) for name in oracles}
         yield OracleExaminer(drawn, properties)
@@ -36,13 +33,13 @@ def opened(
 
 @dataclass(frozen=True, slots=True)
 class OracleExaminer:
-    """Asks each program for every property."""
+    """Test each program for every property."""
 
     drawn: Callable[[int], Sequence[Case]]
     properties: Mapping[str, Property]
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """``counts`` are of outcomes by oracle, ``coverage`` of instructions by opcode and type."""
+        """Count outcomes by oracle, and instructions by opcode and element type (coverage)."""
         numbered = [*enumerate(self.drawn(number))]
         if only is not None:
             numbered = [numbered[only]]
@@ -63,17 +60,17 @@ class OracleExaminer:
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """One that is not seen again in the program alone is kept as it is."""
+        """Reduce a program; one that does not fail again alone stays as it is."""
         found, case = suspect.evidence
         with narrower(found, self.properties[suspect.oracle]) as asked:
-            small = _small(asked, case, found.kind, seconds)
+            small = reduced_case(asked, case, found.kind, seconds)
             (outcome,) = asked([small])
         if isinstance(outcome, Difference):
             return _finding(outcome, small, case)
         return _finding(found, case, case)
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """The program as it is drawn."""
+        """Write the program as it is drawn."""
         write_program(folder, "original", self.drawn(number)[example])
 
 
@@ -83,17 +80,8 @@ def _suspect(oracle: str, example: int, drawn: Case, found: Difference) -> Suspe
     return Suspect(oracle, found.kind, found.detail, example, opcodes(case.module), evidence)
 
 
-def _small(of: Property, case: Case, kind: str, seconds: float) -> Case:
-    """A small program that violates the property in the same way; the program itself if it does
-    not, alone."""
-    violation = Violation(of, kind)
-    if not violation(case.module, case.arrays):
-        return case
-    return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
-
-
 def _finding(found: Difference, small: Case, original: Case) -> Finding:
-    """With a report of another compiler's."""
+    """Make a finding; one of another compiler has a report."""
     told = program_finding(found.kind, found.detail, small, original)
     if found.judged is None:
         return told
@@ -108,7 +96,7 @@ def _write_with_report(judged: Judged, small: Case, original: Case, folder: Path
 
 
 def covered(case: Case) -> Counter[str]:
-    """The pairs of opcode and element type in a program."""
+    """Count the pairs of opcode and element type in a program."""
     found: Counter[str] = Counter()
     for computation in case.module.computations:
         for instruction in computation.instructions:

@@ -58,7 +58,7 @@ def any_program(choices: Choices) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A campaign: ``oracles`` by name, ``size`` programs in a chunk."""
+    """Plan a campaign of ``hlo fuzz``: ``oracles`` by name, ``size`` programs in a chunk."""
 
     seed: int
     oracles: tuple[str, ...]
@@ -70,16 +70,16 @@ class Plan:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All of it."""
+        """All fields."""
         return asdict(self)
 
     @property
     def memory(self) -> int | None:
-        """What may take all of it has processes of its own."""
+        """No limit: oracles that run C or XLA have limited processes of their own."""
         return None
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:
-        """Each program is asked of each oracle."""
+        """Open the oracles."""
         return oracle_examiner.opened(partial(cases, self), self.oracles)
 
 

@@ -1,13 +1,16 @@
-"""Findings that are programs."""
+"""Findings whose examples are programs: reduction and files."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
+import fuzz
 import hlo
 from fuzz.campaign.subject import Finding
 from fuzz.judge.failure import opcodes
+from fuzz.oracles.oracle import Property
+from fuzz.oracles.violation import Violation
 from fuzz.reducer.search import Case
 from hlo import archive
 from hlo.opcodes import STRUCTURAL, having
@@ -17,19 +20,28 @@ _IN_MOST = having(STRUCTURAL)
 
 
 def program_finding(kind: str, detail: str, small: Case, original: Case) -> Finding:
-    """A program that violates something, as it was reduced and as it was drawn."""
+    """Make a finding of a reduced program and the original."""
     facts = {"instructions": small.module.instruction_count}
     told = opcodes(small.module) - _IN_MOST
     return Finding(kind, detail, told, partial(write_both, small, original), facts)
 
 
+def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case:
+    """Reduce a program that violates a property to a small one that does so in the same way; one
+    that does not violate it alone stays."""
+    violation = Violation(of, kind)
+    if not violation(case.module, case.arrays):
+        return case
+    return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
+
+
 def write_both(small: Case, original: Case, folder: Path) -> None:
-    """The programs and their arguments, as files."""
+    """Write the reduced program and the original, with their arguments."""
     write_program(folder, "reduced", small)
     write_program(folder, "original", original)
 
 
 def write_program(folder: Path, name: str, case: Case) -> None:
-    """A program and its arguments, as files of that name."""
+    """Write a program as NAME.hlo and its arguments as NAME.npz."""
     (folder / f"{name}.hlo").write_text(hlo.format(case.module))
     archive.write(folder / f"{name}.npz", archive.numbered(case.arrays))

@@ -1,7 +1,8 @@
-"""What a campaign is about: examples, by chunks, and what is asked of each.
+"""The protocol between the campaign loop and what a campaign tests.
 
-The loop (:mod:`fuzz.campaign.local`) knows nothing else of it: a subject says in a few words what
-decides its chunks, and is opened in each worker, where chunk n is drawn, asked and counted.
+A :class:`Subject` is plain data that determines the examples of every chunk. Each worker opens it
+and gets an :class:`Examiner`, which draws the examples of chunk n, tests them, counts the outcomes
+and reduces failures. The loop (:mod:`fuzz.campaign.local`) knows nothing else of either.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-Tallies = dict[str, Counter[str]]  # numbers of what, by what is counted
+Tallies = dict[str, Counter[str]]  # several counters by name
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An example of a chunk that violates something. ``kind`` is the same for the same defect in
-    other examples; ``opcodes`` are those of the example; ``evidence`` is what the examiner needs to
-    reduce it."""
+    """Record that an example violates the property ``oracle``. ``kind`` is equal for the same
+    defect in other examples; ``opcodes`` are those of the example; ``evidence`` is what the
+    examiner needs to reduce it, and stays in its process."""
 
     oracle: str
     kind: str
@@ -32,7 +33,7 @@ class Suspect:
 
 @dataclass(slots=True)
 class Chunk:
-    """What became of the examples of a chunk. ``notes`` are for whoever shows it, by name."""
+    """Accumulate the outcomes of a chunk: counters, notes by name, and suspects."""
 
     tallies: Tallies = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -40,19 +41,19 @@ class Chunk:
 
     @property
     def counts(self) -> Counter[str]:
-        """The numbers of examples, and of what became of them."""
+        """The counter of examples and of their outcomes."""
         return self.tallies.setdefault("counts", Counter())
 
     def tally(self, what: str) -> Counter[str]:
-        """The numbers of what was counted; none if nothing was."""
+        """Return a counter by name, an empty one if nothing was counted."""
         return self.tallies.get(what, Counter())
 
     def count(self, what: str, of: Iterable[str] | Mapping[str, int]) -> None:
-        """Add to the numbers of what is counted."""
+        """Add to a counter."""
         self.tallies.setdefault(what, Counter()).update(of)
 
     def add(self, other: Chunk) -> None:
-        """Count what became of other examples, too."""
+        """Add the outcomes of other examples."""
         for what, numbers in other.tallies.items():
             self.count(what, numbers)
         self.notes.update(other.notes)
@@ -61,8 +62,8 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A suspect that was reduced. ``write`` puts what there is of it into its folder; ``facts`` are
-    told beside what all findings have."""
+    """Describe a reduced failure. ``opcodes`` are those of the reduced example; ``write`` puts its
+    files into a folder; ``facts`` are further fields of its JSON."""
 
     kind: str
     detail: str
@@ -72,44 +73,43 @@ class Finding:
 
 
 class Examiner(Protocol):
-    """Draws the examples of chunks, and asks what they are asked, in one process."""
+    """Draw the examples of chunks and test them, in one process."""
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """What becomes of the examples of a chunk, or of only one of them."""
+        """Test the examples of a chunk, or only one of them."""
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """A small example that violates the same, found within so many seconds."""
+        """Reduce a suspect of a chunk, for at most so many seconds."""
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """Put an example of a chunk into a folder, without asking it anything."""
+        """Write an example of a chunk into a folder, untested."""
 
 
 class Subject(Protocol):
-    """What decides the chunks of a campaign: plain data that can be pickled."""
+    """Determine the chunks of a campaign: plain data that can be pickled."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All that decides what is in chunk n, for a file: a campaign goes on where that is the
-        same."""
+        """All that determines chunk n, as JSON: a directory can be continued by equal facts."""
 
     @property
     def seed(self) -> int:
-        """What its examples are drawn from."""
+        """The seed of its examples."""
 
     @property
     def size(self) -> int:
-        """Of a chunk, in examples."""
+        """The number of examples in a chunk."""
 
     @property
     def memory(self) -> int | None:
-        """Bytes that a worker may have beyond what it begins with; None: any number."""
+        """The memory limit of a worker in bytes, see :class:`WorkerPool`; None: no limit."""
 
     def opened(self, done: Done) -> AbstractContextManager[Examiner]:
-        """What draws and asks, in a worker, beside the chunks that are done."""
+        """Open an examiner in a worker; ``done`` are the results so far."""
 
 
 class Done(Protocol):
-    """The chunks of a campaign that are done."""
+    """Read the results of finished chunks."""
 
     def chunk(self, number: int) -> Chunk | None:
-        """What became of a chunk; None if it is not done."""
+        """Return the result of a chunk; None if it is unfinished."""

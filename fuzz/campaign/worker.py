@@ -1,4 +1,4 @@
-"""What a worker of a campaign does with a chunk: draw, ask, reduce what is new, write it down."""
+"""The task of a campaign's worker: test a chunk, reduce new failures, write the result."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from fuzz.campaign.subject import Chunk, Examiner, Subject, Suspect
 
 @contextmanager
 def opened(path: Path, subject: Subject, reducing: float) -> Iterator[Callable[..., Chunk | None]]:
-    """The function of a worker: does a chunk, unless another process does, or only one example of
-    it, of which it gives what became. Each finding is reduced for at most ``reducing`` seconds."""
+    """Open the function of a worker: ``work(number)`` finishes a chunk, unless another process has
+    claimed it; ``work(number, example)`` tests one example and returns its result. Each failure is
+    reduced for at most ``reducing`` seconds."""
     directory = Directory(path, subject.facts)
     with subject.opened(directory) as examiner:
         yield _Worker(directory, subject, examiner, reducing)
@@ -38,7 +39,7 @@ class _Worker:
         return None
 
     def _alone(self, number: int, example: int) -> Chunk:
-        """If it ends this process the example is there to be looked at."""
+        """Test one example, whose files outlive this process if it dies of it."""
         folder = self._directory.alone(number, example)
         folder.mkdir(parents=True, exist_ok=True)
         self._examiner.write(number, example, folder)
@@ -54,7 +55,7 @@ class _Worker:
         return found
 
     def _examine(self, suspect: Suspect, number: int) -> None:
-        """Reduce and keep a finding that is not known."""
+        """Reduce and keep a failure that no finding covers."""
         if findings.is_known(self._directory.findings, suspect):
             return
         small = self._examiner.reduced(suspect, number, self._reducing)

@@ -70,13 +70,13 @@ def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missi
         except ToolchainError:
             yield Missing(name, f"not installed: {install}")
             continue
-        yield from _plain(name, compiler)
+        yield from _unsanitized(name, compiler)
         yield from _embedded(name, compiler)
         yield from _sanitized(name, compiler)
 
 
-def _plain(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
-    """As it is shipped, and for each processor."""
+def _unsanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:
+    """Yield the shipped flags, and those of each processor."""
     has_threads = "-fopenmp" in compiler.flags
     threads = THREADS if has_threads else (1,)
     shipped = Configuration(f"{name}, as shipped", compiler, threads=threads)

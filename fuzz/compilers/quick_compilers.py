@@ -49,7 +49,7 @@ def quick(environ: Mapping[str, str]) -> Compiler:
 def thorough(environ: Mapping[str, str]) -> Compiler:
     """With all that programs are compiled with (warnings, threads, vector instructions) but
     optimisation."""
-    return _plain(find_compiler(environ))
+    return _unoptimised(find_compiler(environ))
 
 
 def portable(compiler: Compiler) -> Compiler:
@@ -58,11 +58,11 @@ def portable(compiler: Compiler) -> Compiler:
 
 
 def _hurried(compiler: Compiler) -> Compiler:
-    plain = _plain(compiler)
-    kept = tuple(flag for flag in plain.flags if flag not in _LEFT_OUT)
-    return replace(plain, flags=(*kept, *_ONCE, "-w"))
+    slow = _unoptimised(compiler)
+    kept = tuple(flag for flag in slow.flags if flag not in _LEFT_OUT)
+    return replace(slow, flags=(*kept, *_ONCE, "-w"))
 
 
-def _plain(compiler: Compiler) -> Compiler:
+def _unoptimised(compiler: Compiler) -> Compiler:
     flags = tuple("-O0" if flag == "-O3" else flag for flag in compiler.flags)
     return replace(compiler, flags=flags)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from fuzz.draw.choices import Choices, Seeded
@@ -17,16 +18,22 @@ Drawn = tuple[Module, tuple[Any, ...]]
 _EACH = 4  # programs for an opcode at a time
 
 
-def programs(seed: int) -> Iterator[Drawn]:
-    """Without end: whole programs, and single instructions of one opcode after the other; of half
-    of them some dimensions are bounded."""
+def programs(seed: int, first: int = 0) -> Iterator[Drawn]:
+    """Draw programs without end, from the one of number ``first`` on: whole ones, and single
+    instructions of one opcode after the other; of half of them some dimensions are bounded."""
+    for bits, opcode in islice(_seeds(seed), first, None):
+        yield _drawn(Seeded(bits), opcode)
+
+
+def _seeds(seed: int) -> Iterator[tuple[int, str]]:
+    """Yield what each program is drawn from, and the opcode of a single instruction."""
     rng = random.Random(seed)
     opcodes = list(GENERATORS)
     while True:
         rng.shuffle(opcodes)
         for opcode in opcodes:
             for _ in range(_EACH):
-                yield _drawn(Seeded(rng.getrandbits(64)), opcode)
+                yield rng.getrandbits(64), opcode
 
 
 def _drawn(choices: Choices, opcode: str) -> Drawn:

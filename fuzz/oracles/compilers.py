@@ -69,10 +69,10 @@ def command(words: Sequence[str]) -> Iterator[Property]:
 
 
 def _judging(against: Against, command: str | None = None) -> Property:
-    return each(lambda case: _judged(against, command, case))
+    return each(lambda case: _failure_of(against, command, case))
 
 
-def _judged(against: Against, command: str | None, case: Case) -> Outcome:
+def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
     try:
         with time_limit(3 * SECONDS):
             failure = against.failure(case.module, case.arrays)

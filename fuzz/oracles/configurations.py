@@ -50,7 +50,7 @@ def present() -> tuple[Configuration, ...]:
     return tuple(c for c in configurations(os.environ) if isinstance(c, Configuration))
 
 
-def plain(configuration: Configuration) -> bool:
+def unsanitized(configuration: Configuration) -> bool:
     """Whether it has no sanitizer."""
     return not configuration.is_sanitizer
 
@@ -132,9 +132,21 @@ def _wrong(cases: Sequence[Case], configuration: Configuration) -> Difference | 
     expected = interp.evaluate(module, *arrays, fuel=FUEL * len(cases))
     trial = Trial("together", module, arrays, expected)
     found = outcome(trial, configuration)
-    detail = found.finding or unequal(trial, configuration, found)
+    difference = unequal(trial, configuration, found)
+    detail = found.finding or difference
     if not detail:
         return None
-    name = _NAMES.search(detail)
-    kind = name[0].strip() if name else "no result" if found.finding else "other bits"
-    return Difference(f"{configuration.name}: {kind}", detail, f"{_PREFIX}{configuration.name}")
+    kind = kind_of(configuration, found.finding, difference)
+    return Difference(kind, detail, part_name(configuration))
+
+
+def kind_of(configuration: Configuration, finding: str, difference: str) -> str:
+    """Name a defect by its configuration and what is the same of it in all programs."""
+    name = _NAMES.search(finding or difference)
+    what = name[0].strip() if name else "no result" if finding else "other bits"
+    return f"{configuration.name}: {what}"
+
+
+def part_name(configuration: Configuration) -> str:
+    """Name the oracle that asks only one configuration."""
+    return f"{_PREFIX}{configuration.name}"

@@ -46,7 +46,7 @@ def _asked(peer: XLA, case: Case) -> Outcome:
         return LeftOut("refused" if answer.crash is None else "crash")
     try:
         with time_limit(3 * SECONDS):
-            return judged(case, hlo.parse(answer.optimised))
+            return meaning_changed(case, hlo.parse(answer.optimised))
     except TooLongError:
         return LeftOut("takes too long")
     except Error as error:
@@ -62,7 +62,7 @@ def _is_bounded(module: Module) -> bool:
     )
 
 
-def judged(case: Case, optimised: Module) -> Outcome:
+def meaning_changed(case: Case, optimised: Module) -> Outcome:
     """A program beside what was made of it; Error if that has no result."""
     before, after = (
         bisect_dump.as_stage(bisect_dump.Stage(Path(label), label), module)
@@ -72,7 +72,7 @@ def judged(case: Case, optimised: Module) -> Outcome:
     if not bisect_dump.same_interface(before, after):
         return LeftOut("other arguments or results")
     meanings = bisect_dump.Meanings(before, lambda module, path, ranks: (case.arrays,), 0)
-    found = meanings.judged(before, after)
+    found = meanings.judgement(before, after)
     if found.kind == OUTSIDE and _is_bounded(case.module):
         return LeftOut("bounded dimensions")
     if found.kind == OUTSIDE and undefined(case.module, case.arrays):

@@ -113,6 +113,6 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
     return lambda cases: [of(case) for case in cases]
 
 
-def plain(name: str, about: str, of: Property) -> Oracle:
+def stateless(name: str, about: str, of: Property) -> Oracle:
     """An oracle that needs nothing opened."""
     return Oracle(name, about, lambda: nullcontext(of))

@@ -17,16 +17,16 @@ from fuzz.oracles import (
     language,
     optimised,
 )
-from fuzz.oracles.oracle import Opened, Oracle, each, plain
+from fuzz.oracles.oracle import Opened, Oracle, each, stateless
 from fuzz.rewrites import REWRITES
 
 _ALL = (
-    plain("same-bits", "interpreter and C give the same bits", exact.same_bits),
-    plain("threads", "C gives the same bits in one thread and in several", exact.threads),
+    stateless("same-bits", "interpreter and C give the same bits", exact.same_bits),
+    stateless("threads", "C gives the same bits in one thread and in several", exact.threads),
     Oracle(
         "configurations",
         "C gives the interpreter's bits by every compiler, with every flag",
-        partial(configurations.opened, configurations.plain),
+        partial(configurations.opened, configurations.unsanitized),
         runs_c=False,
     ),
     Oracle(
@@ -35,14 +35,16 @@ _ALL = (
         partial(configurations.opened, configurations.sanitized),
         runs_c=False,
     ),
-    plain("printed", "printed and read again, it is the same program", each(language.printed)),
-    plain("shapes", "each value has the shape that is declared", each(language.shapes)),
-    plain(
+    stateless("printed", "printed and read again, it is the same program", each(language.printed)),
+    stateless("shapes", "each value has the shape that is declared", each(language.shapes)),
+    stateless(
         "twice", "run again, it gives the same bits; lowered again, the same C", each(exact.twice)
     ),
-    plain("constants", "with constants for its arguments it gives the same", equivalent.constants),
-    plain("passes", "the passes of the C backend keep every bit", each(exact.passes)),
-    plain(
+    stateless(
+        "constants", "with constants for its arguments it gives the same", equivalent.constants
+    ),
+    stateless("passes", "the passes of the C backend keep every bit", each(exact.passes)),
+    stateless(
         "rewrites", "an equivalent program gives the same bits, also as C", equivalent.rewritings
     ),
     Oracle(

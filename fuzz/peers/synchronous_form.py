@@ -29,12 +29,12 @@ def synchronous(module: Module) -> Module:
     numbers, no slices of scalars, no attributes that are newer than jaxlib. The module itself where
     that is impossible."""
     try:
-        return dead_code(each(inline(module), _plain))
+        return dead_code(each(inline(module), _synchronous))
     except Error:
         return module
 
 
-def _plain(computation: Computation) -> Computation:
+def _synchronous(computation: Computation) -> Computation:
     users = Counter(name for i in computation.instructions for name in set(i.operands))
     rebuilt = Rebuilt(computation)
     for instruction in computation.instructions:

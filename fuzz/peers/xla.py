@@ -140,7 +140,7 @@ def _answer(outcome: Outcome[Answer]) -> Answer:
 
 
 def _described(death: Death) -> str:
-    """What ended it, what its log says of that, and the function to blame."""
+    """Describe a crash: its cause, the fatal line of XLA's log, and the function to blame."""
     fatal = [line for line in death.lines if _FATAL.match(line)] or death.lines
     crash = ": ".join((death.cause, *fatal[-1:]))
     where = stack.place(death.frames, _OWN)

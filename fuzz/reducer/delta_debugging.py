@@ -1,4 +1,4 @@
-"""Delta debugging: as few of some items as are enough.
+"""Delta debugging: minimise a list of items that fails.
 
 Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002.
 """
@@ -14,8 +14,8 @@ T = TypeVar("T", bound=Hashable)
 def minimal(
     items: Sequence[T], first: Callable[[Iterable[Sequence[T]]], int | None]
 ) -> Sequence[T]:
-    """A part of ``items`` that is enough, and of which no item can be left out. ``first`` says
-    which of some parts is the first that is enough."""
+    """Minimise ``items`` to a part that fails and of which no item can be left out. ``first`` says
+    which of several parts is the first that fails."""
     parts = 2
     while len(items) > 1:
         chunks = list(_chunks(items, min(parts, len(items))))

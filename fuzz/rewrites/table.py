@@ -17,7 +17,7 @@ REWRITES = {**identities.REWRITES, **arithmetic.REWRITES, **structure.rewrites(i
 def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -> str | None:
     """The name of one that a program has a place for, if there is one: half of the time of those
     that do not fit everywhere. Not of those ``without``."""
-    places = _places(module, rng)
+    places = _candidate_places(module, rng)
     kinds: list[list[str]] = [[], []]
     for name, one in REWRITES.items():
         if name not in without and any(map(one.fits, places)):
@@ -29,7 +29,7 @@ def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -
 def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
     """The module with one rewrite at an instruction drawn by chance; None where none fits."""
     rewrite = REWRITES[name]
-    places = [place for place in _places(module, rng) if rewrite.fits(place)]
+    places = [place for place in _candidate_places(module, rng) if rewrite.fits(place)]
     if not places:
         return None
     place = rng.choice(places)
@@ -42,7 +42,7 @@ def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
     return replace(module, computations=computations, attributes={}, text="", preamble="")
 
 
-def _places(module: Module, rng: random.Random) -> list[Place]:
+def _candidate_places(module: Module, rng: random.Random) -> list[Place]:
     entry = module.entry
     defined = {i.name: i for i in entry.instructions}
     names = Names({*defined, *(c.name for c in module.computations)})

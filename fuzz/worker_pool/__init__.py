@@ -1,4 +1,4 @@
-"""Worker processes that may crash, hang, take all memory or be killed, without harm."""
+"""A pool of worker processes that may crash, hang, exhaust memory or be killed."""
 
 from fuzz.worker_pool.outcome import Death, Outcome, Result
 from fuzz.worker_pool.pool import WorkerPool

@@ -1,4 +1,4 @@
-"""This process in place of a worker: to debug what workers do."""
+"""A stand-in for a worker that runs tasks in this process, for debugging."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class InProcess(Generic[T]):
-    """Does a task when it is given one: without limits, and whatever that raises is raised."""
+    """Run a task when it is assigned, without limits; exceptions propagate."""
 
     connections = ()
     is_ready = True
@@ -26,30 +26,30 @@ class InProcess(Generic[T]):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no task."""
+        """Test whether it has no task."""
         return self._done is None
 
     @property
     def deadline(self) -> float:
-        """Nobody has to wait for a task that was given."""
+        """Return a time in the past if an outcome is there, so that nobody waits."""
         return math.inf if self._done is None else -math.inf
 
     def give(self, task: tuple[Any, ...]) -> None:
-        """Do a task."""
+        """Run a task."""
         self._done = Result(self._work(*task))
 
     def look(self) -> Result[T] | None:
-        """The outcome of its task."""
+        """Return the outcome of its task."""
         found, self._done = self._done, None
         return found
 
     def give_up(self) -> None:
-        """Nobody waits for its task any more."""
+        """Drop the outcome of its task."""
         self._done = None
 
     def dismiss(self) -> None:
-        """Nobody needs it any more."""
+        """Do nothing: there is no process to ask."""
 
     def end(self, until: float) -> None:
-        """Close what is open."""
+        """Close what was opened."""
         self._open.close()

@@ -1,4 +1,4 @@
-"""What becomes of a task: the result of a worker, or how the worker ended instead."""
+"""Outcomes of tasks: a result, or the death of the worker."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Result(Generic[T]):
-    """The task was done."""
+    """Hold what a task gave."""
 
     value: T
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The worker ended before it had done the task: by a ``signal``, by leaving with a ``status``,
-    or because it took more than ``limit`` seconds. ``lines`` are the last that it had written;
-    ``frames`` is its stack, innermost first, of a signal that it did not survive, if stacks were
-    asked for."""
+    """Describe how a worker ended before its task was done: by a ``signal``, by an exit with a
+    ``status``, or killed after ``limit`` seconds. ``lines`` are the last of its output; ``frames``
+    is its stack at a fatal signal, innermost frame first, if the pool records stacks."""
 
     signal: Signals | None = None
     status: int | None = None
@@ -33,7 +32,7 @@ class Death:
 
     @property
     def cause(self) -> str:
-        """``SIGSEGV``, ``exit 1`` or ``no answer in 30 s``."""
+        """Name the cause: ``SIGSEGV``, ``exit 1`` or ``no answer in 30 s``."""
         if self.limit is not None:
             return f"no answer in {self.limit:g} s"
         return f"exit {self.status}" if self.signal is None else self.signal.name

@@ -1,4 +1,4 @@
-"""A function in worker processes, each of which may crash, hang, take all memory or be killed."""
+"""A pool of worker processes, each of which may crash, hang, exhaust memory or be killed."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class WorkerPool(Generic[T]):
-    """Processes that do tasks: calls of the function that ``opened()`` gives in each of them, where
-    it stays open until the process ends. ``opened``, tasks and results are pickled.
+    """Run tasks, which are calls of the function that ``opened()`` yields, in worker processes.
 
-    They are forked from a server that has only imported ``preload``, never from this process, which
-    may have threads. A task has ``seconds``, and a worker ``memory``, in bytes of address space
-    beyond what it begins with. A worker that ends before it has done its task is a :class:`Death`,
-    with its stack if ``stacks`` are wanted and there is a C compiler; another takes its place.
-    Error if they die one after the other before they can do anything. With 0 workers tasks are done
-    here, without limits, and whatever they raise is raised.
+    ``opened`` is entered in each worker and exited when it ends; it, tasks and results are pickled.
+    Workers are forked from a server that has only imported ``preload``, never from this process,
+    which may have threads. Limits: ``seconds`` per task, ``memory`` in bytes of address space
+    beyond what a worker begins with. A worker that ends before it has answered gives a
+    :class:`Death`, with its stack if ``stacks`` is true and there is a C compiler, and is replaced.
+    Error if workers die in a row before they are ready. With 0 workers tasks run in this process,
+    without limits, and their exceptions propagate.
     """
 
     def __init__(
@@ -67,21 +67,21 @@ class WorkerPool(Generic[T]):
         self.close()
 
     def close(self) -> None:
-        """End all processes, whatever they are at."""
+        """End all workers, idle or busy."""
         self._end()
 
     @property
     def is_idle(self) -> bool:
-        """Whether a worker has no task."""
+        """Test whether a worker has no task."""
         return len(self._numbers) < len(self._workers)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task is not done yet."""
+        """Test whether a task is unfinished."""
         return bool(self._numbers)
 
     def submit(self, *task: Any) -> int:
-        """Give a task to a worker that has none; the number of the task."""
+        """Assign a task to an idle worker; return the number of the task."""
         idle = [worker for worker in self._workers if worker.is_idle]
         worker = next((one for one in idle if one.is_ready), idle[0])
         worker.give(task)
@@ -90,8 +90,7 @@ class WorkerPool(Generic[T]):
         return number
 
     def finished(self, seconds: float = math.inf) -> list[tuple[int, Outcome[T]]]:
-        """The numbers and outcomes of tasks that are done, when there are some or after so many
-        seconds."""
+        """Wait for tasks to finish, at most so many seconds; list their numbers and outcomes."""
         end = time.monotonic() + seconds
         found = self._looked()
         while not found and self.is_busy and time.monotonic() < end:
@@ -104,18 +103,18 @@ class WorkerPool(Generic[T]):
         return [(self._numbers.pop(one), found) for one, found in outcomes if found is not None]
 
     def _wait(self, end: float) -> None:
-        """Until something happens, a worker has had its time, or it is that late."""
+        """Block until a pipe is readable, a worker exceeds its limit, or the time is up."""
         end = min(end, *(worker.deadline for worker in self._workers))
         left = None if end == math.inf else max(0.0, end - time.monotonic())
         wait([one for worker in self._workers for one in worker.connections], left)
 
     def __call__(self, *task: Any) -> Outcome[T]:
-        """Do one task."""
+        """Run one task."""
         ((_, outcome),) = self.unordered([task])
         return outcome
 
     def map(self, tasks: Iterable[Task]) -> Iterator[Outcome[T]]:
-        """The outcome of each task, in the order of the tasks."""
+        """Yield the outcome of each task, in the order of the tasks."""
         early: dict[int, Outcome[T]] = {}
         following = 0
         for number, outcome in self.unordered(tasks):
@@ -125,7 +124,7 @@ class WorkerPool(Generic[T]):
                 following += 1
 
     def unordered(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Outcome[T]]]:
-        """The number and the outcome of each task, as they come."""
+        """Yield the number and the outcome of each task as soon as it is known."""
         first, waiting = self._submitted, iter(tasks)
         try:
             while True:
@@ -139,7 +138,7 @@ class WorkerPool(Generic[T]):
             self._give_up()
 
     def _give_up(self) -> None:
-        """Nobody waits for what is not done: the next who asks must not get it."""
+        """Cancel unfinished tasks, so that the next caller does not get their outcomes."""
         for worker in self._numbers:
             worker.give_up()
         self._numbers.clear()

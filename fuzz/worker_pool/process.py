@@ -1,7 +1,7 @@
-"""The life of a worker: a process that does one task after the other, within limits.
+"""The worker process: set limits, then read tasks from a pipe and answer them.
 
-It has a session of its own, so that what it starts can be ended with it and a terminal's Ctrl-C
-does not reach it; and it ends when the process that started it does, whatever it is at then.
+A worker is the leader of its own session: its children can be killed with it, and a terminal's
+Ctrl-C reaches the parent alone. It dies with its parent, whatever it is doing then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fuzz.worker_pool import stack
 
 T = TypeVar("T")
 
-# Makes, in a worker, the function that does its tasks. Importable: a worker imports it.
+# Opens, in a worker, the function that does its tasks. It must be importable by name.
 Opened = Callable[[], AbstractContextManager[Callable[..., T]]]
 
 _MOST_OUTPUT = 1 << 20  # bytes, the last of a task, that are read
@@ -35,8 +35,9 @@ _MOST_OUTPUT = 1 << 20  # bytes, the last of a task, that are read
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``seconds`` for a task; ``memory``: bytes of address space beyond those that a worker has
-    when it begins, None: any; ``watch``: the library that writes its stack down when it dies."""
+    """Bound a worker: ``seconds`` per task; ``memory`` in bytes of address space beyond what it has
+    when it begins (None: no limit). ``watch`` is the library that prints its stack at a fatal
+    signal."""
 
     seconds: float
     memory: int | None
@@ -44,22 +45,22 @@ class Limits:
 
 
 class Output:
-    """What a worker writes on stdout and stderr during a task: a file without a name."""
+    """Capture stdout and stderr of a worker in an unnamed file."""
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 (for as long as the worker)
         fcntl.fcntl(self._file, fcntl.F_SETFL, os.O_APPEND)
 
     def __reduce__(self) -> tuple[Callable[[Any], int], tuple[Any]]:
-        """The worker gets a descriptor."""
+        """Pickle as a file descriptor, for the worker."""
         return _inherited, (DupFd(self._file.fileno()),)
 
     def close(self) -> None:
-        """Forget it."""
+        """Release the file."""
         self._file.close()
 
     def lines(self) -> list[str]:
-        """The last lines of the last task."""
+        """Read the last lines of the current task."""
         descriptor = self._file.fileno()
         begin = max(0, os.fstat(descriptor).st_size - _MOST_OUTPUT)
         return os.pread(descriptor, _MOST_OUTPUT, begin).decode(errors="replace").splitlines()
@@ -71,8 +72,8 @@ def _inherited(descriptor: Any) -> int:
 
 
 def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -> None:
-    """Do the tasks that come, until none can come any more. What does them is unpickled here, so
-    that what is wrong with that is among what a worker writes."""
+    """Answer tasks until the other end of the connection is closed. ``pickled`` is an
+    :data:`Opened`; it is unpickled here so that its errors are part of the captured output."""
     os.setsid()
     _end_with_parent()
     signal.signal(signal.SIGTERM, _leave)
@@ -96,8 +97,9 @@ def serve(connection: Connection, pickled: bytes, limits: Limits, output: int) -
 
 
 def _end_with_parent() -> None:
-    """Let the kernel end this process with that which started it: a pipe from there tells of its
-    end by SIGIO, which nothing handles. A thread that waits would not run beside all code."""
+    """Let the kernel kill this process when its parent dies: the end of a pipe from the parent
+    raises SIGIO, whose default action is to terminate. A thread that waits for that would not run
+    beside C code that holds the interpreter's lock."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
@@ -108,7 +110,7 @@ def _end_with_parent() -> None:
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """What is open is closed on the way."""
+    """Turn a signal into SystemExit, which closes what is open."""
     sys.exit(128 + number)
 
 
@@ -121,6 +123,6 @@ def _limit_memory(most: int) -> None:
 
 
 def address_space() -> int:
-    """Bytes of address space that this process has; 0 where the system does not say."""
+    """Measure the address space of this process in bytes; 0 where the system does not say."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0

@@ -1,4 +1,4 @@
-"""One worker as its pool sees it: a process, begun anew when it died, and the task it is at."""
+"""The parent's view of one worker: its process, restarted after a death, and its task."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ _MOST_LINES = 100
 
 
 class Worker(Generic[T]):
-    """A process that does tasks one by one. It is sent a task when it is ready for one, so that
-    what it dies of before that is nobody's task; Error if it dies of that again and again."""
+    """Run tasks one by one in a process. A task is sent only to a process that has announced that
+    it is ready, so that a death at start is not taken for one of the task; Error after several
+    deaths at start in a row."""
 
     def __init__(self, context: ForkServerContext, opened: Opened[T], limits: Limits) -> None:
         self._context, self._limits = context, limits
@@ -54,22 +55,22 @@ class Worker(Generic[T]):
 
     @property
     def connections(self) -> tuple[Connection, ...]:
-        """Where it is to be looked at when something comes."""
+        """List what to wait for: the pipe to the process."""
         return (self._connection,)
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has no task."""
+        """Test whether it has no task."""
         return self._task is None
 
     def give(self, task: Task) -> None:
-        """Let it do a task, as soon as it is ready."""
+        """Assign a task, which is sent as soon as the process is ready."""
         self._task = bytes(ForkingPickler.dumps(task))
         if self.is_ready:
             self._send(self._task)
 
     def _send(self, task: bytes) -> None:
-        """The process may have died of the task before, after it had done that."""
+        """Send the task; the process may have died after it answered the one before."""
         try:
             self._connection.send_bytes(task)
         except (BrokenPipeError, ConnectionResetError):
@@ -79,7 +80,7 @@ class Worker(Generic[T]):
         self._expect(self._limits.seconds)
 
     def look(self) -> Outcome[T] | None:
-        """The outcome of its task, if that is there now. After a death it begins anew."""
+        """Return the outcome of its task if it is known now. After a death a new process starts."""
         while self._connection.poll():
             try:
                 found = self._connection.recv()
@@ -111,7 +112,7 @@ class Worker(Generic[T]):
         return death
 
     def give_up(self) -> None:
-        """Nobody waits for its task any more."""
+        """Cancel its task: a process that is at work on it is killed."""
         if self._is_at_work:
             self._kill()
             self._begin_anew()
@@ -122,20 +123,20 @@ class Worker(Generic[T]):
         self._begin()
 
     def _kill(self) -> None:
-        """End the process and what it started."""
+        """Kill the process and its children."""
         try:
             os.killpg(self._process.pid or 0, signal.SIGKILL)
         except ProcessLookupError:  # it has no session of its own yet
             self._process.kill()
 
     def dismiss(self) -> None:
-        """Tell the process that nobody needs it: one that waits for a task leaves by itself."""
+        """Ask the process to end: an idle one sees the end of its pipe, a busy one gets SIGTERM."""
         self._connection.close()
         if self._is_at_work or not self.is_ready:
             self._process.terminate()
 
     def end(self, until: float) -> None:
-        """Wait until the process has ended, but not for longer than until that time."""
+        """Wait for the process to end; kill it if it has not by that time."""
         self._end(until)
         self._output.close()
 

@@ -84,14 +84,14 @@ def each(module: Module, change: Callable[[Computation], Computation]) -> Module
 
 
 def with_computation(module: Module, changed: Computation) -> Module:
-    """The module with a computation in place of that of its name."""
+    """Replace the computation of that name in a module."""
     computations = (changed if c.name == changed.name else c for c in module.computations)
     return replace(module, computations=tuple(computations))
 
 
 def with_entry(module: Module, entry: Computation) -> Module:
-    """The module with an entry computation in place of that of its name, of other parameters or
-    results, and without what the header says of those."""
+    """Replace the entry computation of a module by one of other parameters or results, and drop
+    what the header says about those."""
     whole = with_computation(module, entry)
     attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
     return replace(whole, attributes=attributes, text="", preamble="")

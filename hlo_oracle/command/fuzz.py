@@ -75,7 +75,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
-    """Of a campaign on this machine, or on a cluster."""
+    """Run the campaign on this machine, or on a cluster."""
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
     if options.scheduler is None:
         return campaign_progress.run_here(options.corpus, plan, chunks, options)

@@ -79,7 +79,7 @@ def _against(
         if failure is None:
             raise ArgumentError(f"nothing is wrong with what {peer.budget.name} gives")
         kept, sources = judge.keeps(failure, module, values), (exact, judge.values)
-        with reduction_progress.judged(kept, peer, _TIMEOUT, options) as more:
+        with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, options) as more:
             return reduction_progress.reduced(
                 module, values, kept, sources, options.seconds, **more
             )

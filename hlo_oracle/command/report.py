@@ -47,7 +47,7 @@ def main(options: argparse.Namespace) -> int:
             return 0
         kept = judge.keeps(failure, module, values)
         sources = (exact, judge.values)
-        with reduction_progress.judged(kept, peer, _TIMEOUT, options) as more:
+        with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, options) as more:
             found = reduction_progress.reduced(
                 module, values, kept, sources, options.seconds, **more
             )

@@ -90,19 +90,19 @@ def _same(actual: Sequence[Array], exact: Sequence[Array]) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """The outcomes so far. ``most``: effective injections of one bug, after which it is done."""
+    """Count outcomes by bug. A bug with ``most`` effective injections is done."""
 
     most: int
     counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     hidden: list[str] = field(default_factory=list)  # what some program hid
 
     def needs(self, bug: str) -> bool:
-        """Whether a bug is to be put into more programs."""
+        """Test whether a bug is to be injected into more programs."""
         found = self.counts[bug]
         return found.total() - found[UNSEEN] < self.most and found.total() < 8 * self.most
 
     def add(self, chunk: Chunk) -> None:
-        """Count the outcomes in a program, of those bugs that needed it."""
+        """Count the outcomes in a program, of the bugs that are not done."""
         for told in chunk.tally("outcomes"):
             bug, _, outcome = told.rpartition(": ")
             if self.needs(bug):
@@ -111,7 +111,7 @@ class Tally:
 
 
 def tallied(done: Done, numbers: Iterable[int], most: int) -> Tally:
-    """The outcomes in the programs of chunks, in this order."""
+    """Count the outcomes of chunks, in this order."""
     tally = Tally(most)
     for found in filter(None, map(done.chunk, numbers)):
         tally.add(found)
@@ -120,9 +120,9 @@ def tallied(done: Done, numbers: Iterable[int], most: int) -> Tally:
 
 @dataclass(frozen=True, slots=True)
 class Injections:
-    """The campaign: each bug at one site of each program, until it had its effect ``most`` times.
-    A chunk is one program: a model, or of those that are ``drawn`` for each opcode that has a bug,
-    with both kinds of arguments."""
+    """Plan the campaign: each bug at one site of each program, until it had its effect ``most``
+    times. A chunk is one program: a model, or one of ``drawn`` for each opcode that has a bug, with
+    either kind of arguments."""
 
     seed: int
     most: int
@@ -130,29 +130,29 @@ class Injections:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All of it."""
+        """All fields."""
         return {"campaign": "injection", **asdict(self)}
 
     @property
     def size(self) -> int:
-        """One program."""
+        """A chunk is one program."""
         return 1
 
     @property
     def memory(self) -> int | None:
-        """Programs are small."""
+        """No limit: programs are small."""
         return None
 
     def opened(self, done: Done) -> AbstractContextManager[InjectionExaminer]:
-        """What a program shows of a bug is not needed if those before have shown enough."""
+        """Open an examiner, which skips the bugs that earlier chunks have shown often enough."""
         return nullcontext(InjectionExaminer(self, done, Tally(self.most)))
 
     def programs(self, rounds: int) -> int:
-        """How many are drawn for all opcodes in so many rounds; or models, as often."""
+        """Count the programs of so many rounds through all opcodes, or through the models."""
         return rounds * (2 * self.drawn * len(OPCODES) if self.drawn else model_count())
 
     def case(self, number: int) -> Case | None:
-        """The program of a chunk; None if nobody can judge it."""
+        """Draw the program of a chunk; None if it cannot be judged."""
         if not self.drawn:
             return model(number, XLA_CPU, self.seed)
         turn, rest = divmod(number, self.programs(1))
@@ -162,7 +162,7 @@ class Injections:
 
 @dataclass(slots=True)
 class InjectionExaminer:
-    """Puts bugs into programs; ``before`` is what the first ``known`` chunks have shown."""
+    """Inject bugs into programs; ``before`` counts the outcomes of the first ``known`` chunks."""
 
     subject: Injections
     done: Done
@@ -170,7 +170,7 @@ class InjectionExaminer:
     known: int = 0
 
     def chunk(self, number: int, only: int | None = None) -> Chunk:
-        """``outcomes`` are by bug; ``notes`` say where one was hidden."""
+        """Count outcomes by bug; ``notes`` say where one was hidden."""
         found, given = Chunk(), self.subject.case(number)
         if given is None:
             found.count("counts", ["left out"])
@@ -190,7 +190,7 @@ class InjectionExaminer:
         return found
 
     def _look(self, number: int) -> None:
-        """At what the chunks before have shown, up to the first that is not done."""
+        """Read the chunks before, up to the first unfinished one."""
         while self.known < number and (found := self.done.chunk(self.known)) is not None:
             self.before.add(found)
             self.known += 1
@@ -203,7 +203,7 @@ class InjectionExaminer:
         return injected(bug, given, sites[int(rng.integers(len(sites)))])
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """A small program with the bug whose legal result is called wrong."""
+        """Reduce a program whose legal result is called wrong."""
         bug, program = suspect.evidence
 
         def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
@@ -215,14 +215,14 @@ class InjectionExaminer:
         return program_finding(suspect.kind, suspect.detail, small, program)
 
     def write(self, number: int, example: int, folder: Path) -> None:
-        """The program, if it can be judged."""
+        """Write the program, if it can be judged."""
         given = self.subject.case(number)
         if given is not None:
             write_program(folder, "original", Program(given.module, given.values))
 
 
 def _outcomes(bug: Bug, module: Module, values: tuple[Value, ...]) -> set[str]:
-    """Of a bug at all sites of a program."""
+    """Collect the outcomes of a bug at all sites of a program."""
     given = case("reduced", module, values, XLA_CPU)
     if given is None:
         return set()
@@ -238,7 +238,7 @@ def _suspect(found: Injection) -> Suspect:
 
 
 def described(found: Injection) -> str:
-    """Where a bug was hidden, and what hid it."""
+    """Describe where a bug was injected, and which instructions opened the envelope."""
     site = found.site.instruction
     openings = ", ".join(dict.fromkeys(o.opcode for o in found.case.judge.enclosed.openings))
     opened = f"; opened by {openings}" if openings else ""

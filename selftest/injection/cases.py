@@ -105,8 +105,8 @@ def _sites(module: Module) -> Iterator[Site]:
 
 
 def drawn(opcode: str, seed: int, number: int, peer: Budget) -> Case | None:
-    """Case ``number`` of those of programs that may contain an opcode; the same for a seed. Each
-    program has arguments with the numbers that find bugs, and then plain ones."""
+    """Draw case ``number`` of the programs that may contain an opcode; it is equal for a seed. Even
+    numbers have arguments that find bugs, odd ones the same program with those of a model."""
     rng = np.random.default_rng([seed, sum(map(ord, opcode))])
     others = rng.choice(sorted(GENERATORS), _COMPANY, replace=False).tolist()
     chosen = tuple(name for name in GENERATORS if name == opcode or name in others)
@@ -125,8 +125,8 @@ def drawn(opcode: str, seed: int, number: int, peer: Budget) -> Case | None:
 
 
 def model(number: int, peer: Budget, seed: int = 0) -> Case:
-    """A model that is in ``programs/``, with plain arguments; one after the other, again and again
-    with other arguments."""
+    """Read model ``number`` of ``programs/`` with arguments; numbers beyond the last model are the
+    same models with other arguments."""
     paths = sorted(PROGRAMS.glob("*.hlo"))
     turn, which = divmod(number, len(paths))
     rng = np.random.default_rng(seed + turn)
@@ -138,12 +138,12 @@ def model(number: int, peer: Budget, seed: int = 0) -> Case:
 
 
 def model_count() -> int:
-    """How many there are in ``programs/``."""
+    """Count the models in ``programs/``."""
     return len(list(PROGRAMS.glob("*.hlo")))
 
 
 def model_arguments(module: Module, rng: np.random.Generator) -> tuple[Value, ...]:
-    """Arguments as models have them."""
+    """Draw arguments as models have them."""
     return tuple(model_value(parameter.shape, rng) for parameter in module.entry.parameters)
 
 

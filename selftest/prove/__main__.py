@@ -110,7 +110,7 @@ def _nudged(truth: Any, element_type: ElementType) -> float:
     return float(rounded_fraction(truth, element_type))
 
 
-def _judged(
+def _rounding_errors(
     name: str, pairs: list[tuple[float, float]], element_type: ElementType
 ) -> tuple[float, list[Judgement]]:
     """The largest error, and the operands whose result rounds wrongly."""
@@ -134,10 +134,10 @@ def prove(name: str) -> Proof:
     function = FUNCTIONS[name]
     listed = [operand for operand, _ in MISROUNDED.get(name, ())]
     bare = [(x, float(function.sequence(np.float64(x), NumpyMachine()))) for x in listed]
-    repaired_error, repaired = _judged(name, bare, F32)
+    repaired_error, repaired = _rounding_errors(name, bare, F32)
     pairs = sorted(_undecided(name))
-    error, left = _judged(name, [pair for pair in pairs if pair[0] not in listed], F32)
-    left += _judged(name, [pair for pair in pairs if pair[0] in listed], F32)[1]
+    error, left = _rounding_errors(name, [pair for pair in pairs if pair[0] not in listed], F32)
+    left += _rounding_errors(name, [pair for pair in pairs if pair[0] in listed], F32)[1]
     inputs = 2**31 if function.parity else 2**32
     return Proof(inputs, len(pairs), max(error, repaired_error), repaired, left)
 
@@ -154,7 +154,7 @@ def narrow_mistakes(name: str) -> dict[str, list[Judgement]]:
         high = _rounded(results * (1 + UNDECIDED), element_type)
         close = (low != high) & ~(np.isnan(low) & np.isnan(high))
         pairs = list(zip(operands[close].tolist(), results[close].tolist(), strict=True))
-        found[element_type.name] = _judged(name, pairs, element_type)[1]
+        found[element_type.name] = _rounding_errors(name, pairs, element_type)[1]
     return found
 
 

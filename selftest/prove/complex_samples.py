@@ -108,7 +108,7 @@ def columns(
     return found
 
 
-def judged(name: str, part: ElementType, given: list[Array]) -> Found:
+def rounding_errors(name: str, part: ElementType, given: list[Array]) -> Found:
     """``name`` at operands given by components, those of c64 if ``part`` is F32."""
     whole = "c64" if part is F32 else "c128"
     with np.errstate(over="ignore", under="ignore"):
@@ -190,7 +190,7 @@ def main(arguments: list[str]) -> int:
             if f"{name}_{whole}" not in COMPLEX_FUNCTIONS:
                 continue
             started, generator = time.monotonic(), np.random.default_rng(0)
-            found = judged(name, part, columns(name, count, generator, part))
+            found = rounding_errors(name, part, columns(name, count, generator, part))
             seconds = time.monotonic() - started
             print(
                 f"| {name} | {whole} | {found.judged:,} | {found.misrounded} | {found.worst:.4f}"
@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> int:
             if found.misrounded:
                 print("   ", *(value.hex() for value in found.operands))
     for name in ("exponential_minus_one", "logistic"):
-        found = judged(name, F64, on_the_curve(name, count, np.random.default_rng(0)))
+        found = rounding_errors(name, F64, on_the_curve(name, count, np.random.default_rng(0)))
         print(f"| {name} | c128, real part near 0 | {found.judged:,} | {found.misrounded}"
               f" | {found.worst:.4f} | {found.of_magnitude:.4f} |")  # fmt: skip
     return int(failed)

@@ -47,7 +47,7 @@ def custom_call(builder: Builder, shape: ArrayShape) -> str:
 def _emit(builder: Builder, target: str, shape: Shape, *operands: str, config: str = "") -> str:
     name, values = builder.choice(_UNUSED)
     unused = {name: builder.choice(values)} if builder.boolean() else _called(builder)
-    given = {"custom_call_target": target, **_places(builder, shape, operands), **unused}
+    given = {"custom_call_target": target, **_layouts_or_alias(builder, shape, operands), **unused}
     made = builder.emit("custom-call", shape, *operands, **given)
     if config:
         builder.annotate(made, backend_config=config)
@@ -67,7 +67,7 @@ def _called(builder: Builder) -> dict[str, Attribute]:
     return {"called_computations": tuple(names)}
 
 
-def _places(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str, str]:
+def _layouts_or_alias(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str, str]:
     """Where values may lie, which changes nothing either: layouts of static operands, and a result
     that lies where the first operand was."""
     shapes = [builder.shape(name) for name in operands]

@@ -9,6 +9,7 @@ from fuzz.draw.generators.reduction import element_types, emit_variadic
 from fuzz.draw.scalar_computations import fold, selection
 from fuzz.draw.shapes import MOST_ELEMENTS, Accepts, nonzero
 from hlo.attributes import Window, WindowDimension
+from hlo.ops.contraction import window_positions
 from hlo.types import ArrayShape
 
 _WORK = 1 << 16  # elements that all windows of an instruction may hold together
@@ -36,7 +37,7 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
         dimension = replace(dimension, padding_low=low, padding_high=high)
         room //= dimension.size
         chosen.append(dimension)
-        places.append(_places(dimension, extent))
+        places.append(window_positions("drawn", extent, dimension))
     if nonzero(places) > MOST_ELEMENTS:
         chosen, places = [WindowDimension(1)] * shape.rank, list(shape.dims)
     element_type = shape.element_type
@@ -109,12 +110,6 @@ def _padding(builder: Builder, dimension: WindowDimension) -> int:
 
 def _dilated(dimension: WindowDimension, extent: int) -> int:
     return (extent - 1) * dimension.base_dilation + 1 if extent else 0
-
-
-def _places(dimension: WindowDimension, extent: int) -> int:
-    reach = (dimension.size - 1) * dimension.window_dilation + 1
-    padded = _dilated(dimension, extent) + dimension.padding_low + dimension.padding_high
-    return (padded - reach) // dimension.stride + 1 if padded >= reach else 0
 
 
 GENERATORS: dict[str, tuple[Generator, Accepts]] = {

@@ -24,7 +24,7 @@ from fuzz.campaign.directory import Directory, Totals
 from fuzz.campaign.plan import Plan, cases
 from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.isolation import guarded
-from fuzz.oracles.oracle import Property, plain
+from fuzz.oracles.oracle import Property, stateless
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError, Error
 
@@ -76,7 +76,7 @@ def test_a_chunk_is_the_same_in_another_process() -> None:
 def test_findings_are_reduced_and_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    oracle = plain("planted", "no select", _no_select)
+    oracle = stateless("planted", "no select", _no_select)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 30)
     work(tmp_path, plan, range(2), 5.0)
@@ -97,7 +97,7 @@ def test_findings_are_reduced_and_told_apart(
 def test_what_only_many_programs_show_is_kept_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    oracle = plain("planted", "few at once", _crowded)
+    oracle = stateless("planted", "few at once", _crowded)
     monkeypatch.setitem(ORACLES, "planted", replace(oracle, runs_c=False))
     plan = Plan(1, ("planted",), 3)
     work(tmp_path, plan, range(1), 5.0)

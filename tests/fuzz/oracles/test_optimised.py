@@ -7,7 +7,7 @@ import pytest
 
 import hlo
 from fuzz.oracles import ORACLES, Difference, LeftOut, Outcome
-from fuzz.oracles.optimised import judged
+from fuzz.oracles.optimised import meaning_changed
 from fuzz.reducer.search import Case
 
 _BEFORE = """HloModule m
@@ -40,7 +40,7 @@ def _case(text: str = _BEFORE) -> Case:
 
 
 def _judged(after: str, before: str = _BEFORE) -> Outcome:
-    return judged(_case(before), hlo.parse(after))
+    return meaning_changed(_case(before), hlo.parse(after))
 
 
 def test_what_only_rounds_otherwise_means_the_same() -> None:

@@ -26,7 +26,7 @@ def test_samples(name: str) -> None:
     function, _, whole = name.rpartition("_")
     part = F32 if whole == "c64" else F64
     given = complex_samples.columns(function, 18, np.random.default_rng(1), part)
-    found = complex_samples.judged(function, part, given)
+    found = complex_samples.rounding_errors(function, part, given)
     assert found.judged > 10
     assert found.worst <= complex_samples.LIMIT, found
 
@@ -35,7 +35,7 @@ def test_samples(name: str) -> None:
 def test_where_the_real_part_vanishes(name: str) -> None:
     """The real part keeps 106 bits less those that cancel; beside the magnitude it is exact."""
     given = complex_samples.on_the_curve(name, 40, np.random.default_rng(1))
-    assert complex_samples.judged(name, F64, given).of_magnitude <= complex_samples.LIMIT
+    assert complex_samples.rounding_errors(name, F64, given).of_magnitude <= complex_samples.LIMIT
 
 
 # Function, operand, result: C11 annex G.6, for what is above the real axis.
