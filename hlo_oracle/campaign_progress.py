@@ -79,6 +79,7 @@ def run(
     given: argparse.Namespace,
     what: str,
     line: Line,
+    *,
     table: Callable[[Directory, Chunk], Iterable[str]] = lambda directory, total: (),
     facts: Callable[[Chunk], Mapping[str, Any]] = lambda total: {},
 ) -> int:

@@ -235,7 +235,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return {"rows": [*map(asdict, rows_of(total))], "missing": [*map(asdict, missing)]}
 
     examples = subject.chunks(given.modules) * subject.size
-    return campaign_progress.run(subject, examples, given, "modules", _line, shown, facts)
+    return campaign_progress.run(
+        subject, examples, given, "modules", _line, table=shown, facts=facts
+    )
 
 
 def _keep(path: Path, directory: Directory) -> None:

@@ -138,7 +138,8 @@ class TextExaminer:
         examples = range(self.subject.size) if only is None else [only]
         found = read_all(zip(examples, self._texts(number, examples)))
         first = number * self.subject.size
-        found.notes = {str(first + one.example): one.detail for one in found.suspects}
+        for one in found.suspects:
+            found.notes[str(first + one.example)] = one.detail
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
@@ -214,7 +215,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.keep is not None:
             _keep(given.keep, subject, total)
 
-    return campaign_progress.run(subject, given.count, given, "texts", report, table)
+    return campaign_progress.run(subject, given.count, given, "texts", report, table=table)
 
 
 def _keep(directory: Path, subject: HostileTexts, total: Chunk) -> None:

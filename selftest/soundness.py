@@ -180,7 +180,7 @@ class SoundnessExaminer:
                 one = examined(case.module, case.arrays, self._seed(number, example))
                 found.count("counts", {"programs": 1})
                 found.count("counts", one.counts)
-                found.suspects += (
+                found.suspects.extend(
                     Suspect("soundness", kind, detail, example, opcodes(case.module), case)
                     for kind, detail in one.wrong.items()
                 )

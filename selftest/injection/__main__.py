@@ -76,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
         yield from table(found.counts)
 
     examples = subject.programs(given.rounds if given.drawn else _MODEL_ARGUMENTS)
-    return campaign_progress.run(subject, examples, given, "programs", _line, rows)
+    return campaign_progress.run(subject, examples, given, "programs", _line, table=rows)
 
 
 def _line(total: Chunk) -> str:
