@@ -1,5 +1,7 @@
-"""Hypothesis strategies of programs and of arguments for them, and a reducer of programs that fail:
-the public API of the fuzzer. The strategies need Hypothesis to be installed; nothing else does."""
+"""The public API of the fuzzer: Hypothesis strategies of programs and arguments, and a reducer.
+
+The strategies need Hypothesis to be installed; nothing else does.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

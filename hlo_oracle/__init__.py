@@ -1,1 +1,1 @@
-"""The command ``hlo``: one file per subcommand, no logic of its own."""
+"""The door: the command ``hlo`` and what its subcommands share. It holds no logic of its own."""

@@ -1,4 +1,4 @@
-"""Arguments for a program: drawn from a seed by their shapes, by a recipe, or read from a file.
+"""Provide a program's arguments: from a seed, from a recipe, or from a file.
 
 A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]}}``. An argument:
 
@@ -10,9 +10,9 @@ A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]
 drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype. ``outputs`` has the
 sum and the sum of magnitudes of each result, as another compiler computed them.
 
-Rank r of several draws numbers with the seed plus r. In a file of arrays ``x@1`` is the argument
-``x`` of rank 1, and ``x`` that of every rank without its own. Arrays in order are those of rank 0,
-of rank 1 and so on; or, if there are no more than one rank takes, those of every rank.
+Rank r of several draws with the seed plus r. In a file of arrays ``x@1`` is the argument ``x`` of
+rank 1, and ``x`` that of every rank without its own. Unnamed arrays are those of rank 0, of rank 1
+and so on; or of every rank, if they are no more than one rank takes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Value = Array | tuple["Value", ...]
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What a recipe says of one output."""
+    """The recorded sum and sum of magnitudes of one output."""
 
     sum: float
     abs_sum: float
@@ -75,7 +75,7 @@ def _seed(text: str) -> int:
 
 
 class Options(Protocol):
-    """What :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
+    """The options that :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
 
     @property
     def seed(self) -> int | None: ...
@@ -93,7 +93,7 @@ def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
 def per_rank(
     module: Module, path: Path, options: Options, size: int
 ) -> tuple[tuple[Value, ...], ...]:
-    """The arguments of each of ``size`` ranks."""
+    """Provide the arguments of each of ``size`` ranks."""
     if options.args is not None:
         return from_archive(module, Path(options.args), size)
     recipe = find_recipe(path, options.recipe)
@@ -105,7 +105,7 @@ def per_rank(
 
 
 def find_recipe(path: Path, named: str | None) -> Recipe | None:
-    """The recipe for the program in a file; ``named`` is ``FILE.json`` or ``FILE.json:NAME``."""
+    """Find the recipe of the program in a file; ``named`` is ``FILE.json`` or ``FILE.json:NAME``."""
     if named is None:
         return None
     file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")
@@ -169,7 +169,7 @@ def from_recipe(module: Module, recipe: Recipe) -> tuple[Array, ...]:
 
 
 def _matched(drawn: list[Array], wanted: list[Shape], where: str) -> tuple[Array, ...]:
-    """A frontend drops parameters that nothing uses: take the next one that fits, for each."""
+    """Pick for each parameter the next drawn array that fits: frontends drop unused parameters."""
     found: list[Array] = []
     rest = iter(drawn)
     for shape in wanted:
@@ -181,12 +181,12 @@ def _matched(drawn: list[Array], wanted: list[Shape], where: str) -> tuple[Array
 
 
 def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
-    """Normal floats, with the deviation of a layer's initial weights, so that deep models stay
-    finite (NaN everywhere would compare as equal everywhere); integers 0 and 1, which are labels
-    and indices of almost anything.
+    """Draw arguments by their shapes. Floats are normal, with the deviation of a layer's initial
+    weights, so that deep models stay finite (NaN everywhere would compare as equal everywhere);
+    integers are 0 and 1, which are labels and indices of almost anything.
 
-    Bounded dimensions are at least 1 long, and all those of one bound equally long, on all ranks,
-    as those of one batch are: sizes need not agree, but where they do nothing is cut off.
+    Bounded dimensions are at least 1 long; those of one bound are equally long, on all ranks, as
+    the dimensions of one batch are.
     """
     shapes = [_sized(p.shape, seed) for p in module.entry.parameters]
     needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
@@ -200,7 +200,7 @@ def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
 
 
 def _sized(shape: Shape, seed: int) -> Shape:
-    """The shape with sizes in place of its bounds, which depend on the seed and the bound only."""
+    """Replace bounds by sizes that depend on the seed and the bound only."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(_sized(element, seed) for element in shape.elements))
     dims = tuple(
@@ -234,8 +234,8 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
 
 
 def from_archive(module: Module, path: Path, size: int = 1) -> tuple[tuple[Array, ...], ...]:
-    """Arrays of an ``.npz`` for each rank: by the parameters' names if it has them all, else in its
-    order. They are of the actual sizes of bounded dimensions."""
+    """Read an ``.npz`` for each rank: by parameter names if it has them all, else in order. Bounded
+    dimensions have their actual sizes."""
     arrays = archive.read(path)
     return tuple(_of_rank(module, arrays, rank, size) for rank in range(size))
 

@@ -1,4 +1,4 @@
-"""``hlo check DUMPDIR``: each stage of a compilation beside the one before."""
+"""Check the stages of a dump: ``hlo check DUMPDIR`` judges each against the one before."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drawn(options: argparse.Namespace) -> Arguments:
 
 @contextmanager
 def progress(console: Console, dumped: Dumped, quiet: bool) -> Iterator[Watch]:
-    """On a terminal: which stage is being looked at."""
+    """Show on a terminal which stage is being evaluated."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     hidden = quiet or not console.is_terminal
     numbers = {stage: number for number, stage in enumerate(dumped.stages)}
@@ -63,7 +63,8 @@ def progress(console: Console, dumped: Dumped, quiet: bool) -> Iterator[Watch]:
 
 
 def report(modules: list[Dumped], options: argparse.Namespace) -> int:
-    """Print the stages of each module; 1 if one changed the meaning, 2 if one was not checked."""
+    """Print the stages of each module. Returns 1 if one changed the meaning, 2 if one was not
+    checked."""
     console = Console(highlight=False, soft_wrap=True)
     return max((_status(_module(dumped, options, console)) for dumped in modules), key=_weight)
 
@@ -92,7 +93,7 @@ def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> li
 
 
 def as_json(dumped: Dumped, row: Row) -> dict[str, object]:
-    """One stage."""
+    """Convert one stage's row to a JSON object."""
     return {
         "module": dumped.name,
         "stage": row.stage.label,

@@ -1,7 +1,7 @@
-"""Another compiler's results, judged element by element: ``hlo check --against``.
+"""Judge another compiler's results element by element: ``hlo check --against``.
 
-The envelope (:mod:`interp.envelope`) holds every result that a compiler may give whose instructions
-each err within its budget. What is outside of it is proven wrong.
+The error envelope (:mod:`interp.envelope`) encloses every result of a compiler whose instructions
+each stay within its budget; a result outside of it is proven wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ HELP = f"{', '.join(PEERS)}, or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RES
 
 
 def peer(name: str) -> Peer:
-    """A compiler by its name, or a command with its words; ArgumentError if it is neither."""
+    """Look a compiler up by name, or take a command; ArgumentError if it is neither."""
     if name in PEERS:
         return PEERS[name]
     try:
@@ -68,7 +68,7 @@ def peer(name: str) -> Peer:
 
 
 def label(name: str) -> str:
-    """Of a column for what it takes."""
+    """Name a peer in a column's title."""
     return name.upper() if name in PEERS else Path(shlex.split(name)[0]).name[:8]
 
 
@@ -80,9 +80,8 @@ def _command(words: Sequence[str], timeout: float) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """``counts`` has the number of elements of each verdict. ``refused``: the peer does not take
-    the program; ``crash``: it ends or hangs. ``outside`` and ``undetermined`` have a line each for
-    what they are named after."""
+    """``counts``: elements of each verdict. ``refused``: the peer does not take the program.
+    ``crash``: it crashed or hung. ``outside`` and ``undetermined``: a line each of evidence."""
 
     compile: float = 0.0
     run: float = 0.0
@@ -94,14 +93,14 @@ class Judgement:
 
 
 def require(name: str) -> None:
-    """Error if a peer is not installed."""
+    """Raise Error if a peer is not installed."""
     wanted = peer(name)
     for package in wanted.needs:
         require_package(f"--against {name}", package, wanted.extra)
 
 
 def require_package(what: str, package: str, extra: str) -> None:
-    """Error if it is not installed, with the extra that brings it."""
+    """Raise Error if a package is not installed; the message names the extra that brings it."""
     if importlib.util.find_spec(package) is None:
         raise Error(f"{what}: {package} is not installed: pip install 'hlo-oracle[{extra}]'")
 
@@ -109,8 +108,8 @@ def require_package(what: str, package: str, extra: str) -> None:
 def judge(
     name: str, module: Module, text: str, values: tuple[Value, ...], exact: Value, seed: int
 ) -> Judgement:
-    """What a peer makes of a program's text and arguments, beside the exact result. Where the
-    envelope alone cannot tell, the peer is asked for values in between, too."""
+    """Run a peer on a program and judge its results against the exact ones. Where the envelope
+    alone cannot tell, the peer is also asked for intermediate values."""
     require(name)
     other = peer(name)
     arrays = list(arrays_of(values))
@@ -135,7 +134,7 @@ def _first_line(text: str) -> str:
 
 
 def _lines(found: Found) -> Iterator[str]:
-    """The evidence of each output, and of each step, that is outside."""
+    """Yield the evidence of each output, and of each step, that is outside."""
     if found.mismatch is not None:
         yield found.mismatch
     for step in found.wrong:
@@ -162,7 +161,7 @@ def _evidence(
 
 
 def _openings(legal: Enclosed) -> Iterator[str]:
-    """Where the envelope lost sight of the values."""
+    """Name the instructions at which the envelope opened."""
     for opening in legal.openings[:_MOST_LINES]:
         yield (
             f"%{opening.instruction} = {opening.opcode} in {opening.computation} may be anything"
@@ -171,7 +170,7 @@ def _openings(legal: Enclosed) -> Iterator[str]:
 
 
 def require_one_rank(ranks: int) -> None:
-    """Unsupported if there are several ranks: peers are run on one."""
+    """Raise Unsupported for programs of several ranks: peers run on one."""
     if ranks > 1:
         raise Unsupported(f"--against runs one rank, not {ranks}")
 

@@ -1,4 +1,4 @@
-"""The files of programs that a command is given."""
+"""Find the program files that a command is given."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hlo.errors import Error
 
 
 def program_name(path: Path) -> str:
-    """The program's name in a recipe file: the file's name up to the first dot."""
+    """Name a program in a recipe file: its file name up to the first dot."""
     return path.name.split(".", 1)[0]
 
 
 def programs(paths: list[Path]) -> list[Path]:
-    """The files themselves, and all ``*.txt`` and ``*.hlo`` of the directories, sorted."""
+    """List the files, and all ``*.txt`` and ``*.hlo`` in the directories, sorted."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():

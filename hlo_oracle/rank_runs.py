@@ -1,4 +1,4 @@
-"""Programs on ranks: how many there are, how they are run, and what their outputs are called."""
+"""Run programs on several ranks, and name their outputs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Ranks(NamedTuple):
 
 
 class Options(Protocol):
-    """What :func:`add_options` adds."""
+    """The options that :func:`add_options` adds."""
 
     @property
     def replicas(self) -> int | None: ...
@@ -54,7 +54,7 @@ def _number(text: str) -> int:
 
 
 def ranks_of(module: Module, options: Options) -> Ranks:
-    """Those that the options ask for, else those that the module is made for."""
+    """Choose the numbers of replicas and partitions: those of the options, else the module's own."""
     replicas, partitions = declared(module) if knows_ranks(module) else (1, 1)
     return Ranks(options.replicas or replicas, options.partitions or partitions)
 
@@ -66,7 +66,7 @@ def interpreted(
     seed: int,
     fuel: int | None = None,
 ) -> tuple[Value, ...]:
-    """The interpreter's result on each rank, of the arguments of each."""
+    """Evaluate a module on each rank's arguments with the interpreter."""
     if ranks.size == 1:
         return (interp.evaluate(module, *values[0], seed=seed, fuel=fuel),)
     found: tuple[Value, ...] = interp.evaluate(
@@ -81,12 +81,12 @@ def interpreted(
 
 
 def is_for_c(module: Module, ranks: Ranks) -> bool:
-    """Whether a library, which is one rank, gives the results of these."""
+    """Test whether a library, which is one rank, computes the results of all of these ranks."""
     return ranks.size == 1 or not knows_ranks(module)
 
 
 def require_for_c(module: Module, ranks: Ranks) -> None:
-    """Unsupported if C cannot be run on these ranks."""
+    """Raise Unsupported if C cannot run on these ranks."""
     if not is_for_c(module, ranks):
         raise Unsupported(f"generated C is one rank, not {ranks.size}: use --on interp")
 
@@ -94,19 +94,20 @@ def require_for_c(module: Module, ranks: Ranks) -> None:
 def compiled(
     executable: Executable, values: tuple[tuple[Value, ...], ...], seed: int
 ) -> tuple[Value, ...]:
-    """The library's result on each rank."""
+    """Run the library on each rank's arguments."""
     return tuple(executable(*mine, seed=seed) for mine in values)
 
 
 def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays of all ranks: those of rank 3 of several are called ``result@3`` or ``{1}@3``."""
+    """Yield the arrays of all ranks by name; those of rank 3 of several are ``result@3`` or
+    ``{1}@3``."""
     for rank, result in enumerate(results):
         for name, array in placed(result):
             yield _name(name, rank, len(results)), np.asarray(array)
 
 
 def differences_of(expected: tuple[Value, ...], actual: tuple[Value, ...]) -> Iterator[Difference]:
-    """What differs on any rank."""
+    """List the differences on any rank."""
     for rank, (one, other) in enumerate(zip(expected, actual, strict=True)):
         for difference in differences(one, other):
             yield replace(difference, output=_name(difference.output, rank, len(expected)))

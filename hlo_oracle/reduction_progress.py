@@ -1,4 +1,4 @@
-"""The reducer with its progress on a terminal, for the subcommands that reduce."""
+"""Reduce with progress on a terminal, for the subcommands that reduce."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _workers(text: str) -> int:
 def several(
     opened: Callable[[], AbstractContextManager[T]], options: argparse.Namespace
 ) -> Iterator[list[T]]:
-    """What is opened for each worker; nothing for a single one, who takes what there is."""
+    """Open a resource for each worker; nothing for a single worker, which uses what is open."""
     with ExitStack() as stack:
         count = options.workers if options.workers > 1 else 0
         yield [stack.enter_context(opened()) for _ in range(count)]

@@ -1,15 +1,15 @@
-"""Text for a terminal: names and messages may come from input, and input may be hostile."""
+"""Escape text for a terminal: names and messages come from input, which may be hostile."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The text with escapes in place of what a terminal would obey, but for newlines."""
+    """Replace control characters by escapes, newlines excepted."""
     return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
 
 
 def one_line(text: str) -> str:
-    """The same, newlines too."""
+    """Replace control characters by escapes, newlines included."""
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values that attributes have: what a fuzzer should have tried of each."""
+"""Classify attribute values into the kinds that a fuzzer should have tried of each."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ _ORDERS = ("LT", "LE", "GT", "GE")
 
 
 def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bool:
-    """Whether the language has it: an attribute of the opcode, of this kind, on this type."""
+    """Test whether the language has an attribute of this kind for this opcode and element type."""
     only = _ONLY.get((opcode, name))
     if only is not None:
         return kind in only

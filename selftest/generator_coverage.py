@@ -1,10 +1,9 @@
-"""What drawn programs reach: each opcode on each element type with each kind of value of each of
-its attributes.
+"""Measure what drawn programs reach: opcode × element type × kind of attribute value.
 
 ``python -m selftest.generator_coverage --draws N --seed S`` draws instructions of one opcode after
-the other, of one result type after the other, and as many programs as campaigns draw them; lets the
-verifier see all of them, and prints what was never drawn. Exit status: 0 everything was, and the
-verifier took all of it; 1 otherwise.
+the other, of one result type after the other, and as many programs as campaigns draw them; verifies
+all of them, and prints what was never drawn. Exit status: 0 if everything was and the verifier
+accepted all of it; 1 otherwise.
 """
 
 from __future__ import annotations

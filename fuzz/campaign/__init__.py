@@ -1,1 +1,1 @@
-"""Campaigns: very many drawn programs asked of oracles, by processes that share a directory."""
+"""Campaigns: drawn examples asked of oracles, by processes that share a directory."""

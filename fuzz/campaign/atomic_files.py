@@ -1,4 +1,4 @@
-"""Files that other processes read at any time: written as a whole, or not at all."""
+"""Write files that other processes read at any time: completely, or not at all."""
 
 from __future__ import annotations
 

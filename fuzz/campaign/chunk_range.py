@@ -1,7 +1,8 @@
-"""Run a range of a campaign's chunks in a process of its own: dask workers must not have children.
+"""Work on a range of a campaign's chunks in this process, as a task of a cluster.
 
-``python -m fuzz.campaign.chunk_range`` reads from stdin, pickled, a directory, a subject, the
-numbers of its chunks, and the seconds for the reduction of each finding.
+A cluster's worker must not have children, so it starts ``python -m fuzz.campaign.chunk_range``,
+which reads from stdin, pickled, a directory, a subject, the numbers of its chunks, and the seconds
+for the reduction of each finding.
 """
 
 from __future__ import annotations

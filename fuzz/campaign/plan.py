@@ -1,4 +1,4 @@
-"""What a campaign draws: chunk n of a seed is the same list of programs in every run."""
+"""Define what a fuzzing campaign draws: chunk n of a seed is the same programs in every run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other implementations of the language: each answers a program's text with what it computes."""
+"""Peers: other implementations of HLO, run on a program's text."""

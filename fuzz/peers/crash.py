@@ -1,4 +1,4 @@
-"""How a process ended, told from other ends by where it was."""
+"""Tell crashes apart by where they happened."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCI
 
 
 def sign(crash: str) -> str:
-    """Of a crash as :class:`fuzz.peers.xla.Answer` describes it: the check that failed, else the
-    function, else the signal."""
+    """Identify a crash: by the failed check, else by the function, else by the signal."""
     check, header, function = failed_check(crash), _HEADER.search(crash), _FUNCTION.search(crash)
     if check is not None:
         return check
@@ -23,6 +22,6 @@ def sign(crash: str) -> str:
 
 
 def failed_check(crash: str) -> str | None:
-    """The check in a compiler's source that failed, if that was it: no damaged memory."""
+    """Return the check in the compiler's source that failed, if one did: then no memory is damaged."""
     found = _SOURCE.search(crash)
     return None if found is None else found[0]

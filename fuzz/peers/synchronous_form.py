@@ -1,4 +1,4 @@
-"""The same program without what jaxlib's only way into XLA, over StableHLO, does not carry."""
+"""Rewrite a program without what StableHLO, jaxlib's only way into XLA, cannot express."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _synchronous(computation: Computation) -> Computation:
 def _at_once(
     done: Instruction, start: Instruction | None, users: Counter[str]
 ) -> Instruction | None:
-    """What is started and done, if nothing else has to do with it."""
+    """Merge a start and its done into the synchronous op, if nothing else refers to them."""
     opcode = done.opcode.removesuffix("-done")
     if start is None or opcode not in IN_TWO_STEPS or start.opcode != f"{opcode}-start":
         return None
@@ -72,7 +72,7 @@ def _at_once(
 
 
 def _by_default(instruction: Instruction) -> Instruction:
-    """Without attributes that jaxlib does not read yet, where they change nothing."""
+    """Drop attributes that jaxlib does not read yet, where they change nothing."""
     newer = _NEWER.get(instruction.opcode, ())
     attributes = {
         k: v for k, v in instruction.attributes.items() if k not in newer and v != _NO_ALGORITHM
@@ -87,7 +87,7 @@ def _is_of_scalar(instruction: Instruction) -> bool:
 
 
 def _each(rebuilt: Rebuilt, instruction: Instruction) -> str:
-    """One for each operand."""
+    """Split an op of several operands into one for each."""
     shape = instruction.shape
     if not isinstance(shape, TupleShape):
         return rebuilt.add(instruction)
@@ -103,7 +103,7 @@ def _each(rebuilt: Rebuilt, instruction: Instruction) -> str:
 
 
 def _by_wider(rebuilt: Rebuilt, instruction: Instruction) -> str:
-    """The high half of a product of twice as many bits."""
+    """Compute mulhi as the high half of a product of twice as many bits."""
     shape = array(instruction.shape)
     narrow = shape.element_type
     wide = _WIDER.get(narrow.name)

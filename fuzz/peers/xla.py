@@ -1,4 +1,4 @@
-"""XLA's CPU compiler, through jaxlib: from HLO text to results."""
+"""Run XLA's CPU compiler through jaxlib: from HLO text to results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The smallest program so far, and attempts at smaller ones: several at once where several can be
-asked, with the result of one after the other."""
+"""Search for the smallest failing program: several attempts at once, one deterministic result."""
 
 from __future__ import annotations
 

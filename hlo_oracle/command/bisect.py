@@ -39,7 +39,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _dumped(paths: list[Path]) -> list[Dumped]:
-    """The modules to look at; Error if there is nothing to compare."""
+    """List the modules to bisect; Error if there is nothing to compare."""
     files = [path for path in paths if not path.is_dir()]
     directories = [path for path in paths if path.is_dir()]
     if files:  # DUMP/module_0008* names directories of a dump, too, which hold no stages

@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    """What the options ask for; ArgumentError if that cannot be."""
+    """Build the campaign's plan from the options; ArgumentError if they contradict each other."""
     from fuzz.campaign.plan import Plan
     from fuzz.oracles import ORACLES, is_known
 
@@ -75,7 +75,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
-    """Run the campaign on this machine, or on a cluster."""
+    """Run the campaign on this machine or on a cluster, yielding its totals."""
     chunks = _CHUNKS if options.programs is None else -(-options.programs // plan.size)
     if options.scheduler is None:
         return campaign_progress.run_here(options.corpus, plan, chunks, options)

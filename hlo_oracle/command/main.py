@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 fine, 1 results differ, 2 bad input."""
+    """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input."""
     options = _parser().parse_args(arguments)
     try:
         return int(_SUBCOMMANDS[options.command].main(options))

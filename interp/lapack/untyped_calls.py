@@ -1,6 +1,6 @@
-"""LAPACK as JAX called it before XLA's typed custom calls: sizes and flags are the first operands,
-scratch memory is among the results (jaxlib/lapack.py of jaxlib 0.4.20). Each call is the typed one
-of :mod:`interp.lapack.routines`; scratch memory is zero.
+"""LAPACK custom calls as older JAX made them, with sizes and flags as leading operands.
+
+Scratch memory is among their results (jaxlib/lapack.py of jaxlib 0.4.20).
 """
 
 from __future__ import annotations

@@ -1,2 +1,4 @@
-"""Plausible compiler bugs, put into one instruction of a program at a time: does the verdict see
-them? ``python -m selftest.injection`` says how many; the bugs are rows of ``catalogue.BUGS``."""
+"""Mutation testing of the verdict: plausible compiler bugs, planted one at a time.
+
+``python -m selftest.injection`` says how many the verdict proves; ``catalogue.BUGS`` lists them.
+"""

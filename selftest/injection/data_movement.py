@@ -1,5 +1,4 @@
-"""Bugs of moving elements: the wrong place, the wrong order, what is left out; and of the loops
-over elements around any op."""
+"""Bugs of data movement: wrong places, wrong order, lost elements, wrong loops over elements."""
 
 from __future__ import annotations
 

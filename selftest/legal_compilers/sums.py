@@ -1,5 +1,4 @@
-"""Sums as compilers make them: in any order, in blocks, as trees, with or without rounding the
-products first."""
+"""Sum as compilers do: in any order, in blocks, as trees, with or without rounded products."""
 
 from __future__ import annotations
 

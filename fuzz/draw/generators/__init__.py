@@ -1,2 +1,5 @@
-"""One function per opcode: ``generator(builder, shape) -> name`` adds an instruction whose result
-has ``shape`` and returns its name. Each family's ``GENERATORS`` says for which shapes it can."""
+"""Generators: one function per opcode, ``generator(builder, shape) -> name``.
+
+Each adds an instruction whose result has ``shape`` and returns its name; each family's
+``GENERATORS`` says for which shapes.
+"""
