@@ -1,4 +1,4 @@
-"""What generators build with: one program that grows while it is drawn."""
+"""Build one program while it is drawn: the interface between generators and the growing module."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ _MOST_SHAPES = 4096  # that a menu remembers
 
 
 def _is_done(instruction: Instruction) -> bool:
-    """Whether anything may take it: what is started is for what ends it."""
+    """Test whether a value may have users: the start of an async operation belongs to its done."""
     return not instruction.opcode.endswith("-start")
 
 
 def _is_free(instruction: Instruction) -> bool:
-    """Whether a value may be used any number of times: what is started is done once."""
+    """Test whether a value may be used any number of times: an async start is done exactly once."""
     return not instruction.opcode.endswith(("-start", "-update"))
 
 
 class Menu:
-    """What may be drawn for a shape: instructions by opcode, and patterns of several."""
+    """The generators that may be drawn for a shape: of single instructions by opcode, and of
+    patterns."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class Menu:
         self._fitting: dict[ArrayShape, tuple[list[Generator], list[Generator]]] = {}
 
     def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[Generator]]:
-        """Generators of an instruction, and of a pattern."""
+        """List the generators of instructions and of patterns that can give this shape."""
         if shape not in self._fitting:
             one, several = ([g for g, accepts in row if accepts(shape)] for row in self._rows)
             if len(self._fitting) == _MOST_SHAPES:
@@ -87,11 +88,11 @@ class Builder(Choices):
 
     @property
     def opcodes(self) -> Collection[str]:
-        """What may be added."""
+        """The opcodes that may be added."""
         return self._menu.opcodes
 
     def decided(self, what: str) -> bool:
-        """A decision for the whole program, drawn when it is first asked for."""
+        """Draw a decision for the whole program when it is first asked for, and remember it."""
         if what not in self._decided:
             self._decided[what] = self.boolean()
         return self._decided[what]
@@ -100,7 +101,7 @@ class Builder(Choices):
         return self._choices.part(make)
 
     def value(self, shape: ArrayShape) -> str:
-        """The name of some value of this shape: there already, or made now."""
+        """Return the name of a value of this shape: an existing one, or one made now."""
         return self.part(lambda: self._value(shape))
 
     def _value(self, shape: ArrayShape) -> str:
@@ -117,12 +118,14 @@ class Builder(Choices):
         return self.choice([Builder.leaf, *one])(self, shape)
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
-        """One of the chosen types that fits, or of all if none of those does."""
+        """Draw an element type that ``accepts`` admits: one of the chosen ones if any fits, else of
+        all."""
         fitting = [t for t in self.types if accepts(t)] or [t for t in ALL_TYPES if accepts(t)]
         return self.choice(fitting)
 
     def leaf(self, shape: ArrayShape) -> str:
-        """A parameter, or a constant if it is small; in a called computation only constants."""
+        """Add a parameter or, for small shapes, a constant; in a called computation always a
+        constant."""
         small = shape.elements <= MOST_CONSTANT_ELEMENTS
         if not self._is_entry and not small:
             scalar = self.leaf(ArrayShape(shape.element_type))
@@ -136,7 +139,7 @@ class Builder(Choices):
         return self.emit("constant", shape, literal=literal)
 
     def number(self, shape: ArrayShape, value: int) -> str:
-        """A constant, the same number everywhere."""
+        """Add a constant of this shape with the same number everywhere (a broadcast scalar)."""
         literal = Literal(shape, np.full(shape.dims, value, shape.element_type.numpy))
         return self.emit("constant", shape, literal=literal)
 
@@ -150,22 +153,22 @@ class Builder(Choices):
         return name
 
     def annotate(self, name: str, **annotations: str) -> None:
-        """Give an instruction annotations, as text."""
+        """Add annotations, given as raw text, to an instruction."""
         position = next(n for n, i in enumerate(self._instructions) if i.name == name)
         annotated = self._instructions[position]._replace(annotations=annotations)
         self._instructions[position] = annotated
 
     def unused(self, names: Sequence[str], root: str) -> list[str]:
-        """Those of some values that no instruction takes and that are not the root."""
+        """List those of ``names`` that no instruction uses and that are not the root."""
         taken = {operand for i in self._instructions for operand in i.operands} | {root}
         return [name for name in names if name not in taken]
 
     def shape(self, name: str) -> Shape:
-        """The shape of a value by its name."""
+        """Return a value's shape by its name."""
         return next(i.shape for i in self._instructions if i.name == name)
 
     def opcode(self, name: str) -> str:
-        """What computes a value, by its name."""
+        """Return the opcode that computes a value, by its name."""
         return next(i.opcode for i in self._instructions if i.name == name)
 
     def tuple(self, *names: str) -> str:
@@ -175,8 +178,9 @@ class Builder(Choices):
     def computation(
         self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
     ) -> str:
-        """The name of a new computation: ``result(inner, names)`` draws its root, ``names`` being
-        its parameters in the builder ``inner``. Half of what may still be added here goes there."""
+        """Draw a computation and return its name: ``result(inner, names)`` draws its root in the
+        builder ``inner``, where ``names`` are its parameters. Half of the remaining budget of
+        instructions goes to it."""
         share = max(0, self._budget // 2)
         self._budget -= share
         inner = Builder(self._choices, self._menu, self.types, share)
@@ -191,12 +195,12 @@ class Builder(Choices):
     def computations(
         self, parameters: Sequence[Shape], result: Callable[[Builder, list[str]], str]
     ) -> Sequence[Computation]:
-        """A new computation, after all that it calls."""
+        """Draw a computation, preceded by all that it calls."""
         self.computation(parameters, result)
         return [*self._computations.values()]
 
     def binary(self, opcode: str, element_type: ElementType) -> str:
-        """The name of a computation of two scalars: ``opcode`` of them."""
+        """Return the name of a computation of two scalars that applies ``opcode`` to them."""
         shape = ArrayShape(element_type)
         both = [
             Instruction(name, shape, "parameter", (), {"parameter_number": number})
@@ -208,13 +212,14 @@ class Builder(Choices):
         return self._computations.setdefault(name, computation).name
 
     def module(self, results: Sequence[str]) -> Module:
-        """The program: its result is a tuple unless there is exactly one. Some have dead code."""
+        """Finish the program: its result is a tuple unless there is exactly one. Some programs keep
+        dead code."""
         root = results[0] if len(results) == 1 else self.tuple(*results)
         module = self._module(Computation("main", tuple(self._instructions), root))
         return module if self.boolean() else tidied(module)
 
     def module_of(self, opcode: str) -> Module:
-        """The program whose result is that of the last instruction of an opcode."""
+        """Finish the program with the last instruction of this opcode as its result."""
         last = [i for i in self._instructions if i.opcode == opcode][-1]
         until = self._instructions.index(last) + 1
         return self._module(Computation("main", tuple(self._instructions[:until]), last.name))

@@ -1,7 +1,7 @@
-"""What decides how a program looks: numbers from a range, from which all else is chosen.
+"""Draw the numbers from which every decision of a generator follows.
 
-Generators ask a :class:`Choices`, and do not see whether Hypothesis answers, which shrinks what it
-drew (:mod:`fuzz.draw.strategies`), or a seed, which is quick and gives the same in every process.
+Generators ask a :class:`Choices` and do not see whether Hypothesis answers, which shrinks what it
+drew (:mod:`fuzz.draw.strategies`), or a seed, which is fast and gives the same in every process.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 class Choices(ABC):
-    """Whatever is simplest comes first: Hypothesis shrinks every number to the low end."""
+    """A source of choices. The simplest choice is the lowest number: Hypothesis shrinks towards it."""
 
     @abstractmethod
     def integer(self, low: int, high: int) -> int:
-        """A number from ``low`` to ``high``, both included."""
+        """Draw a number from ``low`` to ``high``, both included."""
 
     def boolean(self) -> bool:
         return self.integer(0, 1) == 1
 
     def chance(self, of: int) -> bool:
-        """True once in ``of`` times."""
+        """Draw True once in ``of`` times."""
         return self.integer(0, of - 1) == of - 1
 
     def choice(self, options: Sequence[T]) -> T:
@@ -39,17 +39,16 @@ class Choices(ABC):
         return found
 
     def part(self, make: Callable[[], T]) -> T:
-        """What ``make()`` gives, as one: shrinking leaves it out, or puts a part of it in its
-        place."""
+        """Draw with ``make()`` as one unit, which shrinking may drop or replace by a part of it."""
         return make()
 
     def several(self, one: Callable[[], T], least: int, most: int) -> list[T]:
-        """``least`` to ``most`` of what ``one`` gives."""
+        """Draw a list of ``least`` to ``most`` results of ``one``."""
         return [self.part(one) for _ in range(self.integer(least, most))]
 
 
 class Seeded(Choices):
-    """All that follows from a seed; each number of a range is as likely as any other."""
+    """Choices drawn uniformly from a seed."""
 
     def __init__(self, seed: int | str) -> None:
         self._below = random.Random(seed).randrange
@@ -59,6 +58,6 @@ class Seeded(Choices):
 
 
 def examples(make: Callable[[Choices], T], count: int, seed: int | str) -> list[T]:
-    """What ``make(choices)`` gives, ``count`` times: example n of a seed is the same whatever else
-    is drawn, in every process."""
+    """Draw ``count`` examples with ``make(choices)``. Example n of a seed is the same in every
+    process, whatever else is drawn."""
     return [make(Seeded(f"{seed} {number}")) for number in range(count)]

@@ -35,7 +35,8 @@ _WRONG = re.compile(r"\d+: %\S+ = ([a-z0-9-]+), ([\w-]+): (.*)")
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A text and its module, which breaks the constraint ``label`` of ``opcode``."""
+    """An invalid program, as text and as a module; it violates the constraint ``label`` of
+    ``opcode``."""
 
     text: str
     module: Module
@@ -45,7 +46,8 @@ class Mutant:
 
 
 def mutants(module: Module) -> Iterator[Mutant]:
-    """Of a few instructions one each; the same for the same instruction in another program."""
+    """Yield one mutant each for a few instructions of a module. The same instruction gives the same
+    mutant in another program."""
     found = {hlo.format(one): one for one in _singles(module)}
     by_digest = sorted(found, key=lambda text: hashlib.sha256(text.encode()).digest())
     for text in by_digest[:_MOST]:
@@ -94,7 +96,8 @@ def _mutant(text: str, rng: random.Random) -> Mutant | None:
 def _at_one_place(
     pattern: re.Pattern[str], text: str, rng: random.Random, new: Callable[[str], str]
 ) -> str:
-    """With something new in a place where the pattern fits, after the computations called."""
+    """Replace one match of the pattern, drawn by chance, behind the computations that are called.
+    """
     places = list(pattern.finditer(text, text.index("ENTRY")))
     if not places:
         return text
@@ -114,7 +117,7 @@ def _retyped(text: str, rng: random.Random) -> str:
 
 
 def _root(text: str, part: str, new: Callable[[str], str]) -> str:
-    """With another shape, opcode or operands of the root."""
+    """Change the shape, the opcode or the operands of the root."""
     found = _ROOT.search(text)
     if found is None:
         return text
@@ -164,7 +167,7 @@ def _without_attribute(text: str, rng: random.Random) -> str:
 
 
 def _with_other_numbers(text: str, rng: random.Random) -> str:
-    """One number of an attribute for another."""
+    """Replace one number of an attribute by another."""
     numbers = [m[0] for m in _NUMBER.finditer(text, text.index("ENTRY"))]
     return _at_one_place(_NUMBER, text, rng, lambda _: rng.choice(numbers))
 

@@ -1,4 +1,4 @@
-"""Static programs made bounded: some of their dimensions get a size at run time."""
+"""Make dimensions of static programs bounded, so that they get their sizes at run time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OWN_BOUNDS = frozenset(("bitcast", "dynamic-reshape", "iota", "reshape"))
 
 
 def loosened(choices: Choices, module: Module) -> Module:
-    """The program with some dimensions of parameters and of other values bounded, and with those
-    that follow from them, in what it calls too. Where an instruction must have static operands,
-    they are made so."""
+    """Bound some dimensions of parameters and other values, and every dimension that follows from
+    them, in called computations, too. Operands that an op requires to be static are made static
+    again."""
     return _Loosening(choices, module).done()
 
 
@@ -38,7 +38,7 @@ def _ops() -> Mapping[str, Op]:
 
 
 class _Loosening:
-    """The program while it is rewritten: the entry, and copies of what is called."""
+    """The program while it is rewritten: its entry, and copies of the computations it calls."""
 
     def __init__(self, choices: Choices, module: Module) -> None:
         self.choices, self.module = choices, module
@@ -60,7 +60,8 @@ class _Loosening:
         *,
         may_grow: bool = True,
     ) -> Computation:
-        """The computation on parameters of these shapes, with a result of that, if one is given."""
+        """Copy a computation for parameters of these shapes and, if ``result`` is given, a result
+        of that shape."""
         body = _Body(self, self.module.computation(name), shapes, may_grow)
         root = body.root if result is None else body.of_shape(body.root, result)
         made = body.named(f"{name}.loose.{len(self._made)}", root)
@@ -69,7 +70,7 @@ class _Loosening:
 
 
 class _Body:
-    """A computation rewritten from first to last."""
+    """A computation that is rewritten from its first instruction to its last."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class _Body:
     # What is bounded
 
     def _loose(self, name: str) -> str:
-        """The value, or one of which a dimension is bounded."""
+        """Return the value itself, or a copy with one dimension bounded."""
         shape, last = self._shapes[name], self._instructions[-1].opcode
         if (
             last.endswith(_STARTED)
@@ -143,7 +144,8 @@ class _Body:
         return self._fresh("constant", _SIZE, literal=Literal(_SIZE, np.asarray(value, np.int32)))
 
     def of_shape(self, name: str, wanted: Shape) -> str:
-        """The value with these dimensions bounded: static ones as long as their bounds."""
+        """Convert a value to these bounds; a dimension that becomes static has the size of its
+        bound."""
         shape = self._shapes[name]
         if shape == wanted:
             return name
@@ -171,7 +173,7 @@ class _Body:
     # What follows
 
     def _followed(self, instruction: Instruction, is_result: bool) -> str:
-        """The instruction on the operands as they are now."""
+        """Rebuild an instruction on its operands as they are now."""
         given = instruction.operands
         operands = tuple(self._renamed[name] for name in given)
         attributes = {n: v for n, v in instruction.attributes.items() if _stays(instruction, n)}
@@ -191,8 +193,8 @@ class _Body:
         return self._add(instruction._replace(operands=operands))
 
     def _foreign(self, instruction: Instruction, given: Sequence[str]) -> Instruction:
-        """A custom call: a marker of one value has that value's shape; others take the shapes that
-        they are declared for."""
+        """Rebuild a custom call: a marker of one value takes that value's shape, other targets are
+        given the shapes that they were declared for."""
         is_marker = instruction.attributes["custom_call_target"] in MARKERS and len(given) == 1
         if is_marker and "operand_layout_constraints" not in instruction.attributes:
             return instruction._replace(shape=self._shapes[instruction.operands[0]])
@@ -201,7 +203,7 @@ class _Body:
         return instruction._replace(operands=operands)
 
     def _shape(self, instruction: Instruction) -> Shape | None:
-        """The shape of the result; None if the operands must be static."""
+        """Infer the result's shape; None if the op requires static operands."""
         declared = self._declared(instruction)
         instruction = instruction._replace(shape=declared)
         shapes = [self._shapes[name] for name in instruction.operands]
@@ -218,7 +220,7 @@ class _Body:
         return _bounded_as(declared, inferred)
 
     def _declared(self, instruction: Instruction) -> Shape:
-        """The static shape, or with drawn bounds where the text alone gives them."""
+        """Return the static shape, with drawn bounds where only the text determines them."""
         shape = instruction.shape
         if instruction.opcode not in _OWN_BOUNDS or not isinstance(shape, ArrayShape):
             return shape
@@ -232,8 +234,8 @@ def _entered(computation: Computation) -> Callable[..., Shape]:
 
 
 def _stays(instruction: Instruction, attribute: str) -> bool:
-    """Whether an attribute holds for other shapes, too: what is called again has another name, and
-    a bounded result does not lie where a static operand was."""
+    """Test whether an attribute stays valid for the changed shapes. A callee is copied under
+    another name; a bounded result does not alias a static operand."""
     is_said_again = attribute == "calls" and instruction.opcode in ("async-update", "async-done")
     return not is_said_again and attribute != "output_to_operand_aliasing"
 
@@ -269,7 +271,7 @@ def _while(loosening: _Loosening, instruction: Instruction, shapes: Sequence[Sha
 def _conditional(
     loosening: _Loosening, instruction: Instruction, shapes: Sequence[Shape]
 ) -> Instruction:
-    """All branches give what the first one gives."""
+    """Give all branches the result shape of the first."""
     result: Shape | None = None
     branches: list[str] = []
     for name, shape in zip(called(instruction), shapes[1:], strict=True):
@@ -311,7 +313,7 @@ def _with(shape: ArrayShape, dimension: int, dynamic: bool) -> ArrayShape:
 
 
 def _bounded_as(shape: Shape, other: Shape) -> Shape:
-    """The shape, with its layouts, and the bounds of another."""
+    """Return a shape, layouts included, with the bounds of another."""
     if isinstance(shape, TupleShape) and isinstance(other, TupleShape):
         return TupleShape(tuple(map(_bounded_as, shape.elements, other.elements)))
     assert isinstance(shape, ArrayShape) and isinstance(other, ArrayShape)

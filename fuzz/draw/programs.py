@@ -1,4 +1,4 @@
-"""Whole programs."""
+"""Draw whole programs, computations, and programs of a single instruction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SIZES = (1 << 9, 1 << 9, 1 << 9, MOST_ELEMENTS)
 
 @cache
 def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
-    """Instructions of these opcodes, and the patterns that are made of no others."""
+    """Collect the generators of these opcodes, and the patterns that use no others."""
     fitting = [p for p in PATTERNS.values() if set(opcodes).issuperset(p.opcodes)]
     patterns = [(pattern.generator, pattern.accepts) for pattern in fitting]
     return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
@@ -61,7 +61,8 @@ def program(
     element_types: Sequence[ElementType] = TYPES,
     opcodes: Sequence[str] = tuple(GENERATORS),
 ) -> Module:
-    """A valid program of at most about ``max_instructions`` besides parameters and constants."""
+    """Draw a valid program of at most about ``max_instructions``, parameters and constants not
+    counted."""
     budget = choices.integer(1, max_instructions)
     builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     most = choices.choice(_SIZES)
@@ -78,8 +79,8 @@ def computations(
     element_types: Sequence[ElementType] = TYPES,
     opcodes: Sequence[str] = tuple(GENERATORS),
 ) -> tuple[Computation, ...]:
-    """A computation of ``parameters`` that gives a ``result``, as ``to_apply``, ``body`` and their
-    like name it: the last. Before it come those that it calls."""
+    """Draw a computation from ``parameters`` to ``result``, such as ``to_apply`` or ``body`` name;
+    it is the last of the tuple, after those that it calls."""
     budget = 2 * choices.integer(0, max_instructions)  # of which the computation gets half
     builder = Builder(choices, menu(tuple(opcodes)), element_types, budget)
     return tuple(builder.computations(parameters, lambda inner, names: inner.value(result)))
@@ -93,10 +94,10 @@ def single_op(
     constants: bool = False,
     max_elements: int = MOST_ELEMENTS,
 ) -> Module:
-    """A program of one instruction: its operands are parameters (or, if ``constants``, perhaps
-    small constants), its result, of one of ``element_types``, is the program's. All that
-    the verifier takes is drawn: types, ranks 0 to 5, dimensions without elements, values of the
-    attributes."""
+    """Draw a program of one instruction. Its operands are parameters (or, with ``constants``, small
+    constants at times), its result, of one of ``element_types``, is the program's. All that the
+    verifier accepts may be drawn: element types, ranks 0 to 5, dimensions without elements,
+    attribute values."""
     generator, accepts = GENERATORS[opcode]
     wanted = shape(choices, element_types, accepts, max_elements)
     builder = Builder(choices, menu((opcode,)), ALL_TYPES, 0, constants=constants)

@@ -1,4 +1,4 @@
-"""Programs as a reader wants them: nothing that no result needs, and names in order."""
+"""Make drawn programs readable: eliminate dead code and name values by their position."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hlo.walk import called, live, renamed
 
 
 def tidied(module: Module) -> Module:
-    """The program without dead instructions, parameters of the entry among them, and without
-    computations that nothing calls; what is left has names by its place."""
+    """Remove dead instructions (unused entry parameters among them) and uncalled computations, and
+    rename what is left in text order."""
     kept: dict[str, Computation] = {}
     for computation in reversed(module.computations):
         wanted = {name for one in kept.values() for i in one.instructions for name in called(i)}

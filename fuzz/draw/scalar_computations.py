@@ -1,4 +1,4 @@
-"""Computations of scalars: what reductions and scatters fold with, and sorts compare by."""
+"""Draw computations of scalars: reducers for folds and scatters, comparators for sorts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _ORDERS = ("LT", "GT", "LE", "GE")
 
 
 def fold(builder: Builder, accumulators: Sequence[ElementType], of: Sequence[str]) -> str:
-    """A computation of accumulators and as many elements that gives the next accumulators: one
-    operation, the better of two by the first of them, or any expressions of all. ``of`` are the
-    values whose elements these are."""
+    """Draw a reducer: from accumulators and as many elements to the next accumulators. It is a
+    single operation, an argmax-like choice by the first operands, or arbitrary expressions. ``of``:
+    the values whose elements it takes."""
     given = _are_given(builder, of)
     single = ("operation",) * 3 * (len(accumulators) == 1)
     kind = builder.choice((*single, "better", "expressions"))
@@ -60,8 +60,8 @@ def fold(builder: Builder, accumulators: Sequence[ElementType], of: Sequence[str
 
 
 def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]) -> str:
-    """A strict weak order of two elements of each type: by one operand, or by one and then another,
-    upwards or downwards, floats by their total order. ``of`` are the values that are sorted."""
+    """Draw a strict weak order of two elements of each type: by one operand or lexicographically,
+    ascending or descending, floats by total order. ``of``: the values that are sorted."""
     given = _are_given(builder, of)
     parameters = [ArrayShape(t) for t in types for _ in range(2)]
 
@@ -82,8 +82,8 @@ def comparator(builder: Builder, types: Sequence[ElementType], of: Sequence[str]
 
 
 def selection(builder: Builder, element_type: ElementType, of: str) -> str:
-    """A computation of two elements that says whether the first stays: ``select`` of
-    select-and-scatter, of the value ``of``."""
+    """Draw the ``select`` of a select-and-scatter: a computation of two elements that says whether
+    the first stays. ``of``: the value that it selects from."""
     given = _are_given(builder, [of])
 
     def result(inner: Builder, names: list[str]) -> str:
@@ -94,7 +94,8 @@ def selection(builder: Builder, element_type: ElementType, of: str) -> str:
 
 
 def expression(builder: Builder, names: Sequence[str], wanted: ElementType, depth: int) -> str:
-    """A scalar of a type, from values of any types and constants, through ``depth`` operations."""
+    """Draw a scalar of a type as an expression of depth ``depth`` over values of any types and
+    constants."""
     kind = builder.choice(("leaf", "binary", "unary", "select", "through"))
     if not depth or kind == "leaf":
         return _leaf(builder, names, wanted)
@@ -113,7 +114,7 @@ def expression(builder: Builder, names: Sequence[str], wanted: ElementType, dept
 
 
 def _operation(builder: Builder, element_type: ElementType) -> str:
-    """Half of them monoids, whose order may not matter."""
+    """Draw a binary operation: half of the time a monoid, whose order may not matter."""
     monoids, others = _MONOIDS[element_type.kind], _BINARY[element_type.kind]
     return builder.choice(builder.choice((monoids, others)))
 
@@ -158,31 +159,31 @@ def _any_comparison(builder: Builder, lhs: str, rhs: str, given: bool) -> str:
 
 
 def _are_given(builder: Builder, names: Sequence[str]) -> bool:
-    """Whether the values are not computed: a NaN that is computed may have any sign, so there is no
-    total order of those."""
+    """Test whether values are arguments or constants. A computed NaN may have either sign, so
+    computed floats have no total order."""
     return all(builder.opcode(name) in _GIVEN for name in names)
 
 
 def _before(builder: Builder, lhs: str, rhs: str) -> str:
-    """Strictly less, or strictly greater."""
+    """Compare strictly, ascending or descending."""
     direction = builder.choice(("LT", "GT"))
     return _compare(builder, direction, lhs, rhs, _type(builder, lhs).is_float)
 
 
 def _equal(builder: Builder, lhs: str, rhs: str) -> str:
-    """Neither is before the other."""
+    """Test that neither operand is before the other."""
     return _compare(builder, "EQ", lhs, rhs, _type(builder, lhs).is_float)
 
 
 def _never(builder: Builder, lhs: str, rhs: str) -> str:
-    """All elements are equal."""
+    """Compare all elements as equal."""
     less, greater = (_compare(builder, d, lhs, rhs) for d in ("LT", "GT"))
     return _binary(builder, "and", less, greater)
 
 
 def _key(builder: Builder, lhs: str, rhs: str, given: bool) -> tuple[str, str]:
-    """What two elements are compared by: themselves; as JAX does, with one zero and one NaN; or a
-    value that some elements share."""
+    """Draw the key that two elements are compared by: themselves; with one zero and one NaN, as JAX
+    does; or a coarser key that makes ties."""
     element_type = _type(builder, lhs)
     kind = builder.choice(("itself", "itself", "canonical", "coarse"))
     if kind == "itself" and (given or not element_type.is_float):

@@ -1,4 +1,4 @@
-"""Element types and shapes."""
+"""Draw element types and shapes."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Accepts = Callable[[ArrayShape], bool]
 
 
 def nonzero(dims: Sequence[int]) -> int:
-    """The number of elements if the empty dimensions had one."""
+    """Count the elements, with 1 in place of dimensions of size 0."""
     return math.prod(size or 1 for size in dims)
 
 
 def extent(choices: Choices, most: int) -> int:
-    """The size of a dimension: a small one, none, or one of those around powers of two."""
+    """Draw the size of a dimension: small, zero, or next to a power of two."""
     if choices.boolean():
         return choices.choice([size for size in _LARGE if size <= most])
     return choices.integer(1, min(5, max(1, most)))
 
 
 def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> tuple[int, ...]:
-    """Sizes of as many dimensions as one of ``ranks``."""
+    """Draw the sizes of as many dimensions as one of ``ranks``."""
     chosen: list[int] = []
     for _ in range(choices.choice(ranks)):
         chosen.append(extent(choices, most // nonzero(chosen)))
@@ -61,8 +61,8 @@ def shape(
     accepts: Accepts = lambda shape: True,
     most: int = MOST_ELEMENTS,
 ) -> ArrayShape:
-    """A shape of any rank up to MOST_RANK that is accepted: what is asked first is which types and
-    ranks are, with two elements in each dimension."""
+    """Draw a shape of rank 0 to MOST_RANK that ``accepts`` admits. Which element types and ranks
+    are admitted is asked first, with two elements in each dimension."""
     element_type = choices.choice([t for t in types if _ranks(t, accepts)])
     ranks = _ranks(element_type, accepts)
     for _ in range(_TRIES):

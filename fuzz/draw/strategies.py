@@ -1,4 +1,4 @@
-"""Hypothesis strategies of programs and of arguments for them."""
+"""Offer the generators as Hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class _Shrinking(Choices):
-    """What Hypothesis draws, in a test."""
+    """Choices that Hypothesis draws inside a test, and shrinks."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -33,7 +33,7 @@ _integers = cache(st.integers)  # a strategy that is there already is validated
 
 @st.composite
 def _part(draw: st.DrawFn, choices: _Shrinking, make: Callable[[], T]) -> T:
-    """What is drawn meanwhile belongs together."""
+    """Mark what is drawn meanwhile as one span, for Hypothesis to shrink as a whole."""
     outer, choices.draw = choices.draw, draw
     try:
         return make()
@@ -42,7 +42,7 @@ def _part(draw: st.DrawFn, choices: _Shrinking, make: Callable[[], T]) -> T:
 
 
 def strategy(make: Callable[Concatenate[Choices, P], T]) -> Callable[P, st.SearchStrategy[T]]:
-    """A function from choices as a function that gives a strategy."""
+    """Turn a function of :class:`Choices` into a function that returns a strategy."""
 
     @st.composite
     def drawn(draw: st.DrawFn, /, *args: P.args, **kwargs: P.kwargs) -> T:

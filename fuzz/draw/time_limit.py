@@ -1,4 +1,4 @@
-"""A limit of time for what may take too long: a drawn program, or one with a bug."""
+"""Limit the time of a block, for drawn programs that run long and for planted bugs that never end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class TooLongError(BaseException):
-    """Not an Exception: nothing on the way may swallow it."""
+    """Raised when the limit is reached. No Exception, so that no handler on the way swallows it."""
 
 
 def _alarm(number: int, frame: FrameType | None) -> None:
@@ -18,7 +18,7 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """TooLongError after so many seconds; only in the main thread, and not nested."""
+    """Raise TooLongError after so many seconds. Main thread only (SIGALRM); not nestable."""
     signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -1,4 +1,4 @@
-"""Array values, with the numbers that find bugs."""
+"""Draw array values rich in the numbers that reveal bugs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from hlo.types import C64, F32, F64, ArrayShape, ElementType, Shape, TupleShape
 
 
 def arguments(choices: Choices, module: Module) -> tuple[object, ...]:
-    """Arguments for the entry computation: NaN, ±0, ±inf, subnormals, extremes, any bits."""
+    """Draw arguments for the entry computation: NaN, ±0, ±inf, subnormals, extremes, arbitrary
+    bits."""
     return tuple(_argument(choices, parameter.shape) for parameter in module.entry.parameters)
 
 
@@ -27,8 +28,8 @@ def _argument(choices: Choices, shape: Shape) -> object:
 
 
 def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
-    """A few numbers of the type, strewn by a drawn seed: cheap to draw and to shrink. Bounded
-    dimensions are of any size up to their bound."""
+    """Draw an array by strewing a few drawn numbers with a drawn seed: cheap to draw and to shrink.
+    Bounded dimensions get any size up to their bound."""
     if shape.is_dynamic:
         sizes = zip(shape.dims, shape.dynamic, strict=True)
         dims = tuple(choices.integer(0, size) if dynamic else size for size, dynamic in sizes)
@@ -42,7 +43,7 @@ def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
 
 
 def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
-    """A number of a type as an array of rank 0: a simple one, a notable one, or any bits."""
+    """Draw a number as an array of rank 0: a simple one, a notable one, or arbitrary bits."""
     if element_type.kind == "pred":
         return np.array(choices.boolean(), element_type.numpy)
     if element_type.is_complex:
@@ -57,8 +58,8 @@ def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
 
 
 def from_bits(element_type: ElementType, bits: int) -> np.ndarray:
-    """The number of a type, no complex one, with these bits. Types of less than 8 bits lie in the
-    low bits of a byte."""
+    """Reinterpret bits as a number of a type (no complex one). Types below 8 bits use the low bits
+    of a byte."""
     dtype = element_type.numpy
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)
 
@@ -76,13 +77,14 @@ def _complex(element_type: ElementType, real: np.ndarray, imag: np.ndarray) -> n
 
 @cache
 def notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
-    """Numbers of a type, neither pred nor complex, where its arithmetic has edges."""
+    """List numbers at which a type's arithmetic has edges; for types other than pred and complex."""
     numbers = _floats(element_type) if element_type.is_float else _integers(element_type)
     return tuple(_number(element_type, number) for number in numbers)
 
 
 def _integers(element_type: ElementType) -> list[object]:
-    """The ends of the range, the width (a shift by it), and powers of two with their neighbours."""
+    """List the ends of the range, the width (a shift by it), and powers of two with their
+    neighbours."""
     bits, signed = element_type.bits, element_type.kind == "signed"
     low, high = -(2 ** (bits - 1)) if signed else 0, 2 ** (bits - signed) - 1
     around = [bits, bits - 1, bits + 1, 10, high // 2, high // 2 + 1, low // 2, 2 ** (bits // 2)]
@@ -91,8 +93,8 @@ def _integers(element_type: ElementType) -> list[object]:
 
 
 def _floats(element_type: ElementType) -> list[object]:
-    """Zeros, infinities, NaN, the ends of every range, middles between neighbours of narrower types
-    and of integers, and where functions over- or underflow."""
+    """List zeros, infinities, NaN, the ends of every range, midpoints between neighbours of
+    narrower types and of integers, and thresholds of over- and underflow of functions."""
     limits = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]
     one, eps = np.float64(1), np.float64(limits.eps)
     numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.nan, np.inf, -np.inf]

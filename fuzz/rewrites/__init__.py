@@ -1,4 +1,4 @@
-"""Equivalent programs: a rewrite changes one place of a program, and no bit of its results."""
+"""Rewrite programs to equivalent ones for metamorphic oracles: no bit of a result may change."""
 
 from fuzz.rewrites.table import REWRITES, fitting, rewritten
 

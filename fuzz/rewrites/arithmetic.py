@@ -1,4 +1,4 @@
-"""Integers: whatever the order, sums and products modulo 2^n are the same."""
+"""Rewrite integer arithmetic, which modulo 2^n is associative, commutative and distributive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _is_integer_dot(place: Place) -> bool:
 
 
 def _dot_as_reduce(place: Place) -> str:
-    """Products over all dimensions of both, then a sum over those that are contracted."""
+    """dot(a, b) as reduce(broadcast(a) * broadcast(b)) over the contracting dimensions."""
     dot = place.value
     kept = place.shape.rank
     sides = []
@@ -47,7 +47,7 @@ def _dot_as_reduce(place: Place) -> str:
 
 
 def _spread(place: Place, name: str, order: dict[int, int], wide: ArrayShape) -> str:
-    """An operand along the dimensions of the products."""
+    """Broadcast an operand along the dimensions of the products."""
     narrow = ArrayShape(wide.element_type, place.array(name).dims)
     if place.array(name).element_type is not wide.element_type:
         name = place.add("convert", narrow, name)
@@ -58,7 +58,7 @@ def _spread(place: Place, name: str, order: dict[int, int], wide: ArrayShape) ->
 
 
 def _adding(place: Place, element_type: ElementType) -> str:
-    """A computation that adds two numbers."""
+    """Make a computation that adds two scalars."""
     scalar = ArrayShape(element_type)
     given = (parameter(0, scalar, "a"), parameter(1, scalar, "b"))
     name = place.names.fresh("adding")
@@ -80,7 +80,7 @@ def _all_static(place: Place) -> bool:
 
 
 def _sum_as_dot(place: Place) -> str:
-    """The contraction with an array of ones; init is added to it."""
+    """reduce(a, init) by addition as dot(a, ones) + init."""
     values, init = place.value.operands
     dimensions = integers(place.value, "dimensions")
     sizes = tuple(place.array(values).dims[d] for d in dimensions)
@@ -102,8 +102,8 @@ def _is_associative(place: Place) -> bool:
 
 
 def _regrouped(place: Place) -> str:
-    """op(a, op(b, c)) as op(op(a, b), c); where no operand is of that kind, op(a, b) in a way that
-    comes to the same."""
+    """op(a, op(b, c)) as op(op(a, b), c); where no operand has that form, an equal form of op(a,
+    b)."""
     opcode = place.value.opcode
     for operands in (place.value.operands, place.value.operands[::-1]):
         inner = place.defined[operands[1]]
@@ -116,7 +116,7 @@ def _regrouped(place: Place) -> str:
 
 
 def _shifted(back: str) -> Callable[[Place, Sequence[str]], str]:
-    """op(op(a, k), back(b, k)) for any k: here one of the operands, or a number."""
+    """op(a, b) as op(op(a, k), back(b, k)) for any k: here one of the operands, or a number."""
 
     def of(place: Place, operands: Sequence[str]) -> str:
         number = place.filled(place.rng.randint(0, 1), place.shape)
@@ -129,13 +129,13 @@ def _shifted(back: str) -> Callable[[Place, Sequence[str]], str]:
 
 
 def _negated(place: Place, operands: Sequence[str]) -> str:
-    """(-b) * (-a)."""
+    """a * b as (-b) * (-a)."""
     one, other = (place.add("negate", place.shape, name) for name in operands)
     return place.add("multiply", place.shape, other, one)
 
 
 def _again(place: Place, operands: Sequence[str]) -> str:
-    """op(b, op(a, b)): once more changes nothing."""
+    """Idempotence: op(a, b) as op(b, op(a, b))."""
     once = place.add(place.value.opcode, place.shape, *operands)
     return place.add(place.value.opcode, place.shape, operands[1], once)
 

@@ -1,4 +1,4 @@
-"""Around any array: whatever is put around a value gives the value back, to the last bit."""
+"""Rewrite any array x by an identity: an expression that gives x back to the last bit."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _transposed(place: Place) -> str:
 
 
 def _reshaped(place: Place) -> str:
-    """reshape(reshape(x)) over one dimension, or with a dimension of one element more."""
+    """reshape(reshape(x)), flattened or with an extra dimension of size 1."""
     dims = place.rng.choice([(place.shape.elements,), (1, *place.shape.dims)])
     middle = ArrayShape(place.shape.element_type, dims)
     return place.add("reshape", place.shape, place.add("reshape", middle, place.value.name))
 
 
 def _copied(place: Place) -> str:
-    """copy(x), held back by a barrier or not."""
+    """copy(x), behind an opt-barrier or not."""
     once = place.add(place.rng.choice(["copy", "opt-barrier"]), place.shape, place.value.name)
     return place.add("copy", place.shape, once)
 
@@ -65,7 +65,7 @@ def _selected(place: Place) -> str:
 
 
 def _branched(place: Place) -> str:
-    """conditional with two branches that return what they are given."""
+    """conditional with two branches that return their operand."""
     one, other = (place.around("branch", place.shape) for _ in range(2))
     chosen = place.constant(place.rng.randint(-1, 2), S32)
     given = (chosen, place.value.name, place.value.name)
@@ -86,7 +86,7 @@ def _in_tuple(place: Place) -> str:
 
 
 def _looped(place: Place) -> str:
-    """A loop of a few turns that leaves x as it is."""
+    """while of a few iterations that carries x unchanged."""
     turns = place.rng.randint(0, 3)
     state = TupleShape((_SCALAR, place.shape))
     number, one = place.constant(0, S32), ArrayShape(PRED)
@@ -113,7 +113,7 @@ def _looped(place: Place) -> str:
 
 
 def _padded(place: Place) -> str:
-    """slice(pad(x)): what is put around is cut off again."""
+    """slice(pad(x)), which cuts the padding off again."""
     edges = [tuple(place.rng.randint(0, 2) for _ in range(3)) for _ in place.shape.dims]
     zero = place.constant(0, place.shape.element_type)
     dims, ranges = [], []
@@ -127,7 +127,7 @@ def _padded(place: Place) -> str:
 
 
 def _negated(place: Place) -> str:
-    """negate(negate(x)) of numbers, not(not(x)) of truth values."""
+    """negate(negate(x)) of numbers, not(not(x)) of preds."""
     if place.shape.element_type.name == "f8e8m0fnu":  # has no sign
         return _copied(place)
     opcode = "not" if place.shape.element_type is PRED else "negate"
@@ -136,7 +136,7 @@ def _negated(place: Place) -> str:
 
 
 def _laid_out(place: Place) -> str:
-    """In another order in memory, which a bitcast shows as a transpose; and transposed back."""
+    """A copy to another layout, a bitcast that shows it as a transpose, and the transpose back."""
     if not place.shape.rank:  # has no order
         return _copied(place)
     order = list(range(place.shape.rank))
@@ -165,7 +165,7 @@ def _lies_anyhow(place: Place) -> bool:
 
 
 def _with_layout(place: Place) -> str:
-    """The value itself in another order in memory."""
+    """Copy a value to another layout."""
     order = list(range(place.shape.rank))
     place.rng.shuffle(order)
     shape = ArrayShape(place.shape.element_type, place.shape.dims, layout=Layout(tuple(order)))

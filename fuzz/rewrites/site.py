@@ -1,4 +1,4 @@
-"""Where a rewrite is done: at one instruction of the entry computation."""
+"""Define the site of a rewrite: one instruction of the entry computation."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _CHAINED = having(PENDING) | having(DONE)
 
 @dataclass(slots=True)
 class Place:
-    """``value`` and what is put after it, with numbers by chance. ``instead``: what replaces the
-    value itself. ``is_shared``: some users stay with the value."""
+    """A value and the instructions inserted after it, with numbers drawn by chance. ``instead``:
+    what replaces the value's own instruction. ``is_shared``: some users keep the original value."""
 
     module: Module
     defined: Mapping[str, Instruction]  # in the entry computation, by name
@@ -38,31 +38,31 @@ class Place:
 
     @property
     def shape(self) -> ArrayShape:
-        """That of the value, if it is an array."""
+        """The value's shape; the value must be an array."""
         return self.array(self.value.name)
 
     def array(self, name: str) -> ArrayShape:
-        """The shape of an array by its name."""
+        """Return an array's shape by its name."""
         shape = self.defined[name].shape
         assert isinstance(shape, ArrayShape)
         return shape
 
     def add(self, opcode: str, shape: Shape, *operands: str, **attributes: Attribute) -> str:
-        """Put an instruction there; its name."""
+        """Insert an instruction and return its name."""
         return self.put(Instruction("", shape, opcode, operands, attributes))
 
     def put(self, instruction: Instruction) -> str:
-        """Put an instruction there under a new name; that name."""
+        """Insert an instruction under a fresh name and return that name."""
         name = self.names.fresh(instruction.name or instruction.opcode)
         self.instructions.append(instruction._replace(name=name))
         return name
 
     def constant(self, value: object, element_type: ElementType) -> str:
-        """A scalar."""
+        """Insert a scalar constant."""
         return self.add("constant", ArrayShape(element_type), literal=literal(value, element_type))
 
     def filled(self, value: object, shape: ArrayShape) -> str:
-        """An array of one number."""
+        """Insert an array filled with one number."""
         scalar = self.constant(value, shape.element_type)
         return self.add("broadcast", shape, scalar, dimensions=())
 
@@ -79,7 +79,7 @@ class Place:
         self.is_shared = True
 
     def around(self, stem: str, *parameters: Shape, root: int = 0) -> str:
-        """The name of a computation that returns one of its parameters."""
+        """Make a computation that returns one of its parameters, and return its name."""
         given = tuple(parameter(n, shape, f"p{n}") for n, shape in enumerate(parameters))
         name = self.names.fresh(stem)
         self.define(Computation(name, given, given[root].name))
@@ -88,39 +88,39 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """``rewritten`` adds instructions after a place's value that ``fits``; it returns the name of
-    the one that has the value from then on."""
+    """A rewrite by its functions: ``fits`` tests a place, ``rewritten`` inserts instructions after
+    its value and returns the name that stands for the value from then on."""
 
     fits: Callable[[Place], bool]
     rewritten: Callable[[Place], str]
 
 
 def literal(value: object, element_type: ElementType) -> Literal:
-    """A scalar."""
+    """Make a scalar literal."""
     array = np.asarray(value, element_type.numpy)
     array.flags.writeable = False
     return Literal(ArrayShape(element_type), array)
 
 
 def parameter(number: int, shape: Shape, name: str) -> Instruction:
-    """A parameter of a computation."""
+    """Make a parameter of a computation."""
     return Instruction(name, shape, "parameter", (), {"parameter_number": number})
 
 
 def is_array(place: Place) -> bool:
-    """Whether the value is an array whose sizes are certain."""
+    """Test whether the value is an array of static size."""
     shape = place.value.shape
     return isinstance(shape, ArrayShape) and is_static(shape) and can_be_shown(place.value)
 
 
 def is_static(shape: Shape) -> bool:
-    """Whether all is data, and the sizes of all arrays are certain."""
+    """Test whether a shape holds only arrays, all of static size."""
     return all(leaf.element_type.is_array and not leaf.is_dynamic for leaf in leaves(shape))
 
 
 def is_computed(place: Place) -> bool:
-    """Whether the instruction may be done again, or elsewhere: it has no effects, and computes its
-    value from that of its operands alone, whose sizes are certain."""
+    """Test whether an instruction may be repeated or moved: it has no effects and depends on
+    nothing but its operands, all of static size."""
     operands = (place.defined[name].shape for name in place.value.operands)
     shapes = all(map(is_static, (place.value.shape, *operands)))
     return shapes and place.value.opcode != "parameter" and _is_pure(place.module, place.value)

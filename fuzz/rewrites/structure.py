@@ -19,13 +19,13 @@ def _is_call(place: Place) -> bool:
 
 
 def _inlined(place: Place) -> str:
-    """The instructions of the computation that is called."""
+    """Inline a call."""
     (name,) = called(place.value)
     return _copied(place, place.module.computation(name), place.value.operands)
 
 
 def _copied(place: Place, computation: Computation, operands: tuple[str, ...]) -> str:
-    """Its instructions at the place; the name of its result."""
+    """Copy a computation's instructions to the site; return the name of its result."""
     given = zip(computation.parameters, operands, strict=True)
     renamed = {inner.name: outer for inner, outer in given}
     for instruction in computation.instructions:
@@ -40,7 +40,7 @@ def _is_outlined(place: Place) -> bool:
 
 
 def _outlined(place: Place) -> str:
-    """A call of what computes the value, and some of its operands."""
+    """Outline the instructions that compute the value into a computation, and call it."""
     inside = {place.value.name}
     border = [*place.value.operands]
     while border and len(inside) < _MOST_OUTLINED and place.rng.random() < 0.8:
@@ -65,7 +65,7 @@ def _is_loop(place: Place) -> bool:
 
 
 def _peeled(place: Place) -> str:
-    """The first turn before the loop, if there is one."""
+    """Peel off the first iteration of a loop, guarded by its condition."""
     loop = place.value
     condition, body = (str(loop.attributes[name]) for name in ("condition", "body"))
     (init,) = loop.operands
@@ -77,13 +77,13 @@ def _peeled(place: Place) -> str:
 
 
 def _duplicated(place: Place) -> str:
-    """The instruction once more; its users are divided."""
+    """Compute the value twice and divide its users."""
     place.share()
     return place.put(place.value)
 
 
 def _with_dead_code(others: dict[str, Rewrite]) -> Callable[[Place], str]:
-    """What another rewrite adds, for nobody."""
+    """Apply another rewrite and use its result nowhere."""
 
     def of(place: Place) -> str:
         others[place.rng.choice(sorted(others))].rewritten(place)
@@ -93,7 +93,7 @@ def _with_dead_code(others: dict[str, Rewrite]) -> Callable[[Place], str]:
 
 
 def rewrites(others: dict[str, Rewrite]) -> dict[str, Rewrite]:
-    """Of programs; ``others`` are those of any array."""
+    """Collect the rewrites of structure; ``others`` are those of any array, for dead code."""
     return {
         "inline": Rewrite(_is_call, _inlined),
         "outline": Rewrite(_is_outlined, _outlined),

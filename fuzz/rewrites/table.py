@@ -1,4 +1,4 @@
-"""All rewrites by name, and programs rewritten by one of them."""
+"""List all rewrites by name, and rewrite programs by one of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ REWRITES = {**identities.REWRITES, **arithmetic.REWRITES, **structure.rewrites(i
 
 
 def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -> str | None:
-    """The name of one that a program has a place for, if there is one: half of the time of those
-    that do not fit everywhere. Not of those ``without``."""
+    """Draw the name of a rewrite that the program has a place for, outside of ``without``; half of
+    the time one of those that do not fit everywhere. None if there is none."""
     places = _candidate_places(module, rng)
     kinds: list[list[str]] = [[], []]
     for name, one in REWRITES.items():
@@ -27,7 +27,7 @@ def fitting(module: Module, rng: random.Random, without: Collection[str] = ()) -
 
 
 def rewritten(module: Module, name: str, rng: random.Random) -> Module | None:
-    """The module with one rewrite at an instruction drawn by chance; None where none fits."""
+    """Rewrite one instruction drawn by chance; None where the rewrite fits nowhere."""
     rewrite = REWRITES[name]
     places = [place for place in _candidate_places(module, rng) if rewrite.fits(place)]
     if not places:
@@ -50,7 +50,7 @@ def _candidate_places(module: Module, rng: random.Random) -> list[Place]:
 
 
 def _instructions(place: Place, last: str) -> Iterator[Instruction]:
-    """Those of the entry computation with those of the place, whose last has the value."""
+    """Merge the entry's instructions with those of the site, whose last has the value."""
     for instruction in place.module.entry.instructions:
         if instruction is place.value:
             yield place.instead or instruction

@@ -1,4 +1,4 @@
-"""Subgraphs that optimisations look for, by name."""
+"""Generate subgraphs that optimisations look for, by name."""
 
 from fuzz.draw.patterns import control, elementwise, movement, reductions
 from fuzz.draw.patterns.pattern import Pattern, Patterns

@@ -1,4 +1,4 @@
-"""Elementwise instructions that fuse, cancel, fold, or meet again."""
+"""Generate elementwise subgraphs that fuse, cancel, or fold to constants."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def chain(builder: Builder, shape: ArrayShape) -> str:
-    """One value through several instructions, beside others and numbers."""
+    """A chain of elementwise instructions on one value, with other values and numbers as second
+    operands."""
     return chained(builder, shape, builder.value(shape), lambda: _side(builder, shape))
 
 
 def _side(builder: Builder, shape: ArrayShape) -> str:
-    """A value, or a number everywhere, as simplifications look for it: 0, 1, 2."""
+    """A value, or a broadcast number that simplifications look for: 0, 1, 2."""
     if builder.boolean() or "broadcast" not in builder.opcodes:
         return builder.value(shape)
     number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)
@@ -23,14 +24,14 @@ def _side(builder: Builder, shape: ArrayShape) -> str:
 
 
 def diamond(builder: Builder, shape: ArrayShape) -> str:
-    """A value that two ways lead from, which meet again."""
+    """Two chains from one value, joined again."""
     top = builder.value(shape)
     ways = [changed(builder, shape, top) for _ in range(2)]
     return applied(builder, shape, *ways)
 
 
 def repeated(builder: Builder, shape: ArrayShape) -> str:
-    """The same computed twice, by one instruction after the other."""
+    """A common subexpression: the same computed twice."""
     one, other = builder.value(shape), builder.value(shape)
     first = applied(builder, shape, one, other)
     opcode = builder.opcode(first)
@@ -41,7 +42,7 @@ def repeated(builder: Builder, shape: ArrayShape) -> str:
 
 
 def folded(builder: Builder, shape: ArrayShape) -> str:
-    """A chain of constants alone: some are computed while it is compiled."""
+    """A chain of constants, which compilers evaluate themselves."""
     if shape.elements > 8:
         return builder.leaf(shape)
     start = builder.constant(shape)
@@ -49,7 +50,8 @@ def folded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
-    """Two broadcasts that an instruction joins: it might as well come first."""
+    """An operation on two broadcasts, which may be sunk below it: broadcast(a) + broadcast(b) =
+    broadcast(a + b)."""
     kept = tuple(d for d in range(shape.rank) if builder.boolean())
     small = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
     spread = [
@@ -62,7 +64,7 @@ def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
 
 
 def converted(builder: Builder, shape: ArrayShape) -> str:
-    """To another type and back, perhaps with something done there."""
+    """A conversion to another type and back, perhaps with an operation in between."""
     own = shape.element_type
     other = builder.element_type(lambda t: t.is_complex == own.is_complex)
     there = ArrayShape(other, shape.dims)
@@ -71,7 +73,7 @@ def converted(builder: Builder, shape: ArrayShape) -> str:
 
 
 def compared(builder: Builder, shape: ArrayShape) -> str:
-    """The one or the other of two values, as they compare: a maximum, a clamp, a mask."""
+    """A select between two values by their comparison: a maximum, a clamp, a mask."""
     one, other = builder.value(shape), builder.value(shape)
     directions = _DIRECTIONS[:2] if shape.element_type.is_complex else _DIRECTIONS
     predicate = ArrayShape(PRED, shape.dims)
@@ -83,7 +85,8 @@ def compared(builder: Builder, shape: ArrayShape) -> str:
 
 
 def masked(builder: Builder, shape: ArrayShape) -> str:
-    """Zero where a place compares with another, as triangles and paddings are cut."""
+    """A mask of zeros by comparing positions (iota), as triangular masks and padding masks are
+    made."""
     places = ArrayShape(builder.element_type(lambda t: t.is_integer and t.bits > 8), shape.dims)
     rows, columns = (
         builder.emit("iota", places, iota_dimension=builder.integer(0, shape.rank - 1))

@@ -1,4 +1,4 @@
-"""Elements moved there and back, or twice: what simplifications of layouts look for."""
+"""Generate data movement that cancels or composes, which layout simplifications look for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hlo.types import S32, ArrayShape
 
 
 def transposed(builder: Builder, shape: ArrayShape) -> str:
-    """A transpose, something, and the transpose back."""
+    """transpose, an elementwise operation, and the transpose back."""
     order = builder.permutation(range(shape.rank))
     back = tuple(order.index(d) for d in range(shape.rank))
     there = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in order))
@@ -19,7 +19,7 @@ def transposed(builder: Builder, shape: ArrayShape) -> str:
 
 
 def reshaped(builder: Builder, shape: ArrayShape) -> str:
-    """A reshape, perhaps a transpose there, and a reshape."""
+    """reshape, perhaps a transpose, and another reshape."""
     there = ArrayShape(shape.element_type, other_dims(builder, shape.elements))
     name = changed(builder, there, builder.emit("reshape", there, builder.value(shape)))
     if builder.boolean() and "transpose" in builder.opcodes:
@@ -40,7 +40,7 @@ def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
-    """Padding that something is done with, of which negative padding or a slice leaves a part."""
+    """Padding, an elementwise operation, then a slice or negative padding that cuts part of it off."""
     dims = tuple(size + 2 for size in shape.dims)
     if nonzero(dims) > MOST_ELEMENTS:
         return builder.value(shape)
@@ -60,7 +60,7 @@ def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
 
 
 def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
-    """Slices of one value joined again, each perhaps changed, perhaps in another order."""
+    """Slices of one value concatenated again, each perhaps changed, perhaps in another order."""
     dimension = builder.integer(0, shape.rank - 1)
     size, name = shape.dims[dimension], builder.value(shape)
     place = builder.integer(0, size)
@@ -76,7 +76,7 @@ def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
 
 
 def updated_in_place(builder: Builder, shape: ArrayShape) -> str:
-    """A part is read, changed and written where it was, or nearly."""
+    """A dynamic-slice that is changed and written back where it was, or nearly."""
     dims = tuple(builder.integer(min(1, size), size) for size in shape.dims)
     part, index, name = ArrayShape(shape.element_type, dims), ArrayShape(S32), builder.value(shape)
     starts = [_start(builder, index, size) for size in shape.dims]

@@ -1,4 +1,4 @@
-"""What a pattern is: several instructions in the shape that an optimisation looks for."""
+"""Define patterns: several instructions in the shape that an optimisation looks for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_LENGTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A generator of the ``opcodes`` besides elementwise ones, for the shapes that it accepts."""
+    """A generator that uses ``opcodes`` besides elementwise ones, for the shapes that it accepts."""
 
     generator: Generator
     opcodes: tuple[str, ...] = ()
@@ -27,8 +27,8 @@ def ranked(shape: ArrayShape) -> bool:
 
 
 def applied(builder: Builder, shape: ArrayShape, *operands: str) -> str:
-    """Some elementwise instruction of one or two values of this shape; the first of them if there
-    is none for its type."""
+    """Apply some elementwise instruction to one or two values of this shape; return the first value
+    if the type has none."""
     able = [
         opcode
         for opcode, (types, arity) in ALIKE.items()
@@ -38,7 +38,7 @@ def applied(builder: Builder, shape: ArrayShape, *operands: str) -> str:
 
 
 def chained(builder: Builder, shape: ArrayShape, name: str, leaf: Callable[[], str]) -> str:
-    """Elementwise instructions one after the other, from ``name`` on; other operands are leaves."""
+    """Append elementwise instructions one after the other to ``name``; other operands are leaves."""
     for _ in range(builder.integer(1, _MOST_LENGTH)):
         operands = (name, leaf()) if builder.boolean() else (name,)
         name = applied(builder, shape, *builder.permutation(operands))
@@ -46,7 +46,7 @@ def chained(builder: Builder, shape: ArrayShape, name: str, leaf: Callable[[], s
 
 
 def changed(builder: Builder, shape: ArrayShape, name: str) -> str:
-    """The value, or what a few elementwise instructions make of it and of others."""
+    """Return the value itself, or what a few elementwise instructions make of it and of others."""
     if builder.boolean():
         return name
     return chained(builder, shape, name, lambda: builder.value(shape))

@@ -1,4 +1,4 @@
-"""Reductions with what comes before and after them, as models have them."""
+"""Generate reductions together with their producers and consumers, as in models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MONOIDS = {
 
 
 def _reduced(builder: Builder, name: str, whole: ArrayShape, kept: list[int]) -> str:
-    """The value folded by a monoid to those dimensions."""
+    """Reduce a value to these dimensions with a monoid."""
     scalar = ArrayShape(whole.element_type)
     result = ArrayShape(whole.element_type, tuple(whole.dims[d] for d in kept))
     to_apply = builder.binary(builder.choice(_MONOIDS[whole.element_type.kind]), whole.element_type)
@@ -28,7 +28,7 @@ def _reduced(builder: Builder, name: str, whole: ArrayShape, kept: list[int]) ->
 
 
 def normalised(builder: Builder, shape: ArrayShape) -> str:
-    """A value with its own reduction, spread again: as in softmax, variance, layer norm."""
+    """A value combined with its own broadcast reduction: softmax, variance, layer norm."""
     name = changed(builder, shape, builder.value(shape))
     kept = [d for d in range(shape.rank) if builder.boolean()]
     small = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
@@ -38,7 +38,7 @@ def normalised(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]:
-    """A shape with one more dimension, and where those of ``shape`` are in it."""
+    """Add one dimension to a shape; return where the old ones are in it."""
     place = builder.integer(0, shape.rank)
     size = extent(builder, max(1, MOST_ELEMENTS // nonzero(shape.dims)))
     dims = (*shape.dims[:place], size, *shape.dims[place:])
@@ -46,14 +46,14 @@ def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]
 
 
 def of_products(builder: Builder, shape: ArrayShape) -> str:
-    """A dot as a sum of products."""
+    """A dot written as a sum of products."""
     whole, kept = _larger(builder, shape)
     factors = [builder.value(whole) for _ in range(2)]
     return _reduced(builder, builder.emit("multiply", whole, *factors), whole, kept)
 
 
 def of_moved(builder: Builder, shape: ArrayShape) -> str:
-    """A reduction of what only moves or repeats elements."""
+    """A reduction of a value whose elements only move or repeat."""
     whole, kept = _larger(builder, shape)
     (gone,) = (d for d in range(whole.rank) if d not in kept)
     kind = builder.choice(("broadcast", "reverse", "transpose"))
@@ -77,7 +77,7 @@ def twice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def layer(builder: Builder, shape: ArrayShape) -> str:
-    """A product of matrices, a bias for each column, and what cuts off."""
+    """A dense layer: matrix product, bias, activation."""
     rows, columns = shape.dims
     inner = extent(builder, max(1, MOST_ELEMENTS // max(1, rows, columns)))
     lhs, rhs = (ArrayShape(shape.element_type, dims) for dims in ((rows, inner), (inner, columns)))
