@@ -1,4 +1,4 @@
-"""How fast hlo.parse reads, beside XLA's own parser (jaxlib's C++) in the same run.
+"""Measure the speed of hlo.parse beside XLA's C++ parser (through jaxlib), in one run.
 
     python -m bench.parse [FILE…|DIR…] [--repetitions N] [--megabytes N] [--json]
 
@@ -39,7 +39,7 @@ Parser = Callable[[str], object]
 
 
 def parsers() -> dict[str, Parser]:
-    """What reads HLO here: ours, and jaxlib's where it is installed."""
+    """Return the parsers: ours, and jaxlib's where it is installed."""
     found: dict[str, Parser] = {"hlo.parse": hlo.parse}
     if find_spec("jaxlib") is not None:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # it warns of file tables
@@ -95,7 +95,7 @@ print(kilobytes("VmHWM") - before)
 
 
 def peak_megabytes(name: str, path: Path) -> float:
-    """How much the memory of a fresh process grows while it reads a file, at its peak."""
+    """Measure the peak memory that a fresh process needs to read a file."""
     run = [sys.executable, "-c", _PEAK, name, str(path)]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
     return int(done.stdout) / 1024

@@ -1,4 +1,4 @@
-"""How many drawn programs a second `hlo fuzz --oracle same-bits` does with one core, by stage.
+"""Measure how many programs a second `hlo fuzz --oracle same-bits` does on one core, by stage.
 
     python -m bench.same_bits [--programs N] [--seed N] [--pickle FILE] [--json]
 
@@ -70,13 +70,13 @@ class Stages:
 
 
 def _processor() -> float:
-    """Of this process and of those that it waited for."""
+    """Processor seconds of this process and of those it waited for."""
     uses = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(use.ru_utime + use.ru_stime for use in uses)
 
 
 def gone_through(cases: Sequence[Case], stages: Stages) -> int:
-    """How many of the programs differ."""
+    """Run the oracle over programs and count those that differ."""
     quick, thorough = quick_compilers.quick(os.environ), quick_compilers.thorough(os.environ)
     differing = 0
     for start in range(0, len(cases), _AT_ONCE):

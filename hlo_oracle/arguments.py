@@ -105,7 +105,8 @@ def per_rank(
 
 
 def find_recipe(path: Path, named: str | None) -> Recipe | None:
-    """Find the recipe of the program in a file; ``named`` is ``FILE.json`` or ``FILE.json:NAME``."""
+    """Find the recipe of the program in a file; ``named`` is ``FILE.json`` or
+    ``FILE.json:NAME``."""
     if named is None:
         return None
     file, _, name = named.partition(":") if not Path(named).exists() else (named, "", "")

@@ -54,7 +54,8 @@ def _number(text: str) -> int:
 
 
 def ranks_of(module: Module, options: Options) -> Ranks:
-    """Choose the numbers of replicas and partitions: those of the options, else the module's own."""
+    """Choose the numbers of replicas and partitions: those of the options, else the module's
+    own."""
     replicas, partitions = declared(module) if knows_ranks(module) else (1, 1)
     return Ranks(options.replicas or replicas, options.partitions or partitions)
 

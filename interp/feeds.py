@@ -1,4 +1,4 @@
-"""What the caller of a run hands to its ranks and takes from them while they run."""
+"""Connect ranks to the caller of a run: infeed, outfeed, and host transfers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from interp.values import Value, conforms, described, from_caller
 
 
 class Outfeed(Protocol):
-    """Where outfed values go: a list, a deque, …"""
+    """A sink for outfed values: a list, a deque, anything with ``append``."""
 
     def append(self, item: Any, /) -> None: ...
 
 
 @dataclass(slots=True)
 class HostItems:
-    """What the host sends through a channel: the n-th that is sent is for the n-th ``recv``."""
+    """The queue of one channel from the host: the n-th item is for the n-th ``recv``."""
 
     waiting: Iterator[Any]
     taken: list[Value] = field(default_factory=list)

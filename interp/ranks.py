@@ -36,7 +36,7 @@ class _Stopped(BaseException):
 
 @dataclass(slots=True)
 class Wait:
-    """What a rank waits for."""
+    """A condition that a rank waits for."""
 
     is_over: Callable[[], bool]
     awaited: Callable[[], str]  # whom or what, for the message of a deadlock
@@ -302,7 +302,7 @@ class Rank:
         return self._begun
 
     def end_reception(self, number: int) -> Any:
-        """What was to be received under a number; None if it has ended, or never begun."""
+        """Return what was to be received under a number; None if it has ended, or never begun."""
         return self._receptions.pop(number, None)
 
     # Groups: ids of one kind or another to numbers of ranks

@@ -30,7 +30,7 @@ _VERBS = {"alias", "bias", "bring", "embed", "exceed", "feed", "need", "proceed"
 
 
 def faults(message: str) -> Iterator[str]:
-    """What is wrong with a message, in words that say what to write instead."""
+    """List what is wrong with a commit message, in words that say what to write instead."""
     title, *rest = message.strip().splitlines() or [""]
     if len(title) > LONGEST:
         yield f"the title has {len(title)} characters, {LONGEST} are the most"
@@ -64,7 +64,7 @@ def written(text: str) -> str:
 
 
 def is_exempt(message: str) -> bool:
-    """Whether git, not an author, words a message, or a rebase will do away with it."""
+    """Test whether git, not an author, wrote a message, or a rebase will remove it."""
     return message.startswith(("Merge ", *_UNFINISHED))
 
 
@@ -85,7 +85,7 @@ def commits(root: Path) -> dict[str, str]:
 
 
 def _git(root: Path, *words: str) -> str:
-    """What git prints; nothing where it fails or is not there."""
+    """Run git; return what it prints, nothing where it fails or is missing."""
     try:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
     except OSError:

@@ -54,7 +54,7 @@ _DATA = {"select": 1, "conditional": -1, "rng-bit-generator": -1, "clamp": 1}
 
 @dataclass(slots=True)
 class Coverage:
-    """How often each cell was drawn, and what the verifier refused."""
+    """Count how often each cell was drawn, and collect what the verifier refused."""
 
     counts: Counter[Cell] = field(default_factory=Counter)
     refused: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Coverage:
 
 @cache
 def _attributes(opcode: str) -> dict[str, inspect.Parameter]:
-    """Those that an op has, as the language has them."""
+    """List the attributes of an op."""
     op = column("hlo.ops")[function_name(opcode)]
     parameters = inspect.signature(op.function).parameters
     return {
@@ -77,7 +77,7 @@ def _attributes(opcode: str) -> dict[str, inspect.Parameter]:
 
 @cache
 def cells() -> tuple[Cell, ...]:
-    """All that can be drawn."""
+    """List all cells that can be drawn."""
     return tuple(cell for opcode in GENERATORS for cell in _cells(opcode))
 
 
@@ -130,7 +130,7 @@ def measured(draws: int, seed: int, opcodes: Sequence[str] = tuple(GENERATORS)) 
 
 
 def refused(programs: int, seed: int) -> Iterator[str]:
-    """Of so many programs of a campaign those that the verifier refuses, with its words."""
+    """Draw programs of a campaign and return those that the verifier refuses, with its message."""
     drawn = (any_program(Seeded(f"{seed} {number}")) for number in range(programs))
     yield from filter(None, map(_refusal, drawn))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def write(path: Path, value: Any) -> None:
-    """As JSON."""
+    """Write a value as JSON."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(json.dumps(value, indent=1) + "\n")
     beside.replace(path)

@@ -1,1 +1,1 @@
-"""The same bits everywhere: generated C under many compilers, flags, threads and sanitizers."""
+"""Build and run generated C under many compilers, flags, thread counts and sanitizers."""

@@ -1,4 +1,4 @@
-"""Where the bits must be the same: compilers, optimisation, processors, targets, sanitizers."""
+"""List the configurations under which the bits must agree: compilers, flags, sanitizers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What this machine cannot do, and how it could."""
+    """A configuration that this machine lacks, and how to get it."""
 
     name: str
     why: str

@@ -69,7 +69,7 @@ _FEATURES: dict[str, str] = {
 
 @cache
 def own_features() -> frozenset[str]:
-    """What this processor has, as Linux says it; nothing elsewhere."""
+    """Read this processor's instruction sets from Linux; nothing on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:

@@ -53,7 +53,7 @@ def thorough(environ: Mapping[str, str]) -> Compiler:
 
 
 def portable(compiler: Compiler) -> Compiler:
-    """Of runtime functions, those for any processor."""
+    """Compile runtime functions for any processor."""
     return replace(compiler, flags=(*compiler.flags, "-DHLO_PORTABLE"))
 
 

@@ -22,7 +22,7 @@ _HASH_SEEDS = ("0", "4294967295")
 
 
 def digest(module: Module) -> str:
-    """Of the files of every target."""
+    """Hash the files of every target."""
     found = hashlib.sha256()
     for target in DIALECTS:
         for name, content in sorted(emit(module, target).items()):

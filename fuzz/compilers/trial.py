@@ -57,7 +57,7 @@ def outcome(trial: Trial, configuration: Configuration) -> Outcome:
 
 
 def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
-    """How the bits of an outcome are not the interpreter's; nothing if they are."""
+    """Say how an outcome's bits differ from the interpreter's; empty if they do not."""
     for threads, value in zip(configuration.threads, found.values):
         other = differences(trial.expected, value)
         if other:
@@ -111,7 +111,7 @@ def ran(
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What the driver reads: see driver.c."""
+    """The header of the driver's input: see driver.c."""
 
     arguments: Sequence[Memory]
     results: Sequence[Memory]

@@ -15,7 +15,8 @@ T = TypeVar("T")
 
 
 class Choices(ABC):
-    """A source of choices. The simplest choice is the lowest number: Hypothesis shrinks towards it."""
+    """A source of choices. The simplest choice is the lowest number: Hypothesis shrinks towards
+    it."""
 
     @abstractmethod
     def integer(self, low: int, high: int) -> int:

@@ -1,4 +1,5 @@
-"""Limit the time of a block, for drawn programs that run long and for planted bugs that never end."""
+"""Limit the time of a block, for drawn programs that run long and for planted bugs that never
+end."""
 
 from __future__ import annotations
 

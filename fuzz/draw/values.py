@@ -77,7 +77,8 @@ def _complex(element_type: ElementType, real: np.ndarray, imag: np.ndarray) -> n
 
 @cache
 def notable(element_type: ElementType) -> tuple[np.ndarray, ...]:
-    """List numbers at which a type's arithmetic has edges; for types other than pred and complex."""
+    """List numbers at which a type's arithmetic has edges; for types other than pred and
+    complex."""
     numbers = _floats(element_type) if element_type.is_float else _integers(element_type)
     return tuple(_number(element_type, number) for number in numbers)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a compiler on a program, as a kind that smaller programs can be held to."""
+"""Describe a compiler's failure on a program as a kind that smaller programs are held to."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Failure:
     found: Found | None = None
 
     def is_like(self, other: Failure | None) -> bool:
-        """Whether another failure is of this kind."""
+        """Test whether another failure is of this kind."""
         return other is not None and self.kind == other.kind and bool(self.signs & other.signs)
 
 
@@ -131,7 +131,7 @@ class Against:
         return next((opcode for opcode in opcodes if opcode not in _BLAMELESS), None)
 
     def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
-        """What smaller programs are held to, which begin as ``module``."""
+        """Build the condition that smaller programs, beginning with ``module``, are held to."""
         opcode = self.culprit(module, arrays) if failure.kind == WRONG else None
         return Kept(self, failure, opcode)
 
@@ -139,7 +139,7 @@ class Against:
         return self._answer(module, arrays).outputs
 
     def _answer(self, module: Module, arrays: Sequence[Value]) -> Answer:
-        """What is refused as it is written may be taken in other words."""
+        """Run a program; if the compiler refuses it, try an equivalent form."""
         given = tuple(arrays_of(tuple(arrays)))
         answer = self._run(hlo.format(module), given)
         if answer.error is None or (other := synchronous(module)) == module:
@@ -179,7 +179,7 @@ class Kept:
 
 
 def opcodes(module: Module) -> frozenset[str]:
-    """All that are in a module."""
+    """Collect the opcodes of a module."""
     return frozenset(i.opcode for c in module.computations for i in c.instructions)
 
 
@@ -200,7 +200,7 @@ def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
 
 
 def ended(crash: str) -> Failure:
-    """How a process ended, told from others by where it did."""
+    """Describe how a process ended, by where it did."""
     if crash.startswith("no answer"):
         return Failure(HANG, frozenset((HANG,)), crash)
     return Failure(CRASH, frozenset((sign(crash),)), crash)
@@ -217,13 +217,13 @@ def _signs(found: Found) -> Iterator[str]:
 
 
 def outside(actual: Array, legal: Enclosure) -> Array:
-    """Which elements nothing legal gives."""
+    """Test which elements are outside of the envelope."""
     with np.errstate(all="ignore"):
         return ~np.asarray(contains(legal, actual))
 
 
 def differences(actual: Array, exact: Array | None, legal: Enclosure) -> Iterator[str]:
-    """How elements outside differ from what is right."""
+    """Classify how elements outside differ from the exact ones."""
     wrong = outside(actual, legal)
     right = legal.low if exact is None else exact
     nans = is_nan(actual) & wrong

@@ -51,7 +51,7 @@ def present() -> tuple[Configuration, ...]:
 
 
 def unsanitized(configuration: Configuration) -> bool:
-    """Whether it has no sanitizer."""
+    """Test whether a configuration has no sanitizer."""
     return not configuration.is_sanitizer
 
 

@@ -22,6 +22,7 @@ def sign(crash: str) -> str:
 
 
 def failed_check(crash: str) -> str | None:
-    """Return the check in the compiler's source that failed, if one did: then no memory is damaged."""
+    """Return the check in the compiler's source that failed, if one did: then no memory is
+    damaged."""
     found = _SOURCE.search(crash)
     return None if found is None else found[0]

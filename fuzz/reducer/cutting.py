@@ -80,7 +80,7 @@ def _is_computed(instruction: Instruction) -> bool:
 
 
 def can_be_shown(instruction: Instruction) -> bool:
-    """Whether the value can be a result: not what is started and not done."""
+    """Test whether a value can be a result: starts of async operations cannot."""
     return instruction.opcode not in _PENDING and _has_data(instruction)
 
 
@@ -132,7 +132,7 @@ def _closed(
 
 
 def _results(entry: Computation, inside: frozenset[str]) -> list[Instruction]:
-    """Of the instructions inside, those that something outside needs, or nothing at all."""
+    """List the instructions inside that something outside needs."""
     users: dict[str, list[bool]] = {name: [] for name in inside}
     for instruction in entry.instructions:
         for name in instruction.operands:

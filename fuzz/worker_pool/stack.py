@@ -1,4 +1,4 @@
-"""Where a process was when a signal ended it, by its stack, which a handler in C writes down."""
+"""Record a process's stack when a signal ends it, by a signal handler in C."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def watch(path: Path) -> None:
 
 
 def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
-    """What a process wrote, without its last stack, and that."""
+    """Split a process's output into the text before its last stack, and that stack."""
     rest, frames = list[str](), list[Frame]()
     for line in lines:
         match = _LINE.fullmatch(line)

@@ -55,7 +55,7 @@ class Symbols:
 
 @cache
 def symbols(path: Path) -> Symbols | None:
-    """Those of a file that has a symbol table."""
+    """Read the symbol table of a file that has one."""
     try:
         file = np.memmap(path, np.uint8, mode="r")
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def readable(name: str) -> str:
 
 
 def _identifiers(text: str) -> tuple[list[str], str]:
-    """Those at the beginning, each with its length before it, and the rest."""
+    """Split off the length-prefixed identifiers at the beginning of a mangled name."""
     words: list[str] = []
     while (match := _LENGTH.match(text)) is not None:
         begin, end = match.end(), match.end() + int(match[1])

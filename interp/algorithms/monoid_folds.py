@@ -34,7 +34,7 @@ _CHUNK = 1 << 20  # elements at a time in products
 
 
 def has_order(monoid: str, element_type: ElementType) -> bool:
-    """Whether the order of the operations can be seen in the result, for it is rounded."""
+    """Test whether a fold's result depends on the order of its operations, because they round."""
     return (element_type.is_float and monoid not in _EXTREMES) or element_type.is_complex
 
 

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ScatterDimensions:
-    """How scatter's updates lie in its operand: the attributes of the same names."""
+    """Map scatter's updates to its operand: the attributes of the same names."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]

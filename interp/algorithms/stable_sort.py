@@ -56,14 +56,14 @@ def _guesses(rows: tuple[Array, ...]) -> Iterator[Array]:
 
 
 def _compared(rows: tuple[Array, ...], lhs: Array, rhs: Array, comparator: Callee[Any]) -> Array:
-    """Whether the elements at ``lhs`` come before those at ``rhs``."""
+    """Compare elements: do those at ``lhs`` come before those at ``rhs``?"""
     pairs = ((np.take_along_axis(r, lhs, -1), np.take_along_axis(r, rhs, -1)) for r in rows)
     return comparator(*(side for pair in pairs for side in pair))  # type: ignore[no-any-return]
 
 
 def _is_sorted(rows: tuple[Array, ...], order: Array, comparator: Callee[Any]) -> bool:
-    """Whether ``order`` is the stable one: each neighbour comes before the next, or they tie and
-    keep their order. That decides it, since a comparator is a strict weak order."""
+    """Test whether ``order`` is the stable one: each element comes before its successor, or they
+    tie and keep their order. That suffices, since a comparator is a strict weak order."""
     lhs, rhs = order[..., :-1], order[..., 1:]
     before = _compared(rows, lhs, rhs, comparator)
     if not np.all(before | (lhs < rhs)):

@@ -81,9 +81,8 @@ def rounds(computation: Computation) -> bool:
 
 
 def grows(monoid: str | None, *values: Enclosure) -> bool:
-    """Whether a fold by a monoid is monotone in every value, so that folds of the ends enclose it.
-    Maximum and minimum are, and so are ``and`` and ``or`` on pred. On integers these are not (4 is
-    more than 3, but 4 and 3 is 0): there the values must be certain."""
+    """Test whether a fold by a monoid is monotone in every value: then folds of the ends enclose
+    it."""
     if monoid in _EXTREMES:
         return True
     is_truth = values[0].element_type is PRED

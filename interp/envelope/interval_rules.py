@@ -187,7 +187,8 @@ def monotone(
 
 
 def one_sided(low: Array, high: Array) -> tuple[Array, Array]:
-    """Where only one end is NaN (inf - inf), anything on its side is legal."""
+    """Admit anything on the side of an end that is NaN (inf − inf), where the other end is a
+    number."""
     lost_low, lost_high = is_nan(low) & ~is_nan(high), is_nan(high) & ~is_nan(low)
     if lost_low.any() or lost_high.any():
         element_type = type_of(low)
@@ -213,7 +214,7 @@ def has_zero(value: Enclosure) -> Array:
 
 
 def extreme(value: Enclosure, sign: int) -> Array:
-    """Where infinity of a sign is legal."""
+    """Test where an infinity of this sign is legal."""
     return np.asarray(value.high == np.inf if sign > 0 else value.low == -np.inf)
 
 

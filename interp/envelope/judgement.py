@@ -1,8 +1,4 @@
-"""What another compiler's results are worth beside what is legal.
-
-Where the envelope of the whole program cannot tell, the compiler is asked for values in between,
-too, and judged step by step on its own values: :mod:`interp.envelope.anchors`.
-"""
+"""Judge another compiler's results by the error envelope, step by step where it is too wide."""
 
 from __future__ import annotations
 
@@ -66,7 +62,7 @@ class Found:
 
 
 class Judge:
-    """Of one program and its arguments: what is legal is found out once for all compilers."""
+    """The judge of one program on its arguments: what is legal is computed once for all compilers."""
 
     def __init__(
         self,

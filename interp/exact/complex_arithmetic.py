@@ -110,7 +110,7 @@ def _root(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) -> Array:
-    """Where both products have a factor zero, the sum has the sign that IEEE 754 gives it."""
+    """Give zero sums their IEEE 754 sign, where both products have a factor zero."""
     (a, b), (c, d) = one, other
     nothing = ((a == 0) | (b == 0)) & ((c == 0) | (d == 0))
     return np.where(nothing, a * b + c * d, total)

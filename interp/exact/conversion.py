@@ -24,8 +24,8 @@ def type_of(operand: Array) -> ElementType:
 
 
 def widened(operand: Array) -> Array:
-    """The same values in a type that NumPy computes with: float64 for floats narrower than
-    float32, 8 bits for narrower integers."""
+    """Convert to a type that NumPy computes with: float64 for floats narrower than float32, 8 bits
+    for narrower integers. No value changes."""
     element_type = type_of(operand)
     if element_type.is_float and element_type not in (F32, F64):
         return operand.astype(np.float64)

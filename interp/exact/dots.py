@@ -108,7 +108,7 @@ def _parts(values: Array) -> tuple[Array, Array]:
 
 
 def _has_exact_products(lhs: Array, rhs: Array) -> bool:
-    """Whether float64 holds all products: of floats up to f32 and integers up to 16 bits."""
+    """Test whether float64 holds every product: of floats up to f32 and integers up to 16 bits."""
     return all(x.dtype.itemsize <= (2 if x.dtype.kind in "iu" else 4) for x in (lhs, rhs))
 
 

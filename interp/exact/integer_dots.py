@@ -38,7 +38,7 @@ def dot_integers(lhs: Array, rhs: Array, element_type: ElementType) -> Array:
 
 
 def dot_pred(lhs: Array, rhs: Array) -> Array:
-    """Whether any of the products (and) is true."""
+    """Multiply matrices over the Boolean semiring: or of ands."""
     return np.asarray(lhs.astype(np.float32) @ rhs.astype(np.float32) > 0)
 
 

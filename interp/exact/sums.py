@@ -48,12 +48,12 @@ def component_type(element_type: ElementType) -> ElementType:
 
 
 def is_minus_zero(values: Array) -> Array:
-    """Where the values are -0."""
+    """Test for −0."""
     return np.asarray((values == 0) & np.signbit(values))
 
 
 def same_bits(one: Array, other: Array) -> Array:
-    """Where two arrays of one type (not complex) have the same bits."""
+    """Compare the bits of two arrays of one type (not complex)."""
     bits = _BITS[one.dtype.itemsize]
     return np.asarray(one.view(bits) == other.view(bits))
 
@@ -75,7 +75,7 @@ def decided(total: Array, bound: Array, element_type: ElementType) -> tuple[Arra
 
 
 def decided_f64(high: Array, low: Array, bound: Array) -> tuple[Array, Array]:
-    """The same for pairs of float64 and results of f64; only finite totals are decided, and a zero
+    """Decide sums of f64 from a double-double total: only finite totals are decided, and a zero
     loses its sign."""
     result = high + (low + bound)
     return result, same_bits(high + (low - bound), result) & np.isfinite(result)

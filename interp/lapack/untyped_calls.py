@@ -1,7 +1,7 @@
 """LAPACK custom calls as older JAX made them, with sizes and flags as leading operands.
 
-Scratch memory is among their results, as zeros (jaxlib/lapack.py of jaxlib 0.4.20). Each call is the
-typed one of :mod:`interp.lapack.routines`.
+Scratch memory is among their results, as zeros (jaxlib/lapack.py of jaxlib 0.4.20). Each call is
+the typed one of :mod:`interp.lapack.routines`.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Instructions(Generic[V]):
-    """What the formulas are made of. ``constant(number, like)`` is of an operand's type,
-    ``total(operand, dimensions)`` a sum."""
+    """The instructions that the formulas consist of. ``constant(number, like)`` has an operand's
+    type, ``total(operand, dimensions)`` is a sum."""
 
     add: Callable[[V, V], V]
     subtract: Callable[[V, V], V]

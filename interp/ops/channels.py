@@ -53,7 +53,7 @@ def _ends(rank: Rank, channel_id: int, attributes: str) -> list[tuple[int, int]]
 
 
 def _channels(rank: Rank, channel_id: int, attributes: str, end: int) -> list[Channel]:
-    """Those of which this rank is the source (``end`` 0) or the target (1)."""
+    """List the channels of which this rank is the source (``end`` 0) or the target (1)."""
     known = rank.ranks.channels
     ends = _ends(rank, channel_id, attributes)
     if ends is None:
@@ -99,7 +99,7 @@ def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """Whether a list has become so long."""
+    """Wait until a list has this length."""
 
     items: list[Any]
     number: int

@@ -1,8 +1,8 @@
-"""What ranks make together: each brings its operands to its group and takes its part away.
+"""Evaluate collectives on simulated ranks.
 
-Group modes are those of XLA's ``collective_ops_utils.h``. Everything is computed once for a group,
-by the last of its members to come. An asynchronous start waits for the others as the operation
-itself does: its value holds the result.
+Group modes are those of XLA's ``collective_ops_utils.h``. Each result is computed once for a group,
+by the last member to arrive. An asynchronous start waits for the others as the op itself does: its
+value holds the result.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ all_reduce_start = all_reduce
 
 
 def all_reduce_done(operand: Value) -> Value:
-    """What all-reduce-start gave."""
+    """Return the result that all-reduce-start computed."""
     return operand
 
 

@@ -129,7 +129,7 @@ def async_update(
     async_execution_thread: str = "",
     output_to_operand_aliasing: str = "",
 ) -> Value:
-    """What async-start gave, with more operands."""
+    """Return async-start's value, with further operands."""
     del async_execution_thread, output_to_operand_aliasing
     if calls is None or not operands:
         return operand

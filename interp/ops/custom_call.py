@@ -61,7 +61,8 @@ def custom_call(
 
 
 def target_of(name: str) -> Target:
-    """What this run (:func:`registered`) or ``TARGETS`` has for a target, else Unsupported."""
+    """Look a target up among those registered for this run (:func:`registered`), then in
+    ``TARGETS``; else raise Unsupported."""
     known = {**TARGETS, **_REGISTERED.get({})}
     target = known.get(name)
     if target is None:

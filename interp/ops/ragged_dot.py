@@ -60,7 +60,7 @@ def ragged_dot(
 
 
 def _inside(lhs: Array, ragged: int, prefix: tuple[int, ...], group_sizes: Array) -> Array:
-    """Whether an element of lhs is in each group; groups are the first dimension."""
+    """Test which elements of lhs are in each group; groups are the first dimension."""
     sizes = np.moveaxis(group_sizes.astype(np.int64), -1, 0)
     ends = sizes.cumsum(axis=0)
     dims = [1] * lhs.ndim

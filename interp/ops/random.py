@@ -28,7 +28,7 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 @dataclass(slots=True)
 class Generator:
-    """What the random instructions of one run share."""
+    """The state that the random instructions of one run share."""
 
     seed: int
     draws: int = 0  # how many rng instructions have run

@@ -1,4 +1,4 @@
-"""What goes from each rank to another one, and rows from every rank to every other."""
+"""Evaluate collective-permute and ragged-all-to-all on simulated ranks."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def ragged_all_to_all(
 
 
 def _ragged(given: list[tuple[Array, ...]], group: Sequence[int], member: int) -> Array:
-    """What ``member`` has in the end."""
+    """Collect the rows that ``member`` receives."""
     result, expected = np.array(given[member][1]), given[member][5]
     each = len(expected) // len(given)
     for sender, (rows, _, starts, sizes, targets, _) in enumerate(given):

@@ -1,10 +1,9 @@
-"""How many of many plausible bugs the verdict proves: put in one at a time, in small models and in
-drawn programs, each judged as ``hlo check --against`` does with XLA's budget.
+"""Count how many plausible compiler bugs the verdict proves (mutation testing).
 
-``python -m selftest.injection --most M --drawn N --seed S --minutes T --workers W --state DIR``
-prints a table by family, and with ``--all`` each bug that some program hid. It is a campaign
-(:mod:`fuzz.campaign`): with a directory a run goes on where the last one ended. Exit status 1 if a
-legal result was called wrong.
+``python -m selftest.injection --most M --drawn N --seed S --minutes T`` plants bugs one at a time
+in small models and in drawn programs, judges each as ``hlo check --against`` does with XLA's
+budget, and prints a table by family, with ``--all`` each bug that some program hid. Exit status 1
+if a legal result was called wrong.
 """
 
 from __future__ import annotations

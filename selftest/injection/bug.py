@@ -1,4 +1,4 @@
-"""What a bug is: another meaning for one instruction, as a compiler might have emitted it."""
+"""Define bugs: another meaning for one instruction, as a compiler might have emitted it."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def where(mask: Callable[..., Array], value: Callable[..., Array] | float) -> Wr
 
 
 def bits_of(array: Array) -> int:
-    """Of an element, as the language counts them."""
+    """Count an element's bits, as the language does."""
     return type_of(array).bits
 
 

@@ -65,7 +65,7 @@ def case(name: str, module: Module, values: Sequence[Value], peer: Budget) -> Ca
 
 
 def length(module: Module) -> int:
-    """How many instructions it runs, besides parameters; those of loops once."""
+    """Count the instructions that a program runs, without parameters; those of loops once."""
     return sum(
         instruction.opcode != "parameter"
         for computation in _reached(module)

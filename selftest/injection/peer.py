@@ -105,7 +105,8 @@ def alone(module: Module, site: Site) -> Module:
 
 
 def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
-    """Whether all that the site gave is legal for what it was given: no bug, in this program."""
+    """Test whether all that the changed instruction gave is legal for its operands: no bug, in this
+    program."""
     program = alone(module, injected.site)
     for operands, wrong in injected.seen:
         if _is_other_order(injected.site.instruction, program, operands, wrong):
@@ -126,7 +127,7 @@ def is_allowed(module: Module, injected: Injected, budget: Budget) -> bool:
 def _is_other_order(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """Whether an op that is not stable has put what is equal in an order that is right, too."""
+    """Test whether an op that is not stable put equal elements in another legal order."""
     is_right = _ORDERS.get(instruction.opcode)
     stable = instruction.attributes.get("is_stable", instruction.opcode == "topk")
     return is_right is not None and not stable and is_right(instruction, program, operands, wrong)
@@ -135,7 +136,7 @@ def _is_other_order(
 def _is_sorted(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """The same rows, which a sort leaves as they are."""
+    """Test whether the rows are the same and sorted."""
     rows = list(arrays_of(wrong))
     again = arrays_of(evaluate(program, *rows, fuel=FUEL))
     (axis,) = cast("tuple[int, ...]", instruction.attributes["dimensions"])
@@ -146,7 +147,7 @@ def _is_sorted(
 def _are_greatest(
     instruction: Instruction, program: Module, operands: Sequence[Value], wrong: Value
 ) -> bool:
-    """The same values, from different places."""
+    """Test whether the values are the same, from different places."""
     values, places = arrays_of(wrong)
     right = next(arrays_of(evaluate(program, *operands, fuel=FUEL)))
     if not ((places >= 0) & (places < operands[0].shape[-1])).all():

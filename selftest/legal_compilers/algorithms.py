@@ -1,4 +1,4 @@
-"""What compilers do by other algorithms: transforms, factors, folds and sorts, by chance."""
+"""Compute transforms, factors, folds and sorts by other legal algorithms, chosen by chance."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Algorithms:
     def _sorted(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """What compares equal in any order."""
+        """Sort with equal elements in any order."""
         if attributes.get("is_stable", False):
             return None
         (axis,) = attributes["dimensions"]
@@ -189,7 +189,7 @@ class Algorithms:
     def _scattered(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Array | None:
-        """Where updates replace what is there, any of them may be the last."""
+        """Apply updates that replace what is there in any order."""
         computation = attributes["to_apply"].computation
         parameters = computation.parameters
         if len(operands) != 3 or len(parameters) != 2 or computation.root != parameters[1].name:

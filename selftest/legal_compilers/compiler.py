@@ -58,7 +58,7 @@ class _Kept:
 
 
 def _narrows(operand: Array, value: Array) -> bool:
-    """Whether a conversion rounds: not to a type that has all numbers of the other."""
+    """Test whether a conversion rounds: not to a type that has every number of the other."""
     before, after = type_of(operand), type_of(value)
     return before.is_integer or (before.is_float and not holds(after, before))
 
@@ -204,7 +204,7 @@ class Perturbed:
         return value.astype(np.float32) if wide is None else wide
 
     def _widens(self, *operands: Any) -> bool:
-        """Whether this narrow operation is done in f32."""
+        """Decide whether a narrow operation is done in f32."""
         return self._budget.keeps_wide and all(map(_is_narrow, operands)) and self._chance()
 
     def _shown(self, result: Array, dtype: np.dtype[Any]) -> Array:

@@ -37,7 +37,7 @@ _finfo: Any = ml_dtypes.finfo
 
 
 class Errors:
-    """Of one compiler: its budget, and how its errors go together."""
+    """The errors of one compiler: its budget, and how they correlate."""
 
     def __init__(self, rng: np.random.Generator, budget: Budget, mode: str) -> None:
         self._rng, self._budget = rng, budget

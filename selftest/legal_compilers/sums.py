@@ -57,7 +57,7 @@ class Sums:
         return self._summed(lambda given: make(self, given, attributes), operands, in_memory)
 
     def total(self, operand: Array, dimensions: tuple[int, ...]) -> Array:
-        """Of an array along some dimensions."""
+        """Sum an array along some dimensions."""
         zero = np.zeros((), operand.dtype)
         attributes = {"dimensions": dimensions}
         found = self._summed(lambda given: self._reduced(given, attributes), (operand, zero))
@@ -140,7 +140,7 @@ class Sums:
         return flat.reshape(values.shape)
 
     def product(self, lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
-        """Of matrices [b, m, k] and [b, k, n]: terms in any order, each rounded or not."""
+        """Multiply matrices [b, m, k] and [b, k, n]: terms in any order, each rounded or not."""
         dtype = element_type.numpy
         if not (element_type.is_float or element_type.is_complex):
             return None

@@ -1,9 +1,9 @@
-"""Which op does which element type, measured: ``python -m selftest.op_tables.op_types [OPCODE…]``.
+"""Measure which op supports which element type: ``python -m selftest.op_tables.op_types``.
 
 For each opcode and element type that the verifier takes, the smallest program (op_programs.txt) is
-evaluated by the interpreter and by generated C: a type is done where both give the same bits.
+evaluated by the interpreter and by generated C: a type is supported where both give the same bits.
 Writes op_types.txt, from which docs/ops.md is made: ``python -m selftest.op_tables.ops_table``. All
-opcodes take minutes; of those that are not given, what was measured stays.
+opcodes take minutes; given opcodes as arguments, it measures those and keeps the rest.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def evaluated(made: Module, arguments: Sequence[Any]) -> Any:
 
 
 def by_interpreter(cell: Cell) -> str:
-    """What the interpreter makes of a cell: the reason of the refusal, or nothing."""
+    """Evaluate a cell; return the reason of a refusal, or nothing."""
     try:
         made = module(cell)
         evaluated(made, from_seed(made, 0))
@@ -151,7 +151,7 @@ def by_interpreter(cell: Cell) -> str:
 
 
 def by_generator(cell: Cell) -> str:
-    """What generating C makes of a cell, without compiling it."""
+    """Generate a cell's C without compiling it; return the reason of a refusal, or nothing."""
     try:
         render_plan(lowered(module(cell)), OPENMP)
     except hlo.Error as error:

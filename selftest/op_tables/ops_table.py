@@ -41,7 +41,7 @@ _REASONS = (
 
 
 def holes() -> dict[tuple[str, str], dict[ElementType, str]]:
-    """Of each opcode and column, the element types that it does not do, and what it says."""
+    """Map each opcode and column to the element types that it does not support, with the reason."""
     found: dict[tuple[str, str], dict[ElementType, str]] = {}
     for line in MEASURED.read_text().splitlines()[1:]:
         opcode, name, types, outcome = line.split(" | ")
@@ -68,7 +68,7 @@ def _but(missing: Mapping[ElementType, str]) -> str:
 
 
 def _homes(opcode: str) -> list[str]:
-    """Where an opcode lives in each column."""
+    """Find the module of an opcode in each column."""
     columns = (
         column("hlo.ops"),
         column("interp.ops"),
@@ -97,7 +97,7 @@ def _rows() -> Iterator[str]:
 
 
 def _sums() -> str:
-    """How many of the cells are done."""
+    """Count the supported cells."""
     every = sum(len(cells(opcode)) for opcode in OPCODES)
     missing = holes()
     done = [

@@ -172,7 +172,7 @@ def _all_values(element_type: ElementType) -> Array:
 
 
 def one_operand_functions() -> list[str]:
-    """What this module proves."""
+    """List the functions that this module proves."""
     return list(_REFERENCES)
 
 

@@ -41,7 +41,7 @@ def _thread(builder: Builder) -> dict[str, str]:
 
 
 def _again(builder: Builder, calls: str) -> dict[str, str]:
-    """What was started may be said again."""
+    """Insert an async-update, which passes on what was started."""
     return {**({"calls": calls} if builder.boolean() else {}), **_thread(builder)}
 
 

@@ -126,7 +126,7 @@ def _padded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _potrf(builder: Builder, shape: ArrayShape) -> str:
-    """Of anything, or of matrices that mostly have a factor."""
+    """Draw any matrix, or matrices most of which are positive definite."""
     operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
     results = TupleShape((shape, ArrayShape(S32, shape.dims[:-2])))
     target = f"lapack_{_LETTERS[shape.element_type]}potrf_ffi"

@@ -144,7 +144,7 @@ def _copied(builder: Builder, shape: ArrayShape, attributes: Mapping[str, int]) 
 
 
 def bitcast(builder: Builder, shape: ArrayShape) -> str:
-    """As many bytes in any type, dims and layouts."""
+    """Draw an operand of as many bytes, of any type, dimensions and layout."""
     size = shape.elements * _bytes(shape.element_type)
     same = shape.element_type.bits < 8 or shape.is_complex
     source = builder.element_type(
@@ -160,7 +160,7 @@ def bitcast(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _bytes(element_type: ElementType) -> int:
-    """As arrays hold them: types of less than 8 bits take a byte."""
+    """Count bytes as arrays hold them: types of less than 8 bits take a byte."""
     return max(8, element_type.bits) // 8
 
 

@@ -103,12 +103,12 @@ def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _any_of(ranks: Sequence[int], is_scaled: tuple[bool, bool]) -> bool:
-    """Whether a scale has dimensions: one must."""
+    """Test whether a scale has dimensions: one of the two must."""
     return any(flag and rank for flag, rank in zip(is_scaled, ranks, strict=True))
 
 
 def _is_short(element_type: ElementType) -> bool:
-    """Whether the product with a scale is exact."""
+    """Test whether the product with a scale is exact."""
     if element_type.is_complex:
         return False
     return element_type.bits <= (32 if element_type.is_float else 16)

@@ -105,7 +105,7 @@ class _Places:
 
     @classmethod
     def of(cls, builder: Builder, dims: Sequence[int], batch: Sequence[int]) -> _Places:
-        """The same in an operand of known dims."""
+        """Place the same slices in an operand of known dims."""
         made, free = cls.__new__(cls), list(range(len(batch)))
         entries: list[tuple[str, int, int]] = []
         for size in dims:
@@ -139,7 +139,7 @@ class _Places:
 
 
 def _promises(builder: Builder, batch: Sequence[int], *names: str) -> dict[str, bool]:
-    """What holds for one index: it is in order, and none is equal to it."""
+    """Draw promises that hold for a single index: it is sorted and unique."""
     holds = nonzero(batch) == 1
     return {name: True for name in names if holds and builder.boolean()}
 

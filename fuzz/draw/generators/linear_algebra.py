@@ -12,7 +12,7 @@ _REAL = {C64: F32, C128: F64}
 
 
 def cholesky(builder: Builder, shape: ArrayShape) -> str:
-    """Of anything, or of products of small integers with their transposes, most of which have a
+    """Draw any matrix, or the product of small integers with their transpose, which mostly has a
     factor."""
     operand = builder.value(shape) if builder.boolean() else positive(builder, shape)
     lower = {"lower": True} if builder.boolean() else {}
@@ -42,7 +42,8 @@ def triangular_solve(builder: Builder, shape: ArrayShape) -> str:
 
 
 def fft(builder: Builder, shape: ArrayShape) -> str:
-    """Of one to three dimensions; the kind follows from the types of operand and result."""
+    """Draw a transform of one to three dimensions; its kind follows from the types of operand and
+    result."""
     rank = builder.integer(1, min(3, shape.rank))
     *outer, last = shape.dims
     lengths, dims, element_type = shape.dims[shape.rank - rank :], shape.dims, shape.element_type
@@ -64,7 +65,7 @@ def _is_of_matrices(shape: ArrayShape) -> bool:
 
 
 def has_small_systems(shape: ArrayShape) -> bool:
-    """Whether triangular matrices for either side are not too large."""
+    """Test whether triangular matrices for either side stay small."""
     last = max(shape.dims[-2:], default=0)
     small = nonzero((*shape.dims[:-2], last, last)) <= MOST_ELEMENTS
     return _is_of_matrices(shape) and small

@@ -40,7 +40,8 @@ def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def padded_and_cut(builder: Builder, shape: ArrayShape) -> str:
-    """Padding, an elementwise operation, then a slice or negative padding that cuts part of it off."""
+    """Padding, an elementwise operation, then a slice or negative padding that cuts part of it
+    off."""
     dims = tuple(size + 2 for size in shape.dims)
     if nonzero(dims) > MOST_ELEMENTS:
         return builder.value(shape)

@@ -15,7 +15,8 @@ _MOST_LENGTH = 6
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A generator that uses ``opcodes`` besides elementwise ones, for the shapes that it accepts."""
+    """A generator that uses ``opcodes`` besides elementwise ones, for the shapes that it
+    accepts."""
 
     generator: Generator
     opcodes: tuple[str, ...] = ()
@@ -38,7 +39,8 @@ def applied(builder: Builder, shape: ArrayShape, *operands: str) -> str:
 
 
 def chained(builder: Builder, shape: ArrayShape, name: str, leaf: Callable[[], str]) -> str:
-    """Append elementwise instructions one after the other to ``name``; other operands are leaves."""
+    """Append elementwise instructions one after the other to ``name``; other operands are
+    leaves."""
     for _ in range(builder.integer(1, _MOST_LENGTH)):
         operands = (name, leaf()) if builder.boolean() else (name,)
         name = applied(builder, shape, *builder.permutation(operands))

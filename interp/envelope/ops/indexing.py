@@ -191,7 +191,8 @@ def _several(
         return np.asarray(np.False_)
 
     def meet(*arguments: Array) -> tuple[Array, ...]:
-        """What is there, whether that is an update, and whether different ones came."""
+        """Return what is at each place, whether that is an update, and whether different updates
+        met there."""
         low, high, nan, met, several, *new = arguments
         same = nan == new[2]
         for one, other in ((low, new[0]), (high, new[1])):

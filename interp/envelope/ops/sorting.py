@@ -63,7 +63,7 @@ def sort(
 
 
 def topk(operand: Enclosure, *, k: int, largest: bool = True, is_stable: bool = True) -> Value:
-    """As a sort by total order, of the elements and their indices."""
+    """Enclose top-k as a descending sort by total order of the elements and their indices."""
     indices = np.broadcast_to(np.arange(operand.shape[-1], dtype=np.int32), operand.shape)
     rows = [operand, point(indices)]
     if operand.shape[-1] > 1 and operand.low.size:
@@ -168,7 +168,7 @@ def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Arr
 def _beside(
     inside: Sequence[Array], comparator: Callee[Any], apart: int, *, forwards: bool
 ) -> Array:
-    """What the comparator says of each element and the one so many places behind it."""
+    """Compare each element with the one ``apart`` places behind it."""
     size = inside[0].shape[-1]
     pairs = ((x[..., : size - apart], x[..., apart:]) for x in inside)
     sides = (side for pair in pairs for side in (pair if forwards else pair[::-1]))
@@ -242,7 +242,7 @@ def _in_order(end: Array, falls: bool) -> Array:
 
 
 def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:
-    """What may be at each place."""
+    """Enclose what may be at each place."""
     if row.element_type.is_complex:
         return joined(*(_placed(part, ranks) for part in parts(row)))
     first, last = _places(ranks)
@@ -279,7 +279,7 @@ def _places(ranks: _Ranks) -> tuple[Array, Array]:
 
 
 def _hulls(row: Enclosure, elements: Array, begins: Array, dims: tuple[int, ...]) -> Enclosure:
-    """Of runs of elements, by their numbers."""
+    """Enclose runs of elements by their hulls."""
     low, high = (
         _best(end, elements, begins, better).reshape(dims)
         for end, better in ((row.low, np.minimum), (row.high, np.maximum))
@@ -301,7 +301,7 @@ def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array
 
 
 def _tied(keys: Enclosure) -> Enclosure:
-    """Where a peer that flushes takes subnormals for zeros, they come in any order."""
+    """Treat subnormals as zeros, where a peer that flushes finds them equal."""
     if not keys.element_type.is_float or not budget.current().flushes:
         return keys
     tiny = finfo(keys.low.dtype).smallest_normal
