@@ -14,7 +14,7 @@ from typing import Any
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.literal import Literal
-from hlo.text.enumerations import ALGORITHM, API, DISTRIBUTION, PADDING, PRECISION, SCHEDULE
+from hlo.text.enumerations import PRECISION, WORDS
 from hlo.text.literals import read_literal, show_literal
 from hlo.text.scanning import NAME, fields, percent, plain_name
 from hlo.text.shapes import ARRAY, ShapeReader
@@ -301,9 +301,8 @@ CODECS: dict[str, Codec] = {
     ),
     **_rows(
         _RAW,
-        "direction type fft_type kind transpose_a replica_groups source_target_pairs"
-        " output_to_operand_aliasing operand_layout_constraints domain mode convolution_kind"
-        " sparsity_config outfeed_shape",
+        "replica_groups source_target_pairs output_to_operand_aliasing operand_layout_constraints"
+        " domain sparsity_config outfeed_shape",
     ),
     **_rows(_ONE_NAME, "to_apply condition body true_computation false_computation select scatter"),
     **_rows(_QUOTED, "custom_call_target async_execution_thread infeed_config outfeed_config"),
@@ -316,11 +315,7 @@ CODECS: dict[str, Codec] = {
     "window": Codec(_window, _show_window),
     "dim_labels": Codec(_dim_labels, _show_dim_labels),
     "operand_precision": Codec(_precisions, lambda value: "{" + ",".join(value) + "}"),
-    "distribution": Codec(DISTRIBUTION.read, str),
-    "algorithm": Codec(ALGORITHM.read, str),
-    "api_version": Codec(API.read, str),
-    "schedule": Codec(SCHEDULE.read, str),
-    "padding_type": Codec(PADDING.read, str),
+    **{name: Codec(words.read, str) for name, words in WORDS.items()},
     "literal": Codec(_literal, _show_literal),
     "epsilon": Codec(_decimal, repr),
 }

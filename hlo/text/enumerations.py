@@ -10,7 +10,7 @@ from hlo.text.suggestion import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of a list, in any case; ``spelled`` in the case that XLA prints."""
+    """Words of a list; ``spelled`` in the case that XLA prints, where it reads any."""
 
     spelled: Callable[[str], str]
     allowed: frozenset[str]
@@ -28,18 +28,31 @@ def _words(spelled: Callable[[str], str], names: str) -> Words:
 
 
 PRECISION = _words(str.lower, "default high highest packed_nibble")
-DISTRIBUTION = _words(str.lower, "rng_invalid rng_uniform rng_normal")
-ALGORITHM = _words(
-    str.lower,
-    "rng_default rng_three_fry rng_philox dot_unset dot_any_f8_any_f8_f32"
-    " dot_any_f8_any_f8_f32_fast_accum dot_f16_f16_f16 dot_f16_f16_f32 dot_bf16_bf16_bf16"
-    " dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 dot_bf16_bf16_f32_x9"
-    " dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64",
-)
-API = _words(
-    str.upper,
-    "API_VERSION_UNSPECIFIED API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING"
-    " API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI",
-)
-SCHEDULE = _words(str.upper, "SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST")
-PADDING = _words(str.upper, "PADDING_INVALID PADDING_VALID PADDING_SAME")
+_MODES = "cross_replica cross_partition cross_replica_and_partition flattened_id"
+
+# By the names of attributes that are one word.
+WORDS = {
+    "distribution": _words(str.lower, "rng_invalid rng_uniform rng_normal"),
+    "algorithm": _words(
+        str.lower,
+        "rng_default rng_three_fry rng_philox dot_unset dot_any_f8_any_f8_f32"
+        " dot_any_f8_any_f8_f32_fast_accum dot_f16_f16_f16 dot_f16_f16_f32 dot_bf16_bf16_bf16"
+        " dot_bf16_bf16_f32 dot_bf16_bf16_f32_x3 dot_bf16_bf16_f32_x6 dot_bf16_bf16_f32_x9"
+        " dot_tf32_tf32_f32 dot_tf32_tf32_f32_x3 dot_f32_f32_f32 dot_f64_f64_f64",
+    ),
+    "api_version": _words(
+        str.upper,
+        "API_VERSION_UNSPECIFIED API_VERSION_ORIGINAL API_VERSION_STATUS_RETURNING"
+        " API_VERSION_STATUS_RETURNING_UNIFIED API_VERSION_TYPED_FFI",
+    ),
+    "schedule": _words(str.upper, "SCHEDULE_NONE SCHEDULE_LATEST SCHEDULE_EARLIEST"),
+    "padding_type": _words(str.upper, "PADDING_INVALID PADDING_VALID PADDING_SAME"),
+    "direction": _words(str, "EQ NE LT LE GT GE"),
+    "type": _words(str, "FLOAT TOTALORDER SIGNED UNSIGNED"),
+    "fft_type": _words(str, "FFT IFFT RFFT IRFFT"),
+    "transpose_a": _words(str, "TRANSPOSE_INVALID NO_TRANSPOSE TRANSPOSE ADJOINT"),
+    "kind": _words(str, "kLoop kInput kOutput kCustom"),
+    "convolution_kind": _words(str, "unset fprop dgrad wgrad"),
+    # In quotes, too, which XLA does not read.
+    "mode": _words(str, " ".join(f'{mode} "{mode}"' for mode in _MODES.split())),
+}

@@ -20,7 +20,7 @@ C1 | f32[] s32[] | f32[] call(a, b), to_apply=add
 attributes | f32[] f32[] | f32[] call(a, b)
  | f32[] f32[] | f32[] fusion(a, b), kind=kLoop, calls=add
 C1 | f32[2] f32[2] | f32[2] fusion(a, b), kind=kLoop, calls=add
-C2 | f32[] f32[] | f32[] fusion(a, b), kind=kSomething, calls=add
+parse | f32[] f32[] | f32[] fusion(a, b), kind=kSomething, calls=add
 calls | f32[] f32[] | f32[] fusion(a, b), kind=kLoop, calls={add, twice}
  | f32[2,3] f32[2,<=3] | f32[2,<=3] map(a, b), dimensions={0,1}, to_apply=add
  | f32[3] | s32[3] map(a), dimensions={0}, to_apply=rounds

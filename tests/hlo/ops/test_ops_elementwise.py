@@ -83,8 +83,8 @@ shape | f32[2] f32[2] | f32[2] compare(a, b), direction=LT
 C1 | f32[2] f32[3] | pred[2] compare(a, b), direction=LT
 C1 | f32[2] f16[2] | pred[2] compare(a, b), direction=LT
 C1 | f32[2] (f32[2]) | pred[2] compare(a, b), direction=LT
-C2 | f32[2] f32[2] | pred[2] compare(a, b), direction=XX
-C3 | f32[2] f32[2] | pred[2] compare(a, b), direction=LT, type=PARTIAL
+parse | f32[2] f32[2] | pred[2] compare(a, b), direction=XX
+parse | f32[2] f32[2] | pred[2] compare(a, b), direction=LT, type=PARTIAL
 C3 | f32[2] f32[2] | pred[2] compare(a, b), direction=LT, type=SIGNED
 C3 | u32[2] u32[2] | pred[2] compare(a, b), direction=LT, type=SIGNED
 C4 | c64[2] c64[2] | pred[2] compare(a, b), direction=LT

@@ -81,9 +81,12 @@ def program(operands: str, instruction: str) -> str:
 
 
 def label(operands: str, instruction: str) -> str:
-    """The label of what is wrong with the instruction; callee: with what it calls."""
+    """The label of what is wrong with the instruction; callee: with what it calls; parse: it cannot
+    be read."""
     try:
         hlo.verify(hlo.parse(program(operands, instruction)))
+    except hlo.ParseError:
+        return "parse"
     except hlo.VerifyError as error:
         found = re.match(r"\d+: %r = [a-z0-9-]+, ([\w-]+): ", str(error))
         return found[1] if found else "callee"
@@ -91,10 +94,7 @@ def label(operands: str, instruction: str) -> str:
 
 
 def accepted(operands: str, instruction: str) -> bool:
-    try:
-        return not label(operands, instruction)
-    except hlo.ParseError:
-        return False
+    return not label(operands, instruction)
 
 
 def of_type(text: str, t: str) -> str:

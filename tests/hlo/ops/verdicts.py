@@ -55,10 +55,13 @@ def module(operands: str, instruction: str) -> str:
 
 
 def label(operands: str, instruction: str) -> str:
-    """The label of the constraint that an instruction breaks, or nothing."""
+    """The label of the constraint that an instruction breaks; parse if it cannot be read; nothing
+    if it is legal."""
     text = module(operands, instruction)
     try:
         hlo.verify(hlo.parse(text))
+    except hlo.ParseError:
+        return "parse"
     except hlo.VerifyError as error:
         line = text[: text.index("  ROOT r =")].count("\n") + 1
         found = re.fullmatch(rf"{line}: %r = [a-z0-9-]+, (\w+): (.+)", str(error))

@@ -1,0 +1,40 @@
+"""Values of attributes that no text has: modules that Python makes are verified, too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from verdicts import module
+
+import hlo
+from hlo.attributes import Attribute
+
+COMPARE = "pred[2] compare(a, a), direction=LT, type=FLOAT"
+CONVOLUTION = "f32[2,2] convolution(b, b), dim_labels=bf_io->bf"
+ROWS: list[tuple[str, str, str, Attribute]] = [
+    ("C2", COMPARE, "direction", "XX"),
+    ("C3", COMPARE, "type", "PARTIAL"),
+    ("C1", "c64[2] fft(c), fft_length={2}, fft_type=FFT", "fft_type", "DCT"),
+    ("C3", "f32[2,2] triangular-solve(b, b), transpose_a=ADJOINT", "transpose_a", "SIDEWAYS"),
+    ("C2", "f32[] fusion(d, d), calls=add, kind=kLoop", "kind", "kSomething"),
+    ("C6", f"{CONVOLUTION}, convolution_kind=fprop", "convolution_kind", "sprop"),
+]
+
+
+def program(instruction: str) -> hlo.Module:
+    return hlo.parse(module("f32[2] f32[2,2] c64[2] f32[]", instruction))
+
+
+@pytest.mark.parametrize(("label", "instruction", "name", "value"), ROWS)
+def test_values_that_mean_nothing(
+    label: str, instruction: str, name: str, value: Attribute
+) -> None:
+    legal = program(instruction)
+    hlo.verify(legal)
+    root = legal.entry.root_instruction
+    changed = root._replace(attributes={**root.attributes, name: value})
+    entry = replace(legal.entry, instructions=(*legal.entry.instructions[:-1], changed))
+    built = replace(legal, computations=(*legal.computations[:-1], entry))
+    with pytest.raises(hlo.VerifyError, match=rf"%r = [a-z-]+, {label}: ."):
+        hlo.verify(built)
