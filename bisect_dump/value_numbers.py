@@ -16,7 +16,6 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import STATEFUL, having
-from hlo.text.codecs import CODECS
 from hlo.types import Shape, without_layout
 
 _STATEFUL = having(STATEFUL)  # numbered in text order
@@ -81,8 +80,6 @@ class Cones:
         elif name in COMPUTATION_ATTRIBUTES:
             for callee in (value,) if isinstance(value, str) else value:  # type: ignore[union-attr]
                 yield self._of[str(callee)][self._computations[str(callee)].root]
-        elif name in CODECS:
-            yield CODECS[name].show(value).encode()
         else:
             yield repr(value).encode()
 

@@ -1,17 +1,18 @@
 """The values that attributes hold.
 
 An attribute has one syntax, and so one type of value, whatever the op; ``hlo/text/codecs.py`` reads
-and prints them by name.
+and prints them by name. Aliasing and groups of ranks are in modules of their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
 
-if TYPE_CHECKING:
-    from hlo.literal import Literal
-    from hlo.types import Shape
+from hlo.aliasing import Alias
+from hlo.literal import Literal
+from hlo.replica_groups import ReplicaGroups, SourceTargetPairs
+from hlo.types import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +50,68 @@ class ConvolutionDimensions:
     output_spatial: tuple[int, ...]
 
 
-Attribute = Union[
-    bool,
-    int,
-    float,
-    str,  # enums, names of computations, raw text
-    tuple[int, ...],
-    tuple[str, ...],  # branch_computations, called_computations, operand_precision
-    tuple[tuple[int, int, int], ...],  # slice (start, limit, stride), padding (low, high, interior)
-    tuple[tuple[int, ...], ...],  # slice_sizes of collective-permute
-    tuple["Shape", ...],
-    Window,
-    ConvolutionDimensions,
-    "Literal",
-]
+@dataclass(frozen=True, slots=True)
+class OperandSparsity:
+    """``{sparsity=2x4 dimension=1 stride=0}``: of 4 elements along a dimension 2 are stored; None
+    is what is not said."""
+
+    sparsity: tuple[int, int] | None = None
+    dimension: int | None = None
+    stride: int | None = None
+
+    def __str__(self) -> str:
+        ratio = None if self.sparsity is None else "{}x{}".format(*self.sparsity)
+        parts = {"sparsity": ratio, "dimension": self.dimension, "stride": self.stride}
+        return _named(f"{name}={part}" for name, part in parts.items() if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class SparsityConfig:
+    """``sparsity_config={lhs={…} rhs={…}}``: the operands of a convolution that are sparse."""
+
+    lhs: OperandSparsity | None = None
+    rhs: OperandSparsity | None = None
+
+    def __str__(self) -> str:
+        sides = {"lhs": self.lhs, "rhs": self.rhs}
+        return _named(f"{name}={one}" for name, one in sides.items() if one is not None)
+
+
+def _named(parts: Iterable[str]) -> str:
+    return "{" + " ".join(parts) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """``domain={kind="sharding", entry={…}, exit={…}}``: the shardings on both sides of an
+    instruction, which no result depends on, are text, as the annotation ``sharding`` is."""
+
+    kind: str
+    entry: str
+    exit: str
+
+
+Attribute = (
+    bool
+    | int
+    | float
+    | str  # words of a list, names of computations, what stands in quotes
+    | tuple[int, ...]
+    | tuple[str, ...]  # branch_computations, called_computations, operand_precision
+    # slice (start, limit, stride), padding (low, high, interior)
+    | tuple[tuple[int, int, int], ...]
+    | tuple[tuple[int, ...], ...]  # slice_sizes of collective-permute
+    | Shape  # outfeed_shape
+    | tuple[Shape, ...]  # operand_layout_constraints
+    | tuple[Alias, ...]  # output_to_operand_aliasing
+    | Window
+    | ConvolutionDimensions
+    | SparsityConfig
+    | Domain
+    | ReplicaGroups
+    | SourceTargetPairs
+    | Literal
+)
 
 # Attributes whose values name computations: one name, or a tuple of names.
 COMPUTATION_ATTRIBUTES = frozenset(

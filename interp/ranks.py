@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 from hlo.errors import ArgumentError, CollectiveError, Error, Unsupported
 from hlo.module import Instruction, Module
-from hlo.ranks import Groups, declared, knows_ranks
+from hlo.ranks import declared, knows_ranks
+from hlo.replica_groups import Groups
 from interp.feeds import Feeds, RankFeeds, feeds_per_rank
 from interp.values import Value
 

@@ -17,8 +17,7 @@ from backend_c.ir.element import Element, Value, scalar
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
-from hlo.ranks import replica_groups as groups_of
-from hlo.ranks import source_target_pairs as pairs_of
+from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs, expanded
 from hlo.types import PRED, U32, ArrayShape, ElementType, Shape, TupleShape
 from hlo.walk import Callee
 
@@ -53,13 +52,13 @@ _ELSEWHERE = "generated C is one rank; interp.evaluate(…, replicas=…, partit
 _FEEDS = "generated C has no host and no other rank; interp.evaluate has both"
 
 
-def _require_one_rank(replica_groups: str) -> None:
+def _require_one_rank(replica_groups: ReplicaGroups) -> None:
     """Raise Unsupported unless every group is this one rank."""
-    if groups_of(replica_groups) not in ((), ((0,),)):
-        raise Unsupported(f"replica_groups={replica_groups[:60]}: {_ELSEWHERE}")
+    if expanded(replica_groups) not in ((), ((0,),)):
+        raise Unsupported(f"replica_groups={str(replica_groups)[:60]}: {_ELSEWHERE}")
 
 
-def _identity(operands: Sequence[Value], replica_groups: str) -> Value:
+def _identity(operands: Sequence[Value], replica_groups: ReplicaGroups) -> Value:
     """Return the operands unchanged, as the result of a collective over one rank."""
     _require_one_rank(replica_groups)
     return operands[0] if len(operands) == 1 else tuple(operands)
@@ -76,7 +75,7 @@ partition_id = replica_id
 def all_reduce(
     *operands: Element,
     to_apply: Callee[Value],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -107,7 +106,7 @@ def all_gather(
     *operands: Element,
     shape: Shape,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -121,7 +120,7 @@ def all_gather_start(
     *operands: Element,
     shape: Shape,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -143,7 +142,7 @@ def reduce_scatter(
     shape: Shape,
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -157,7 +156,7 @@ def reduce_scatter(
 def all_to_all(
     *operands: Element,
     dimensions: tuple[int, ...] = (),
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
 ) -> Value:
@@ -171,7 +170,7 @@ def all_to_all(
 def collective_broadcast(
     *operands: Element,
     has_dynamic_root: bool = False,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
 ) -> Value:
     """result = operands: this rank is the root."""
@@ -180,7 +179,7 @@ def collective_broadcast(
 
 def collective_permute(
     *operands: Value,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
@@ -189,9 +188,9 @@ def collective_permute(
     With ``slice_sizes``, (source, output, starts, targets): slices of the source are written into
     the output.
     """
-    pairs = pairs_of(source_target_pairs)
+    pairs = source_target_pairs.pairs
     if any(ids != (0, 0) for ids in pairs):
-        raise Unsupported(f"source_target_pairs={source_target_pairs[:60]}: {_ELSEWHERE}")
+        raise Unsupported(f"source_target_pairs={str(source_target_pairs)[:60]}: {_ELSEWHERE}")
     if slice_sizes:
         source, output, starts, target_starts = operands
         return (
@@ -255,7 +254,7 @@ def _index(start: Value) -> list[Element]:
 def collective_permute_start(
     *operands: Value,
     shape: Shape,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
@@ -285,7 +284,7 @@ def ragged_all_to_all(
     output_offsets: Element,
     recv_sizes: Element,
     *,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     dimensions: tuple[int, ...] = (),
 ) -> Element:
@@ -359,7 +358,7 @@ def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
 
 
 def outfeed(
-    operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: str = ""
+    operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: Shape | None = None
 ) -> Value:
     """Raise Unsupported."""
     raise _unsupported("outfeed")

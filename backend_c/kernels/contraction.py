@@ -22,7 +22,7 @@ from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
-from hlo.attributes import ConvolutionDimensions, Window
+from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
 from hlo.types import F64, ArrayShape, ElementType
 
@@ -64,7 +64,7 @@ def convolution(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
     convolution_kind: str = "",
-    sparsity_config: str = "",
+    sparsity_config: SparsityConfig | None = None,
     write: Writer,
     block: Scope,
 ) -> None:
@@ -73,7 +73,7 @@ def convolution(
     t are the taps of the window, c the input features. Exact and rounded once; padding and the
     holes of base dilation are no factors. Raises Unsupported for sparse operands.
     """
-    if sparsity_config.strip("{} "):
+    if sparsity_config not in (None, SparsityConfig()):
         raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
     groups = feature_group_count, batch_group_count
     types = lhs.shape.element_type, rhs.shape.element_type

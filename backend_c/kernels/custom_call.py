@@ -14,6 +14,7 @@ from backend_c.ir.loop_ir import INDEX, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.linear_algebra import in_memory, routine_type, triangular_solve
 from backend_c.kernels.sort import topk
+from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported
@@ -36,11 +37,11 @@ def custom_call(
     dim_labels: ConvolutionDimensions | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    operand_layout_constraints: str = "",
+    operand_layout_constraints: tuple[Shape, ...] | None = None,
     custom_call_has_side_effect: bool = False,
     to_apply: Callee[Value] | None = None,
     called_computations: tuple[Callee[Value], ...] = (),
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
     padding_type: str = "",
     literal: Literal | None = None,
     operand_precision: tuple[str, ...] = (),

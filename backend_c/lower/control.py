@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from backend_c.lower.plan import Branch, Buffer, Repeat, Step, Value
 from backend_c.lower.scans import Slices
+from hlo.aliasing import Alias
+from hlo.attributes import Domain
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
@@ -52,7 +54,9 @@ def call(*operands: V, to_apply: Callee[V], is_composite: bool = False) -> V:
     return to_apply(*operands)
 
 
-def fusion(*operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: str = "") -> V:
+def fusion(
+    *operands: V, calls: Callee[V], kind: str, output_to_operand_aliasing: tuple[Alias, ...] = ()
+) -> V:
     """Evaluate the fused computation."""
     return calls(*operands)
 
@@ -72,7 +76,7 @@ def opt_barrier(operand: V) -> V:
     return operand
 
 
-def domain(operand: V, *, domain: str) -> V:
+def domain(operand: V, *, domain: Domain) -> V:
     """Return the operand."""
     return operand
 
@@ -82,7 +86,7 @@ def async_start(
     calls: Callee[Value],
     shape: Shape,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
     block: Lowering,
 ) -> Value:
     """Return (operands, result, contexts…): everything is done where the last operand is given.
@@ -100,7 +104,7 @@ def async_update(
     *operands: Value,
     calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
     """Add operands to an asynchronous call; with the last one it is done."""
     if calls is None or not operands:

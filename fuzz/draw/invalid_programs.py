@@ -96,7 +96,8 @@ def _mutant(text: str, rng: random.Random) -> Mutant | None:
 def _at_one_place(
     pattern: re.Pattern[str], text: str, rng: random.Random, new: Callable[[str], str]
 ) -> str:
-    """Replace one match of the pattern, drawn by chance, behind the computations that are called."""
+    """Replace one match of the pattern, drawn by chance, behind the computations that are
+    called."""
     places = list(pattern.finditer(text, text.index("ENTRY")))
     if not places:
         return text

@@ -1,7 +1,7 @@
 """What crosses the border of a replica: collectives, hosts and other devices; shapes from shapes.
 
 Sources: XLA's ``shape_inference.cc`` (InferAllGatherShape and others) and ``hlo_verifier.cc``.
-Groups are kept as text: how many replicas there are is not a matter of shapes.
+How many replicas there are is not a matter of shapes: groups must only be possible.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from hlo.ops.constraints import (
     scalars,
 )
 from hlo.ops.replica_groups import require_groups, require_pairs
-from hlo.text.scanning import without_comments
-from hlo.text.shapes import ShapeReader
+from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import (
     TOKEN,
     U32,
@@ -89,7 +88,7 @@ def all_gather(
     *operands: ArrayShape,
     shape: Shape,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -106,7 +105,7 @@ def reduce_scatter(
     shape: Shape,
     to_apply: Callee[Shape],
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -142,7 +141,7 @@ def all_gather_start(
     *operands: ArrayShape,
     shape: Shape,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -175,7 +174,7 @@ def all_gather_done(operand: Shape) -> Shape:
 def all_reduce(
     *operands: ArrayShape,
     to_apply: Callee[Shape],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -200,7 +199,7 @@ def all_reduce_done(operand: Shape) -> Shape:
 def all_to_all(
     *operands: ArrayShape,
     dimensions: tuple[int, ...] = (),
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
 ) -> Shape:
@@ -221,7 +220,7 @@ def all_to_all(
 def collective_broadcast(
     *operands: ArrayShape,
     has_dynamic_root: bool = False,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
 ) -> Shape:
     """C1: arrays; C2: groups. The last one is the root's number where that is dynamic."""
@@ -231,7 +230,7 @@ def collective_broadcast(
 
 def collective_permute(
     *operands: Shape,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
@@ -271,7 +270,7 @@ def _sliced(data: Shape, starts: Shape, slice_sizes: tuple[tuple[int, ...], ...]
 def collective_permute_start(
     *operands: Shape,
     shape: Shape,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
@@ -303,7 +302,7 @@ def ragged_all_to_all(
     output_offsets: ArrayShape,
     recv_sizes: ArrayShape,
     *,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     dimensions: tuple[int, ...] = (),
 ) -> ArrayShape:
@@ -376,15 +375,11 @@ def infeed(token: Shape, *, shape: Shape, infeed_config: str = "") -> Shape:
 
 
 def outfeed(
-    operand: Shape, token: Shape, *, outfeed_config: str = "", outfeed_shape: str = ""
+    operand: Shape, token: Shape, *, outfeed_config: str = "", outfeed_shape: Shape | None = None
 ) -> ArrayShape:
     """A token; C1: the second operand is one; C2: outfeed_shape, if given, is the first one's."""
     require("C1", is_token(token), f"{token} is not a token")
-    if outfeed_shape:
-        try:
-            shape = ShapeReader().read(without_comments(outfeed_shape).strip())
-        except ValueError as error:
-            require("C2", False, f"outfeed_shape: {error}")
-        fits = same_bounds(shape, operand)
-        require("C2", fits, f"outfeed_shape is {shape}, the operand {operand}")
+    if outfeed_shape is not None:
+        fits = same_bounds(outfeed_shape, operand)
+        require("C2", fits, f"outfeed_shape is {outfeed_shape}, the operand {operand}")
     return ArrayShape(TOKEN)

@@ -6,7 +6,7 @@ Sources: ``InferDotOpShape``, ``InferRaggedDotOpShape`` and ``InferConvolveShape
 
 from __future__ import annotations
 
-from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
 from hlo.types import BF16, ArrayShape, ElementType, bounded, is_bounded
 
@@ -176,7 +176,7 @@ def convolution(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
     convolution_kind: str = "",
-    sparsity_config: str = "",
+    sparsity_config: SparsityConfig | None = None,
 ) -> ArrayShape:
     """C1: arrays of the rank of dim_labels; C2: a window dimension for each spatial one, of the
     kernel's size; C3: positive strides, dilations and group counts, not both counts > 1; C4: the

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlo.aliasing import aliases, part_of
-from hlo.attributes import ConvolutionDimensions, Window
+from hlo.aliasing import Alias, part_of
+from hlo.attributes import ConvolutionDimensions, Domain, Window
 from hlo.literal import Literal
 from hlo.ops.constraints import arrays, called_on, is_scalar, is_token, require, same_dims, scalars
-from hlo.text.scanning import fields, without_comments
-from hlo.text.shapes import ShapeReader
 from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible, same_bounds
 from hlo.walk import Callee
 
@@ -46,7 +44,10 @@ def call(*operands: Shape, to_apply: Callee[Shape], is_composite: bool = False) 
 
 
 def fusion(
-    *operands: Shape, calls: Callee[Shape], kind: str, output_to_operand_aliasing: str = ""
+    *operands: Shape,
+    calls: Callee[Shape],
+    kind: str,
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Shape:
     """C1: the operands are what the computation takes; C2: a known kind; C3: parts of the result
     lie where parts of operands of the same shape were."""
@@ -56,17 +57,15 @@ def fusion(
     return _result(calls)
 
 
-def _aliased(label: str, text: str, operands: Sequence[Shape], result: Shape) -> None:
-    try:
-        found = aliases(text) if text else ()
-    except ValueError as error:
-        require(label, False, f"output_to_operand_aliasing: {error}")
-    for alias in found:
+def _aliased(
+    label: str, aliases: Sequence[Alias], operands: Sequence[Shape], result: Shape
+) -> None:
+    for alias in aliases:
         number, output = alias.number, part_of(result, alias.output)
         message = f"output_to_operand_aliasing: the result {result} has no part {alias.output}"
         require(label, output is not None, message)
         message = f"output_to_operand_aliasing: operand {number} of {len(operands)}"
-        require(label, number < len(operands), message)
+        require(label, 0 <= number < len(operands), message)
         part = part_of(operands[number], alias.part)
         message = f"output_to_operand_aliasing: {operands[number]} has no part {alias.part}"
         require(label, part is not None, message)
@@ -131,7 +130,7 @@ def async_start(
     calls: Callee[Shape],
     shape: Shape,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Shape:
     """((operands), result, contexts…); C1: of that form; C2: the operands are the first that the
     computation takes, or all, and the result is what it gives; C3: parts of the result lie where
@@ -164,7 +163,7 @@ def async_update(
     *operands: Shape,
     calls: Callee[Shape] | None = None,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Shape:
     """C1: what async-start gives, with the other operands beside those that are there; C2: these
     are what the computation takes next, and calls= says which one that is."""
@@ -200,11 +199,8 @@ def opt_barrier(operand: Shape) -> Shape:
     return operand
 
 
-def domain(operand: Shape, *, domain: str) -> Shape:
-    """C1: domain={kind=…, entry=…, exit=…}."""
-    named = [field.partition("=")[0].strip() for field in fields(domain.strip()[1:-1])]
-    whole = sorted(named) == ["entry", "exit", "kind"]
-    require("C1", whole, "domain needs kind, entry and exit, each once")
+def domain(operand: Shape, *, domain: Domain) -> Shape:
+    """The operand: shardings on both sides of it change nothing."""
     return operand
 
 
@@ -217,11 +213,11 @@ def custom_call(
     dim_labels: ConvolutionDimensions | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    operand_layout_constraints: str = "",
+    operand_layout_constraints: tuple[Shape, ...] | None = None,
     custom_call_has_side_effect: bool = False,
     to_apply: Callee[Shape] | None = None,
     called_computations: tuple[Callee[Shape], ...] = (),
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
     padding_type: str = "",
     literal: Literal | None = None,
     operand_precision: tuple[str, ...] = (),
@@ -238,14 +234,9 @@ def custom_call(
     return shape
 
 
-def _constrained(label: str, text: str, operands: Sequence[Shape]) -> None:
-    if not text:
+def _constrained(label: str, given: Sequence[Shape] | None, operands: Sequence[Shape]) -> None:
+    if given is None:
         return
-    try:
-        text = without_comments(text).strip()
-        given = list(map(ShapeReader().read, fields(text[1:-1])))
-    except ValueError as error:
-        require(label, False, f"operand_layout_constraints: {error}")
     message = f"{len(given)} operand_layout_constraints for {len(operands)} operands"
     require(label, len(given) == len(operands), message)
     for one, operand in zip(given, operands, strict=True):

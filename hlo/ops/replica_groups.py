@@ -5,13 +5,22 @@ Source: ``CheckReplicaGroups`` and ``CheckDuplicatedSourceOrTarget`` of XLA's ``
 
 from __future__ import annotations
 
-from hlo import ranks
 from hlo.ops.constraints import require
+from hlo.replica_groups import (
+    Groups,
+    ListedGroups,
+    MeshGroups,
+    ReplicaGroups,
+    SourceTargetPairs,
+    check,
+    expanded,
+    id_count,
+)
 
 
 def require_groups(
     label: str,
-    text: str,
+    groups: ReplicaGroups,
     *,
     uniform: bool = False,
     partial: bool = False,
@@ -21,14 +30,20 @@ def require_groups(
     """Groups are not empty, name each of the ids 0, 1, … once (at most once if ``partial``), and
     are of one size if ``uniform``. Flattened ids need a channel, and groups."""
     try:
-        groups = ranks.replica_groups(text)
+        check(groups)
     except ValueError as error:
         require(label, False, f"replica_groups: {error}")
     if flattened:
         require(label, channel_id != 0, "use_global_device_ids=true without a channel_id")
-        require(label, bool(groups), "use_global_device_ids=true without replica_groups")
-    one_of_nothing = not groups and text.strip()[1:].lstrip().startswith("{")
-    require(label, not one_of_nothing, "replica_groups has an empty group")
+        require(label, id_count(groups) > 0, "use_global_device_ids=true without replica_groups")
+    if isinstance(groups, ListedGroups):
+        _require_each_once(label, groups.groups, uniform, partial)
+    elif isinstance(groups, MeshGroups) and isinstance(groups.devices, tuple):
+        _require_each_once(label, expanded(groups), uniform, partial)
+
+
+def _require_each_once(label: str, groups: Groups, uniform: bool, partial: bool) -> None:
+    """As :func:`require_groups`, of ids that are listed: an iota is of one size, and has each."""
     seen: set[int] = set()
     for group in groups:
         require(label, bool(group), "replica_groups has an empty group")
@@ -36,19 +51,17 @@ def require_groups(
             require(label, rank not in seen, f"replica_groups names {rank} twice")
             seen.add(rank)
     for rank in seen:
-        inside = partial or rank < len(seen)
+        inside = rank >= 0 and (partial or rank < len(seen))
         require(label, inside, f"replica_groups names {rank} of {len(seen)} ids in all")
     same = not uniform or len(set(map(len, groups))) < 2
     require(label, same, "the groups of replica_groups differ in size")
 
 
-def require_pairs(label: str, text: str, *, once: bool) -> None:
+def require_pairs(label: str, pairs: SourceTargetPairs, *, once: bool) -> None:
     """Pairs of ids, of which none sends or receives twice if ``once``."""
-    try:
-        pairs = ranks.source_target_pairs(text)
-    except ValueError as error:
-        require(label, False, f"source_target_pairs: {error}")
     for side, what in enumerate(("source", "target")):
-        found = [pair[side] for pair in pairs]
+        found = [pair[side] for pair in pairs.pairs]
+        least = min(found, default=0)
+        require(label, least >= 0, f"source_target_pairs has the {what} {least}")
         twice = once and len(set(found)) != len(found)
         require(label, not twice, f"source_target_pairs has a {what} twice")

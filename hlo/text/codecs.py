@@ -14,12 +14,15 @@ from typing import Any
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.literal import Literal
+from hlo.text.aliasing import read_aliases, show_aliases
 from hlo.text.enumerations import PRECISION, WORDS
 from hlo.text.literals import read_literal, show_literal
+from hlo.text.named_parts import read_domain, read_sparsity, show_domain
+from hlo.text.replica_groups import read_groups, read_pairs, show_written
 from hlo.text.scanning import NAME, fields, percent, plain_name
 from hlo.text.shapes import ARRAY, ShapeReader
 from hlo.text.string_escapes import read_string, show_string
-from hlo.types import TupleShape
+from hlo.types import Shape, TupleShape
 
 _NAME = re.compile(rf"%?{NAME}", re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
@@ -266,7 +269,15 @@ def _show_dim_labels(dimensions: ConvolutionDimensions) -> str:
     return f"{operand}_{kernel}->{output}"
 
 
-_RAW = Codec(str, str)
+def _constraints(text: str) -> tuple[Shape, ...]:
+    """``{f32[2,3]{1,0}, (s32[], f32[])}``: shapes with layouts."""
+    return tuple(map(ShapeReader().read, fields(_braced(text))))
+
+
+def _show_constraints(shapes: tuple[Shape, ...]) -> str:
+    return "{" + ", ".join(map(str, shapes)) + "}"
+
+
 _INTEGER_CODEC = Codec(_one_integer, str)
 _INTEGERS = Codec(_integers, _show_integers)
 _BOOLEAN = Codec(_boolean, lambda value: "true" if value else "false")
@@ -299,11 +310,6 @@ CODECS: dict[str, Codec] = {
         " is_reverse is_associative is_composite is_host_transfer constrain_layout"
         " use_global_device_ids custom_call_has_side_effect has_dynamic_root",
     ),
-    **_rows(
-        _RAW,
-        "replica_groups source_target_pairs output_to_operand_aliasing operand_layout_constraints"
-        " domain sparsity_config outfeed_shape",
-    ),
     **_rows(_ONE_NAME, "to_apply condition body true_computation false_computation select scatter"),
     **_rows(_QUOTED, "custom_call_target async_execution_thread infeed_config outfeed_config"),
     "calls": Codec(_name_or_names, _show_name_or_names),
@@ -316,6 +322,13 @@ CODECS: dict[str, Codec] = {
     "dim_labels": Codec(_dim_labels, _show_dim_labels),
     "operand_precision": Codec(_precisions, lambda value: "{" + ",".join(value) + "}"),
     **{name: Codec(words.read, str) for name, words in WORDS.items()},
+    "replica_groups": Codec(read_groups, show_written),
+    "source_target_pairs": Codec(read_pairs, show_written),
+    "output_to_operand_aliasing": Codec(read_aliases, show_aliases),
+    "operand_layout_constraints": Codec(_constraints, _show_constraints),
+    "outfeed_shape": Codec(lambda text: ShapeReader().read(text), str),
+    "domain": Codec(read_domain, show_domain),
+    "sparsity_config": Codec(read_sparsity, str),
     "literal": Codec(_literal, _show_literal),
     "epsilon": Codec(_decimal, repr),
 }

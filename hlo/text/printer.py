@@ -19,6 +19,8 @@ from hlo.text.literals import show_literal
 from hlo.text.scanning import percent, quoted
 from hlo.types import Shape, without_layout
 
+_SHAPES = frozenset(("operand_layout_constraints", "outfeed_shape"))
+
 
 @dataclass(frozen=True, slots=True)
 class _Style:
@@ -42,7 +44,7 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     if style is None and dialect != "canonical":
         raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}, canonical")
     module = sugared(module)
-    attributes = "".join(f", {name}={value}" for name, value in module.attributes.items())
+    attributes = "".join(f", {k}={v}" for k, v in module.attributes.items())
     lines = [f"HloModule {quoted(module.name)}{attributes}", ""]
     if style is None:
         return "\n".join((*lines, *canonical_computations(module, large_constants)))
@@ -117,7 +119,8 @@ def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
 
 def _value(name: str, value: object, style: _Style) -> str:
     if name not in COMPUTATION_ATTRIBUTES:
-        return CODECS[name].show(value)
+        text = CODECS[name].show(value)
+        return text if style.index_comments or name not in _SHAPES else _uncommented(text)
     if isinstance(value, str):
         return style.name(value)
     assert isinstance(value, tuple)

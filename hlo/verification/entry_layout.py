@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo.aliasing import aliases, donors, part_of
+from hlo.aliasing import part_of
 from hlo.module import Module
+from hlo.text.aliasing import read_donors, read_header_aliases
 from hlo.text.scanning import Unbalanced, closing, fields, without_comments
 from hlo.text.shapes import ShapeReader
 from hlo.types import ArrayShape, Shape, same_bounds
@@ -61,7 +62,7 @@ def _layout(text: str, parameters: list[Shape], result: Shape) -> Iterator[str]:
 
 def _aliased(text: str, parameters: list[Shape], result: Shape) -> Iterator[str]:
     seen: set[tuple[int, tuple[int, ...]]] = set()
-    for alias in aliases(text):
+    for alias in read_header_aliases(without_comments(text)):
         output = part_of(result, alias.output)
         if not isinstance(output, ArrayShape):
             yield f"{list(alias.output)} is no array of the result {result}"
@@ -79,8 +80,12 @@ def _of_parameter(number: int, part: tuple[int, ...], parameters: list[Shape]) -
 
 
 def _donated(text: str, alias_text: str | None, parameters: list[Shape]) -> Iterator[str]:
-    aliased = {(a.number, a.part) for a in aliases(alias_text)} if alias_text else set()
-    for number, part in donors(text):
+    aliased = (
+        {(a.number, a.part) for a in read_header_aliases(without_comments(alias_text))}
+        if alias_text
+        else set()
+    )
+    for number, part in read_donors(without_comments(text)):
         yield from _of_parameter(number, part, parameters)
         if (number, part) in aliased:
             yield f"part {list(part)} of parameter {number} is in input_output_alias, too"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hlo import ranks
 from hlo.module import Instruction
 from hlo.opcodes import BY_PARTITION, having
+from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs, group_size, id_count
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.verification.async_chains import Fault
 
@@ -27,14 +27,17 @@ def participant_faults(
 ) -> Iterator[Fault]:
     """What is wrong with the groups and shapes of a collective among so many ranks."""
     attributes = instruction.attributes
-    if "source_target_pairs" in attributes:
-        yield from _pairs(instruction, partitions if attributes.get("channel_id") else replicas)
+    pairs = attributes.get("source_target_pairs")
+    if isinstance(pairs, SourceTargetPairs):
+        total = partitions if attributes.get("channel_id") else replicas
+        yield from _pairs(instruction, pairs, total)
         return
-    groups = ranks.replica_groups(str(attributes.get("replica_groups", "")))
+    groups = attributes.get("replica_groups", ALL_IDS)
+    assert isinstance(groups, ReplicaGroups)
     total, size = _sizes(instruction, groups, replicas, partitions)
-    found = sum(map(len, groups))
+    found = id_count(groups)
     partial = instruction.opcode == "collective-broadcast"  # zeros on those that no group has
-    if groups and total != _ANY and found != total and not partial:
+    if found and total != _ANY and found != total and not partial:
         yield Fault(instruction, "groups", f"replica_groups name {found} of {total} ranks")
         return
     operands = [shapes[name] for name in instruction.operands]
@@ -44,25 +47,25 @@ def participant_faults(
         yield from _scaled(instruction, operands, size)
 
 
-def _pairs(instruction: Instruction, total: int) -> Iterator[Fault]:
-    pairs = ranks.source_target_pairs(str(instruction.attributes["source_target_pairs"]))
-    most = max((max(pair) for pair in pairs), default=0)
+def _pairs(instruction: Instruction, pairs: SourceTargetPairs, total: int) -> Iterator[Fault]:
+    most = max((max(pair) for pair in pairs.pairs), default=0)
     if most >= total != _ANY:
         yield Fault(instruction, "groups", f"source_target_pairs name {most} of {total} ranks")
 
 
 def _sizes(
-    instruction: Instruction, groups: ranks.Groups, replicas: int, partitions: int
+    instruction: Instruction, groups: ReplicaGroups, replicas: int, partitions: int
 ) -> tuple[int, int]:
     """How many ids there are in all groups, and how many ranks in one."""
     attributes = instruction.attributes
     channel = bool(attributes.get("channel_id"))
+    given = group_size(groups)
     if instruction.opcode in _BY_PARTITION:
         total = partitions if channel else replicas
-        return total, len(groups[0]) if groups else total
+        return total, given or total
     if attributes.get("use_global_device_ids"):
-        return replicas * partitions, len(groups[0]) if groups else replicas * partitions
-    size = len(groups[0]) if groups else replicas
+        return replicas * partitions, given or replicas * partitions
+    size = given or replicas
     return replicas, size * partitions if channel else size
 
 

@@ -62,7 +62,8 @@ class Found:
 
 
 class Judge:
-    """The judge of one program on its arguments: what is legal is computed once for all compilers."""
+    """The judge of one program on its arguments: what is legal is computed once for all
+    compilers."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlo.errors import CollectiveError
-from hlo.ranks import send_recv_pairs
+from hlo.text.replica_groups import send_recv_pairs
 from hlo.types import Shape, TupleShape
 from interp.feeds import HostItems
 from interp.ops.host_transfers import host_items, send_to_host

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hlo.errors import CollectiveError
-from hlo.ranks import replica_groups as groups_of
+from hlo.replica_groups import ALL_IDS, ReplicaGroups, expanded
 from hlo.walk import Callee
 from interp.ops.reduction import reduce
 from interp.ranks import Rank, current
@@ -59,20 +59,20 @@ def one_or_all(results: Sequence[Value]) -> Value:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _group(groups: str, channel: int, global_ids: bool | None) -> tuple[int, ...] | None:
+def _group(groups: ReplicaGroups, channel: int, global_ids: bool | None) -> tuple[int, ...] | None:
     """The numbers of the ranks in this rank's group. ``global_ids`` is None for operations that
     are between partitions where they have a channel."""
     if global_ids is None:
         among = Rank.among_partitions if channel else Rank.among_replicas
     else:
         among = _MODES[channel != 0, global_ids]
-    return current().group(groups_of(groups), among)
+    return current().group(expanded(groups), among)
 
 
-def required_group(groups: str, channel: int, global_ids: bool | None) -> tuple[int, ...]:
+def required_group(groups: ReplicaGroups, channel: int, global_ids: bool | None) -> tuple[int, ...]:
     group = _group(groups, channel, global_ids)
     if group is None:
-        raise CollectiveError(f"{current()} is in none of the groups {groups[:60]}")
+        raise CollectiveError(f"{current()} is in none of the groups {str(groups)[:60]}")
     return group
 
 
@@ -106,7 +106,7 @@ def _combination(to_apply: Callee[Value]) -> str:
 def all_reduce(
     *operands: Array,
     to_apply: Callee[Value],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -135,7 +135,7 @@ def all_reduce_done(operand: Value) -> Value:
 def all_gather(
     *operands: Array,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -155,7 +155,7 @@ def all_gather(
 def all_gather_start(
     *operands: Array,
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -190,7 +190,7 @@ def reduce_scatter(
     *operands: Array,
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
@@ -213,7 +213,7 @@ def reduce_scatter(
 def all_to_all(
     *operands: Array,
     dimensions: tuple[int, ...] = (),
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     constrain_layout: bool = False,
 ) -> Value:
@@ -238,7 +238,7 @@ def all_to_all(
 def collective_broadcast(
     *operands: Array,
     has_dynamic_root: bool = False,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
 ) -> Value:
     """The operands of the first member of the group, or of that at the place in the group which

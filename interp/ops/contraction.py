@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, ElementType
 from interp.exact.conversion import type_of
@@ -91,14 +91,14 @@ def convolution(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
     convolution_kind: str = "",
-    sparsity_config: str = "",
+    sparsity_config: SparsityConfig | None = None,
 ) -> Array:
     """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
 
     Positions in padding and in dilation holes do not take part. Groups of input features (or of
     batches) meet only their own group of output features.
     """
-    if sparsity_config.strip("{} "):
+    if sparsity_config not in (None, SparsityConfig()):
         raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
     labels = dim_labels
     if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hlo.aliasing import Alias
+from hlo.attributes import Domain
 from hlo.types import Shape, TupleShape
 from hlo.walk import Callee
 from interp.values import Value, zeros
@@ -47,7 +49,10 @@ def call(*operands: Value, to_apply: Callee[Value], is_composite: bool = False) 
 
 
 def fusion(
-    *operands: Value, calls: Callee[Value], kind: str, output_to_operand_aliasing: str = ""
+    *operands: Value,
+    calls: Callee[Value],
+    kind: str,
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
     """The result of the fused computation."""
     del kind, output_to_operand_aliasing
@@ -100,7 +105,7 @@ def opt_barrier(operand: Value) -> Value:
     return operand
 
 
-def domain(operand: Value, *, domain: str) -> Value:
+def domain(operand: Value, *, domain: Domain) -> Value:
     """The operand."""
     del domain
     return operand
@@ -111,7 +116,7 @@ def async_start(
     calls: Callee[Value],
     shape: Shape,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
     """(the operands, the result, contexts: zeros); everything is done at the start, or by the
     update that brings the last operand: until then the result is zeros."""
@@ -127,7 +132,7 @@ def async_update(
     *operands: Value,
     calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
     """Return async-start's value, with further operands."""
     del async_execution_thread, output_to_operand_aliasing

@@ -49,7 +49,7 @@ def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
 
 
 def outfeed(
-    operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: str = ""
+    operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: Shape | None = None
 ) -> Value:
     """A token; the operand is appended to the caller's outfeed."""
     del token, outfeed_config, outfeed_shape

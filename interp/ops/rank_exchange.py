@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hlo.errors import ArgumentError, CollectiveError, Unsupported
-from hlo.ranks import source_target_pairs as pairs_of
+from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import Shape, TupleShape
 from interp.ops.collective import met, one_or_all, required_group
 from interp.ranks import current
@@ -24,24 +24,23 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 
-def _sources(pairs: str, channel: int) -> tuple[dict[int, int], tuple[int, ...]]:
+def _sources(given: SourceTargetPairs, channel: int) -> tuple[dict[int, int], tuple[int, ...]]:
     """For each rank that receives the one that sends to it, and all that take part, for the
     ranks among which ids count for this one."""
-    known = pairs_of(pairs)
-    if not known:
+    if not given.pairs:
         return {}, ()
     rank = current()
     among = rank.among_partitions if channel else rank.among_replicas
-    sources, targets = (among(ids) for ids in zip(*known, strict=True))
+    sources, targets = (among(ids) for ids in zip(*given.pairs, strict=True))
     found = dict(zip(targets, sources, strict=True))
     if len(found) != len(targets):
-        raise CollectiveError(f"{pairs[:60]}: two send to one")
+        raise CollectiveError(f"{str(given)[:60]}: two send to one")
     return found, tuple(sorted({*sources, *targets}))
 
 
 def collective_permute(
     *operands: Value,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
@@ -116,7 +115,7 @@ def _with_slices(arrays: Value, starts: Value, received: tuple[Array, ...] | Non
 def collective_permute_start(
     *operands: Value,
     shape: Shape,
-    source_target_pairs: str,
+    source_target_pairs: SourceTargetPairs,
     channel_id: int = 0,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
@@ -148,7 +147,7 @@ def ragged_all_to_all(
     output_offsets: Array,
     recv_sizes: Array,
     *,
-    replica_groups: str = "",
+    replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int = 0,
     dimensions: tuple[int, ...] = (),
 ) -> Array:

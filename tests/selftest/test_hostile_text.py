@@ -166,6 +166,28 @@ CHOSEN = {
                     "VerifyError"),
     "many axes": (entry("r = f32[2] all-reduce(a), to_apply=add, replica_groups=mesh['x'="
                         "1000000000] {'x'}", callees=ADD), "VerifyError"),
+    "many dimensions of an iota": (
+        entry(f"r = f32[2] all-reduce(a), to_apply=add, replica_groups=[1,1]<=[{'1,' * 5000}1]",
+              callees=ADD), "module"),
+    "a huge iota of devices": (
+        entry("r = f32[2] all-reduce(a), to_apply=add, replica_groups=mesh['x'=2],"
+              " device_ids=([999999999,999999999]) {'x'}", callees=ADD), "VerifyError"),
+    "a device of many digits": (
+        entry("r = f32[2] all-reduce(a), to_apply=add, replica_groups=mesh['x'=1],"
+              f" device_ids=({'9' * 30}) {{'x'}}", callees=ADD), "ParseError"),
+    "an id of many digits": (
+        entry(f"r = f32[2] all-reduce(a), to_apply=add, replica_groups={{{{{'9' * 5000}}}}}",
+              callees=ADD), "ParseError"),
+    "a pair of many digits": (
+        entry(f"r = f32[2] collective-permute(a), source_target_pairs={{{{0,{'9' * 30}}}}}"),
+        "ParseError"),
+    "many axes of a mesh": (
+        entry("r = f32[2] all-reduce(a), to_apply=add, replica_groups=mesh["
+              + ",".join(f"'x{n}'=1" for n in range(1500)) + "] {"
+              + ",".join(f"'x{n}'" for n in range(1500)) + "}", callees=ADD), "module"),
+    "an alias of a huge part": (
+        entry("r = f32[2] add(a, a)", header=", input_output_alias={ {999999999}: (0, {}) }"),
+        "VerifyError"),
     "lists for slice sizes": (
         entry("r = f32[2] gather(a, a), offset_dims={0}, collapsed_slice_dims={},"
               " start_index_map={0}, index_vector_dim=0, slice_sizes={{1},{2}}"), "VerifyError"),
@@ -197,6 +219,7 @@ PLACES = {
     "header": "HloModule m, %s\n",
     "layout of the entry": "HloModule m, entry_computation_layout={(%s)->f32[2]}\n",
     "alias": "HloModule m, input_output_alias={%s}\n",
+    "donor": "HloModule m, buffer_donor={%s}\n",
     "table": 'HloModule m\nFileNames\n1 "%s\n',
     "signature": "HloModule m\nENTRY e (%s) -> f32[2] {",
     "line": entry("%s"),
@@ -223,8 +246,21 @@ PLACES = {
     "window": entry("r = f32[2] reduce-window(a, s), window={size=%s}, to_apply=x"),
     "labels": entry("r = f32[2] convolution(a, a), dim_labels=%s"),
     "groups": entry("r = f32[2] collective-broadcast(a), replica_groups={%s}"),
+    "iota of groups": entry("r = f32[2] collective-broadcast(a), replica_groups=[1,2]<=[%s]"),
+    "axes of a mesh": entry("r = f32[2] collective-broadcast(a), replica_groups=mesh[%s] {'x'}"),
+    "devices of a mesh": entry("r = f32[2] collective-broadcast(a),"
+                               " replica_groups=mesh['x'=2], device_ids=(%s) {'x'}"),
+    "parts of axes": entry("r = f32[2] collective-broadcast(a), replica_groups=mesh['x'=2] {%s}"),
+    "pairs": entry("r = f32[2] collective-permute(a), source_target_pairs={%s}"),
     "aliasing": entry('r = f32[2] custom-call(a), custom_call_target="x",'
                       " output_to_operand_aliasing={%s}"),
+    "constraints": entry('r = f32[2] custom-call(a), custom_call_target="x",'
+                         " operand_layout_constraints={%s}"),
+    "outfeed": entry("r = token[] outfeed(a, a), outfeed_shape=(%s)"),
+    "domain": entry("r = f32[2] domain(a), domain={%s}"),
+    "sparsity": entry("r = f32[2] convolution(a, a), dim_labels=bf_io->bf, sparsity_config={%s}"),
+    "sparse operand": entry("r = f32[2] convolution(a, a), dim_labels=bf_io->bf,"
+                            " sparsity_config={lhs={%s}}"),
 }  # fmt: skip
 UNITS = [
     *("a", "1", "-1,", "9.", "1e", "_", "-", ".", "é", "\n", " ", "\0", "%", ",", "=", "#0", "?"),

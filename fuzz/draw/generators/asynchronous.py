@@ -5,6 +5,8 @@ from __future__ import annotations
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.control import computed
 from fuzz.draw.shapes import Accepts
+from hlo.aliasing import Alias
+from hlo.attributes import Attribute
 from hlo.types import S32, U32, ArrayShape, TupleShape
 
 _MOST_UPDATES = 2
@@ -26,13 +28,13 @@ def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
     operands = tuple(map(builder.shape, names))
     calls = builder.computation(operands, lambda i, given: _one_instruction(i, given, shape))
     state = TupleShape((TupleShape(operands), shape, *map(ArrayShape, contexts)))
-    given = {**_thread(builder), **_in_place(builder, "{0, 0}: (0, {})")}
+    given = {**_thread(builder), **_in_place(builder, Alias((0, 0), 0, ()))}
     return builder.emit("async-start", state, *names, calls=calls, **given), calls
 
 
-def _in_place(builder: Builder, text: str) -> dict[str, str]:
+def _in_place(builder: Builder, alias: Alias) -> dict[str, Attribute]:
     """The state holds the operands where they are."""
-    return {"output_to_operand_aliasing": f"{{{text}}}"} if builder.boolean() else {}
+    return {"output_to_operand_aliasing": (alias,)} if builder.boolean() else {}
 
 
 def _thread(builder: Builder) -> dict[str, str]:
@@ -49,7 +51,7 @@ def _asynchronous(least_updates: int) -> Generator:
     def generator(builder: Builder, shape: ArrayShape) -> str:
         name, calls = _started(builder, shape)
         for _ in range(builder.integer(least_updates, _MOST_UPDATES)):
-            given = {**_again(builder, calls), **_in_place(builder, "{0, 0}: (0, {0, 0})")}
+            given = {**_again(builder, calls), **_in_place(builder, Alias((0, 0), 0, (0, 0)))}
             name = builder.emit("async-update", builder.shape(name), name, **given)
         return builder.emit("async-done", shape, name, **_again(builder, calls))
 

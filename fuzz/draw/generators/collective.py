@@ -12,11 +12,13 @@ from fuzz.draw.scalar_computations import fold
 from fuzz.draw.shapes import Accepts, dims
 from hlo.attributes import Attribute
 from hlo.literal import Literal
+from hlo.replica_groups import ALL_IDS, Iota, IotaGroups, ListedGroups, SourceTargetPairs
 from hlo.types import S32, U32, ArrayShape, Shape, TupleShape
 
 _MOST_OPERANDS = 3
 _MOST_ELEMENTS = 64  # of operands besides the first
-_GROUPS = ("", "{}", "{{0}}", "[1,1]<=[1]")
+_ALONE = ListedGroups(((0,),))
+_GROUPS = (None, ALL_IDS, _ALONE, IotaGroups(1, 1, Iota((1,))))
 _MOST_SLICES = 3
 _MODES = ("cross_replica", "flattened_id")
 
@@ -25,11 +27,11 @@ def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[st
     """Attributes that say: this rank alone; and those of ``others`` that hold."""
     found: dict[str, Attribute] = {name: True for name, holds in others.items() if holds}
     groups = builder.choice(_GROUPS)
-    if groups:
+    if groups is not None:
         found["replica_groups"] = groups
     if builder.boolean():
         found["channel_id"] = builder.integer(1, 3)
-        if may_be_global and groups not in ("", "{}") and builder.boolean():
+        if may_be_global and groups not in (None, ALL_IDS) and builder.boolean():
             found["use_global_device_ids"] = True
     return found
 
@@ -106,7 +108,7 @@ def all_to_all(builder: Builder, shape: ArrayShape) -> str:
     name = builder.value(shape)
     if shape.rank and builder.integer(0, 7):
         given["dimensions"] = _dimension(builder, [name])
-        given.setdefault("replica_groups", "{{0}}")  # which XLA wants to see in this form
+        given.setdefault("replica_groups", _ALONE)  # which XLA wants to see in this form
         return builder.emit("all-to-all", shape, name, **given)
     return _first(builder, builder.emit("all-to-all", TupleShape((shape,)), name, **given))
 
@@ -121,7 +123,7 @@ def collective_broadcast(builder: Builder, shape: ArrayShape) -> str:
 
 def _pairs(builder: Builder) -> dict[str, Attribute]:
     found: dict[str, Attribute] = {}
-    found["source_target_pairs"] = builder.choice(("{{0,0}}", "{}"))
+    found["source_target_pairs"] = SourceTargetPairs(builder.choice((((0, 0),), ())))
     if builder.boolean():
         found["channel_id"] = builder.integer(1, 3)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.window import windows_onto
 from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
-from hlo.attributes import Attribute, ConvolutionDimensions
+from hlo.attributes import Attribute, ConvolutionDimensions, SparsityConfig
 from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType
 
 _PRECISIONS = ("default", "high", "highest")
@@ -116,7 +116,7 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
         **({"batch_group_count": batch_groups} if batch_groups > 1 else {}),
         **precision(builder),
         **({"convolution_kind": builder.choice(_KINDS)} if builder.boolean() else {}),
-        **({"sparsity_config": "{}"} if builder.chance(4) else {}),
+        **({"sparsity_config": SparsityConfig()} if builder.chance(4) else {}),
         **({"algorithm": _UNSET} if builder.chance(4) else {}),
     )  # fmt: skip
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators import elementwise
 from fuzz.draw.shapes import Accepts
+from hlo.aliasing import Alias
+from hlo.attributes import Attribute, Domain
 from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
 
 _MOST_TURNS = 4
@@ -90,8 +92,8 @@ def domain(builder: Builder, shape: ArrayShape) -> str:
     if builder.boolean():
         name, path = _wrapped(builder, name)
     entry, exit_ = (builder.choice(_SHARDINGS) for _ in range(2))
-    text = f'{{kind="sharding", entry={entry}, exit={exit_}}}'
-    return unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=text), path)
+    given = Domain("sharding", entry, exit_)
+    return unwrapped(builder, builder.emit("domain", builder.shape(name), name, domain=given), path)
 
 
 def after_all(builder: Builder, shape: ArrayShape) -> str:
@@ -134,12 +136,12 @@ def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator
 
         found: list[Shape] = []
         callee = builder.computation([builder.shape(name) for name in arguments], result)
-        given = {attribute: callee, **attributes}
+        given: dict[str, Attribute] = {attribute: callee, **attributes}
         if opcode == "fusion":
             kinds = ("kLoop", "kInput", "kOutput", "kCustom")
             given["kind"] = builder.choice(kinds)
             if found[0] == builder.shape(arguments[0]) and builder.boolean():
-                given["output_to_operand_aliasing"] = "{{}: (0, {})}"
+                given["output_to_operand_aliasing"] = (Alias((), 0, ()),)
         elif builder.boolean():
             given["is_composite"] = True
         name = builder.emit(opcode, found[0], *arguments, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from fuzz.draw.generators.dynamic import size
 from fuzz.draw.generators.linear_algebra import has_small_systems, positive
 from fuzz.draw.generators.sort import wider
 from fuzz.draw.shapes import Accepts
+from hlo.aliasing import Alias
 from hlo.attributes import Attribute, ConvolutionDimensions, Window, WindowDimension
 from hlo.literal import Literal
-from hlo.types import F32, F64, S32, ArrayShape, Shape, TupleShape, bounded, without_layout
+from hlo.types import F32, F64, S32, ArrayShape, Layout, Shape, TupleShape, bounded
 
 # Their value is their operand.
 MARKERS = (
@@ -67,22 +69,23 @@ def _called(builder: Builder) -> dict[str, Attribute]:
     return {"called_computations": tuple(names)}
 
 
-def _layouts_or_alias(builder: Builder, shape: Shape, operands: Sequence[str]) -> dict[str, str]:
+def _layouts_or_alias(
+    builder: Builder, shape: Shape, operands: Sequence[str]
+) -> dict[str, Attribute]:
     """Where values may lie, which changes nothing either: layouts of static operands, and a result
     that lies where the first operand was."""
     shapes = [builder.shape(name) for name in operands]
     arrays = [one for one in shapes if isinstance(one, ArrayShape) and not one.is_dynamic]
     kind = builder.integer(0, 3)
     if kind == 0 and len(arrays) == len(shapes):
-        laid = [f"{without_layout(one)}{_layout(one.rank)}" for one in arrays]
-        return {"operand_layout_constraints": f"{{{', '.join(laid)}}}"}
+        return {"operand_layout_constraints": tuple(map(_row_major, arrays))}
     if kind == 1 and shape == shapes[0]:
-        return {"output_to_operand_aliasing": "{{}: (0, {})}"}
+        return {"output_to_operand_aliasing": (Alias((), 0, ()),)}
     return {}
 
 
-def _layout(rank: int) -> str:
-    return f"{{{','.join(map(str, reversed(range(rank))))}}}" if rank else ""
+def _row_major(shape: ArrayShape) -> ArrayShape:
+    return replace(shape, layout=Layout(tuple(reversed(range(shape.rank)))) if shape.rank else None)
 
 
 def _marked(builder: Builder, shape: ArrayShape) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from hlo.attributes import ConvolutionDimensions, Window
+from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.types import F64, ArrayShape, ElementType
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
@@ -99,7 +99,7 @@ def convolution(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
     convolution_kind: str = "",
-    sparsity_config: str = "",
+    sparsity_config: SparsityConfig | None = None,
 ) -> Enclosure:
     """Enclose convolution: a sum has as many terms as the kernel has elements per output
     feature."""

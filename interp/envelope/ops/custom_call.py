@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
@@ -33,11 +34,11 @@ def custom_call(
     dim_labels: ConvolutionDimensions | None = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    operand_layout_constraints: str = "",
+    operand_layout_constraints: tuple[Shape, ...] | None = None,
     custom_call_has_side_effect: bool = False,
     to_apply: Callee[Value] | None = None,
     called_computations: tuple[Callee[Value], ...] = (),
-    output_to_operand_aliasing: str = "",
+    output_to_operand_aliasing: tuple[Alias, ...] = (),
     padding_type: str = "",
     literal: Literal | None = None,
     operand_precision: tuple[str, ...] = (),

@@ -8,9 +8,20 @@ import pytest
 from verdicts import module
 
 import hlo
+from hlo.aliasing import Alias
 from hlo.attributes import Attribute
+from hlo.replica_groups import (
+    AxisPart,
+    Iota,
+    IotaGroups,
+    ListedGroups,
+    MeshGroups,
+    SourceTargetPairs,
+)
 
+GATHER = "f32[2] all-gather(a), dimensions={0}, replica_groups={{0}}"
 COMPARE = "pred[2] compare(a, a), direction=LT, type=FLOAT"
+CALL = 'f32[2] custom-call(a), custom_call_target="x"'
 CONVOLUTION = "f32[2,2] convolution(b, b), dim_labels=bf_io->bf"
 ROWS: list[tuple[str, str, str, Attribute]] = [
     ("C2", COMPARE, "direction", "XX"),
@@ -19,6 +30,26 @@ ROWS: list[tuple[str, str, str, Attribute]] = [
     ("C3", "f32[2,2] triangular-solve(b, b), transpose_a=ADJOINT", "transpose_a", "SIDEWAYS"),
     ("C2", "f32[] fusion(d, d), calls=add, kind=kLoop", "kind", "kSomething"),
     ("C6", f"{CONVOLUTION}, convolution_kind=fprop", "convolution_kind", "sprop"),
+    ("C4", GATHER, "replica_groups", IotaGroups(2, 4, Iota((4, 3)))),
+    ("C4", GATHER, "replica_groups", IotaGroups(-1, -1, Iota(()))),
+    ("C4", GATHER, "replica_groups", MeshGroups((("x", 2),), (AxisPart("y"),))),
+    ("C4", GATHER, "replica_groups", MeshGroups((("x", 2),), (AxisPart("x"),), (0, -1))),
+    ("C4", GATHER, "replica_groups", MeshGroups((("x", 2),), (AxisPart("x"),), (1, 1))),
+    ("C4", GATHER, "replica_groups", ListedGroups(((0, -1),))),
+    (
+        "C4",
+        "f32[2] collective-permute(a), source_target_pairs={{0,0}}",
+        "source_target_pairs",
+        SourceTargetPairs(((-1, 0),)),
+    ),
+    ("C1", CALL, "operand_layout_constraints", ()),
+    ("C2", CALL, "output_to_operand_aliasing", (Alias((), -1, ()),)),
+    (
+        "C2",
+        '(f32[2]) custom-call(a), custom_call_target="x"',
+        "output_to_operand_aliasing",
+        (Alias((-1,), 0, ()),),
+    ),
 ]
 
 

@@ -24,7 +24,8 @@ from conftest import TESTS
 
 import hlo
 import interp
-from hlo.ranks import replica_groups
+from hlo.replica_groups import group_size
+from hlo.text.replica_groups import read_groups
 from hlo.values import arrays_of
 
 pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
@@ -79,7 +80,7 @@ def reductions(replicas: int, partitions: int) -> Iterator[Program]:
     for ids in (ALL, CHANNEL, GLOBAL):
         count = replicas * partitions if ids == GLOBAL else replicas
         for groups in notations(count):
-            size = len(replica_groups(groups)[0]) * (partitions if ids == CHANNEL else 1)
+            size = group_size(read_groups(groups)) * (partitions if ids == CHANNEL else 1)
             rest = f"replica_groups={groups}{ids}"
             gather = f"all-gather(p0), dimensions={{0}}, {rest}"
             scatter = f"reduce-scatter(p0), to_apply=add, dimensions={{1}}, {rest}"
@@ -95,7 +96,7 @@ def reductions(replicas: int, partitions: int) -> Iterator[Program]:
 def exchanges(replicas: int, partitions: int) -> Iterator[Program]:
     for ids, count in ((ALL, replicas), (CHANNEL, partitions)):
         for groups in notations(count) if count > 1 else ():
-            size, rest = len(replica_groups(groups)[0]), f"replica_groups={groups}{ids}"
+            size, rest = group_size(read_groups(groups)), f"replica_groups={groups}{ids}"
             whole = f"f32[{2 * size},3]"
             split = f"all-to-all(p0), dimensions={{0}}, {rest}"
             yield Program(replicas, partitions, whole, split, ((2 * size, 3),))

@@ -1,0 +1,73 @@
+"""Aliasing from text, and as text. Source: ``ParseAliasing``, ``ParseBufferDonor`` and
+``ParseInstructionOutputOperandAliasing`` of XLA's ``hlo_parser.cc``."""
+
+from __future__ import annotations
+
+import re
+
+from hlo.aliasing import Alias, Donor
+
+_INDEX = r"\{\s*+((?:\d{1,9}+\s*+(?:,\s*+\d{1,9}+\s*+)*+)?+)\}"
+_PLACE = rf"\(\s*+(\d{{1,9}}+)\s*+,\s*+{_INDEX}\s*+"
+_ALIAS = re.compile(
+    rf"\s*+{_INDEX}\s*+:\s*+(?:{_PLACE}(?:,\s*+(may-alias|must-alias)\s*+)?+\)|(\d{{1,9}}+))"
+    r"\s*+(?P<comma>,?+)",
+    re.ASCII,
+)
+_DONOR = re.compile(rf"\s*+{_PLACE}\)\s*+(?P<comma>,?+)", re.ASCII)
+
+
+def read_aliases(text: str) -> tuple[Alias, ...]:
+    """``{{0}: (1, {}), …}`` of an instruction, where ``{0}: 1`` is the same."""
+    return tuple(map(_alias, _matches(_ALIAS, text, "{{output}: (number, {part}), …}")))
+
+
+def read_header_aliases(text: str) -> tuple[Alias, ...]:
+    """``{ {0}: (1, {}, may-alias), … }``."""
+    wanted = "{ {output}: (parameter, {index}, may-alias), … }"
+    found = _matches(_ALIAS, text, wanted)
+    if any(match[5] for match in found):
+        raise ValueError(f"expected {wanted}")
+    return tuple(map(_alias, found))
+
+
+def read_donors(text: str) -> tuple[Donor, ...]:
+    """``{ (1, {}), … }``."""
+    found = _matches(_DONOR, text, "{ (parameter, {index}), … }")
+    return tuple(Donor(int(match[1]), _index(match[2])) for match in found)
+
+
+def show_aliases(aliases: tuple[Alias, ...]) -> str:
+    """As an attribute of an instruction."""
+    return "{" + ", ".join(map(_shown, aliases)) + "}"
+
+
+def _matches(pattern: re.Pattern[str], text: str, wanted: str) -> list[re.Match[str]]:
+    """The matches of a pattern, with commas between them, in braces; ValueError for other text."""
+    found: list[re.Match[str]] = []
+    position, comma = 1, ","
+    while comma and (match := pattern.match(text, position)):
+        found.append(match)
+        position, comma = match.end(), match["comma"]
+    whole = text.startswith("{") and text[position:].strip() == "}"
+    if not whole or (found and comma):
+        raise ValueError(f"expected {wanted}")
+    return found
+
+
+def _alias(match: re.Match[str]) -> Alias:
+    number = int(match[2] or match[5])
+    return Alias(_index(match[1]), number, _index(match[3] or ""), match[4] or "")
+
+
+def _index(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(","))) if text else ()
+
+
+def _shown(alias: Alias) -> str:
+    kind = f", {alias.kind}" if alias.kind else ""
+    return f"{_braced(alias.output)}: ({alias.number}, {_braced(alias.part)}{kind})"
+
+
+def _braced(index: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, index))}}}"
