@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hlo.aliasing import Alias
+from hlo.aliasing import Alias, Donor
 from hlo.literal import Literal
 from hlo.replica_groups import ReplicaGroups, SourceTargetPairs
-from hlo.types import Shape
+from hlo.types import Shape, TupleShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,17 @@ class Domain:
     exit: str
 
 
+@dataclass(frozen=True, slots=True)
+class EntryLayout:
+    """``entry_computation_layout={(f32[2]{0}, …)->f32[]}`` of headers."""
+
+    parameters: tuple[Shape, ...]
+    result: Shape
+
+    def __str__(self) -> str:
+        return f"{{{TupleShape(self.parameters)}->{self.result}}}"
+
+
 Attribute = (
     bool
     | int
@@ -112,6 +123,9 @@ Attribute = (
     | SourceTargetPairs
     | Literal
 )
+
+# Of headers; flags, counts and frontend_attributes are kept as text.
+HeaderAttribute = str | tuple[Alias, ...] | tuple[Donor, ...] | EntryLayout
 
 # Attributes whose values name computations: one name, or a tuple of names.
 COMPUTATION_ATTRIBUTES = frozenset(

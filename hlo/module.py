@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hlo.attributes import Attribute
+from hlo.attributes import Attribute, HeaderAttribute
 from hlo.types import Shape
 
 
@@ -65,15 +65,15 @@ class Computation:
 class Module:
     """Computations, callees before callers, one of them the entry.
 
-    ``attributes`` are those of the header line as text; ``preamble`` holds the file and frame
-    tables between the header and the first computation, as text. ``text`` is where the module
-    came from (for positions in errors); it is not compared.
+    ``attributes`` are those of the header line; ``preamble`` holds the file and frame tables
+    between the header and the first computation, as text. ``text`` is where the module came from
+    (for positions in errors); it is not compared.
     """
 
     name: str
     computations: tuple[Computation, ...]
     entry_name: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, HeaderAttribute] = field(default_factory=dict)
     preamble: str = ""
     text: str = field(default="", compare=False, repr=False)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hlo.aliasing import Alias, Donor
 
@@ -42,6 +43,14 @@ def show_aliases(aliases: tuple[Alias, ...]) -> str:
     return "{" + ", ".join(map(_shown, aliases)) + "}"
 
 
+def show_header_aliases(aliases: tuple[Alias, ...]) -> str:
+    return _spaced(map(_shown, aliases))
+
+
+def show_donors(donors: tuple[Donor, ...]) -> str:
+    return _spaced(f"({number}, {_braced(part)})" for number, part in donors)
+
+
 def _matches(pattern: re.Pattern[str], text: str, wanted: str) -> list[re.Match[str]]:
     """The matches of a pattern, with commas between them, in braces; ValueError for other text."""
     found: list[re.Match[str]] = []
@@ -67,6 +76,12 @@ def _index(text: str) -> tuple[int, ...]:
 def _shown(alias: Alias) -> str:
     kind = f", {alias.kind}" if alias.kind else ""
     return f"{_braced(alias.output)}: ({alias.number}, {_braced(alias.part)}{kind})"
+
+
+def _spaced(texts: Iterable[str]) -> str:
+    """In braces with spaces, as XLA prints headers."""
+    inner = ", ".join(texts)
+    return f"{{ {inner} }}" if inner else "{}"
 
 
 def _braced(index: tuple[int, ...]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hlo.attributes import ANNOTATIONS, COMPUTATION_ATTRIBUTES, Attribute
 from hlo.text.codecs import CODECS
@@ -36,6 +36,8 @@ _METADATA = re.compile(_FLAT)
 _SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
 _NO_METADATA = ";"  # nothing that stands behind metadata
 _IN_VALUE = (_MESH, _LITERAL, _WORD, _STRING)
+
+V = TypeVar("V")
 
 
 def _metadata_end(text: str) -> int:
@@ -121,20 +123,20 @@ class TailReader:
             return None
         return attributes, {"metadata": metadata} if metadata else {}
 
-    def raw(
-        self, position: int, fault: Callable[[str, str], str | None]
-    ) -> tuple[dict[str, str], int]:
-        """The attributes at a position as text, and where they end: those of headers. ``fault``
-        says what is wrong with a name and its value."""
-        found: dict[str, str] = {}
+    def header(self, position: int, read: Callable[[str, str, str], V]) -> tuple[dict[str, V], int]:
+        """The attributes of a header at a position, and where they end. ``read`` gives the value of
+        a name and its text without comments and with them, or ValueError."""
+        found: dict[str, V] = {}
         while match := _ATTRIBUTE.match(self._source.code, position):
             if match[1] in found:
                 self._source.fail(f"attribute {match[1]!r} is given twice", match.start(1))
             position = self._value_end(match.end())
-            wrong = fault(match[1], self._source.code[match.end() : position])
-            if wrong is not None:
-                self._source.fail(wrong, match.start(1))
-            found[match[1]] = self._source.text[match.end() : position]
+            where = slice(match.end(), position)
+            try:
+                value = read(match[1], self._source.code[where], self._source.text[where])
+            except ValueError as error:
+                self._source.fail(str(error), match.start(1))
+            found[match[1]] = value
         return found, position
 
     def read(self, position: int) -> Tail:

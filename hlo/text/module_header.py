@@ -1,49 +1,79 @@
 """The attributes of a module's first line: which there are, and how their values look.
 
-Their values are kept as text. Source: ``ParseHloModule`` of XLA's ``hlo_parser.cc``.
+Shapes and aliasing are read to values; flags, counts and what XLA's passes leave for each other are
+looked at and kept as text. Source: ``ParseHloModule`` of XLA's ``hlo_parser.cc``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
+from hlo.attributes import EntryLayout, HeaderAttribute
+from hlo.text.aliasing import read_donors, read_header_aliases, show_donors, show_header_aliases
+from hlo.text.shapes import ShapeReader
 from hlo.text.suggestion import suggestion
+from hlo.types import TupleShape
 
-_INDEX = r"\{\s*+(?:\d++\s*+,?+\s*+)*+\}"
-_DONOR = rf"\(\s*+\d++\s*+,\s*+{_INDEX}\s*+\)"
-_ALIAS = rf"{_INDEX}\s*+:\s*+\(\s*+\d++\s*+,\s*+{_INDEX}\s*+(?:,\s*+(?:may|must)-alias\s*+)?+\)"
 _BOOLEAN = r"true|false"
-
-
-def _braced(item: str) -> str:
-    return rf"\{{\s*+(?:(?:{item})\s*+,?+\s*+)*+\}}"
-
-
 _BRACES = r"\{.*\}", "{…}"
 _NUMBER = r"-?\d++", "an integer"
 _TRUTH = _BOOLEAN, "true or false"
-_TRUTHS = rf"{_BOOLEAN}|{_braced(_BOOLEAN)}", "{true, false, …}"
-_PATTERNS = {
+_TRUTHS = rf"{_BOOLEAN}|\{{\s*+(?:(?:{_BOOLEAN})\s*+,?+\s*+)*+\}}", "{true, false, …}"
+_TEXTS = {
     "is_scheduled": _TRUTH,
     "replica_count": _NUMBER,
     "num_partitions": _NUMBER,
-    "input_output_alias": (_braced(_ALIAS), "{ {output}: (parameter, {index}, may-alias), … }"),
-    "buffer_donor": (_braced(_DONOR), "{ (parameter, {index}), … }"),
     "alias_passthrough_params": _TRUTH,
-    "entry_computation_layout": (r"\{.*->.*\}", "{(shape, …)->shape}"),
     "frontend_attributes": _BRACES,
     "allow_spmd_sharding_propagation_to_parameters": _TRUTHS,
     "allow_spmd_sharding_propagation_to_output": _TRUTHS,
     "origin_recovery_table": _BRACES,
     "debug_attributes": _BRACES,
 }
-_COMPILED = {name: re.compile(pattern, re.A | re.S) for name, (pattern, _) in _PATTERNS.items()}
+_COMPILED = {name: re.compile(pattern, re.A | re.S) for name, (pattern, _) in _TEXTS.items()}
 
 
-def header_fault(name: str, value: str) -> str | None:
-    """What is wrong with an attribute of a module, or None."""
-    pattern = _COMPILED.get(name)
+def _entry_layout(text: str, shapes: ShapeReader) -> EntryLayout:
+    """``{(f32[2]{0}, …)->f32[]}``."""
+    braces = text.startswith("{") and text.endswith("}")
+    given, arrow, result = text[1:-1].partition("->")
+    parameters = shapes.read(given.strip()) if given.lstrip().startswith("(") else None
+    if not braces or not arrow or not isinstance(parameters, TupleShape):
+        raise ValueError("expected {(shape, …)->shape}")
+    return EntryLayout(parameters.elements, shapes.read(result.strip()))
+
+
+_READ: dict[str, Callable[[str, ShapeReader], HeaderAttribute]] = {
+    "input_output_alias": lambda text, _: read_header_aliases(text),
+    "buffer_donor": lambda text, _: read_donors(text),
+    "entry_computation_layout": _entry_layout,
+}
+_SHOW: dict[str, Callable[[Any], str]] = {
+    "input_output_alias": show_header_aliases,
+    "buffer_donor": show_donors,
+}
+
+
+def read_header(name: str, code: str, text: str, shapes: ShapeReader) -> HeaderAttribute:
+    """The value of an attribute of a module, from its text without comments and with them;
+    ValueError says what is wrong."""
+    read, pattern = _READ.get(name), _COMPILED.get(name)
+    if read is not None:
+        try:
+            return read(code, shapes)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
     if pattern is None:
-        hint = suggestion(name, _PATTERNS) or f"; allowed: {', '.join(sorted(_PATTERNS))}"
-        return f"unexpected attribute {name!r} of a module{hint}"
-    return None if pattern.fullmatch(value) else f"{name}: expected {_PATTERNS[name][1]}"
+        known = (*_TEXTS, *_READ)
+        hint = suggestion(name, known) or f"; allowed: {', '.join(sorted(known))}"
+        raise ValueError(f"unexpected attribute {name!r} of a module{hint}")
+    if not pattern.fullmatch(code):
+        raise ValueError(f"{name}: expected {_TEXTS[name][1]}")
+    return text
+
+
+def show_header(name: str, value: HeaderAttribute) -> str:
+    """An attribute of a module as text."""
+    return _SHOW.get(name, str)(value)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from hlo.module import Computation, Instruction, Module
 from hlo.text.attribute_lists import TailReader
 from hlo.text.expressions import ExpressionReader, Known
-from hlo.text.module_header import header_fault
+from hlo.text.module_header import read_header
 from hlo.text.plain_lines import LineReader, odd_name
 from hlo.text.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.text.shapes import ShapeReader
@@ -66,10 +66,15 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _thread_fault(name: str, value: str) -> str | None:
+def _thread(name: str, code: str, text: str) -> str:
+    """What may stand behind a computation, as text; ValueError says what is wrong with it."""
     if name != "execution_thread":
-        return f"unexpected attribute {name!r} of a computation; allowed: execution_thread"
-    return None if value[:1] in "\"'" else "execution_thread: expected a quoted string"
+        raise ValueError(
+            f"unexpected attribute {name!r} of a computation; allowed: execution_thread"
+        )
+    if code[:1] not in "\"'":
+        raise ValueError("execution_thread: expected a quoted string")
+    return text
 
 
 class _ModuleReader:
@@ -93,7 +98,10 @@ class _ModuleReader:
         match = _MODULE.match(source.code, position)
         if match is None and not _COMPUTATION.match(source.code, position):
             return self._single(position)
-        header, end = self._tails.raw(position if match is None else match.end(), header_fault)
+        start = position if match is None else match.end()
+        header, end = self._tails.header(
+            start, lambda name, code, text: read_header(name, code, text, self._shapes)
+        )
         position, preamble = self._preamble(end)
         entry = None
         while position < len(source.code):
@@ -177,7 +185,7 @@ class _ModuleReader:
         found, root, place = self._body(place + 1)
         if result is not None and result is not found[root].shape:
             self._check_result(result, start, found[root])
-        annotations, place = self._tails.raw(place, _thread_fault)
+        annotations, place = self._tails.header(place, _thread)
         self._computations[name] = Computation(name, tuple(found.values()), root, annotations)
         return name, match[1] is not None, place
 

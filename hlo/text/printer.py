@@ -16,6 +16,7 @@ from hlo.text.async_sugar import sugared
 from hlo.text.canonical import IN_PARENTHESES, canonical_computations
 from hlo.text.codecs import CODECS
 from hlo.text.literals import show_literal
+from hlo.text.module_header import show_header
 from hlo.text.scanning import percent, quoted
 from hlo.types import Shape, without_layout
 
@@ -44,7 +45,7 @@ def format(module: Module, dialect: str = "short", large_constants: bool = True)
     if style is None and dialect != "canonical":
         raise ValueError(f"dialect {dialect!r}: one of {', '.join(_STYLES)}, canonical")
     module = sugared(module)
-    attributes = "".join(f", {k}={v}" for k, v in module.attributes.items())
+    attributes = "".join(f", {k}={show_header(k, v)}" for k, v in module.attributes.items())
     lines = [f"HloModule {quoted(module.name)}{attributes}", ""]
     if style is None:
         return "\n".join((*lines, *canonical_computations(module, large_constants)))

@@ -13,6 +13,10 @@ from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, Tuple
 # follows may be the { of a computation.
 ARRAY = r"(?<!\w)[a-z]\w*+\[[^\[\]\n]*+\](?:\{[^}\n]*+\})?+"
 SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\[\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}=]*+\})?+"
+_FLAT = re.compile(
+    rf"\(\s*+(?:{ARRAY}\s*+(?:,\s*+(?!\))|(?=\))))*+\)", re.ASCII
+)  # a tuple of arrays
+_ELEMENT = re.compile(ARRAY, re.ASCII)
 _ARRAY = re.compile(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
 _DIMENSION = re.compile(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
 _SIZES = re.compile(r"(?:\d{1,19}+(?:,\d{1,19}+)*+)?+", re.ASCII)  # of a static shape, as printed
@@ -46,6 +50,8 @@ class ShapeReader:
         return known
 
     def _tuple(self, text: str, depth: int) -> Shape:
+        if _FLAT.fullmatch(text):
+            return TupleShape(tuple(map(self.read, _ELEMENT.findall(text))))
         # Each level is looked through again: what is too deep must be seen at the first.
         if depth > _DEPTH or (depth == 0 and _nesting(text) > _DEPTH):
             raise ValueError(f"a tuple shape nested deeper than {_DEPTH}")

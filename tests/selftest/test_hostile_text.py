@@ -188,6 +188,10 @@ CHOSEN = {
     "an alias of a huge part": (
         entry("r = f32[2] add(a, a)", header=", input_output_alias={ {999999999}: (0, {}) }"),
         "VerifyError"),
+    "a deep layout of the entry": (
+        entry("r = f32[2] add(a, a)",
+              header=f", entry_computation_layout={{{'(' * 3000}{')' * 3000}->f32[2]}}"),
+        "ParseError"),
     "lists for slice sizes": (
         entry("r = f32[2] gather(a, a), offset_dims={0}, collapsed_slice_dims={},"
               " start_index_map={0}, index_vector_dim=0, slice_sizes={{1},{2}}"), "VerifyError"),

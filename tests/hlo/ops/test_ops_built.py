@@ -8,8 +8,8 @@ import pytest
 from verdicts import module
 
 import hlo
-from hlo.aliasing import Alias
-from hlo.attributes import Attribute
+from hlo.aliasing import Alias, Donor
+from hlo.attributes import Attribute, EntryLayout, HeaderAttribute
 from hlo.replica_groups import (
     AxisPart,
     Iota,
@@ -18,6 +18,7 @@ from hlo.replica_groups import (
     MeshGroups,
     SourceTargetPairs,
 )
+from hlo.types import F32, ArrayShape
 
 GATHER = "f32[2] all-gather(a), dimensions={0}, replica_groups={{0}}"
 COMPARE = "pred[2] compare(a, a), direction=LT, type=FLOAT"
@@ -68,4 +69,20 @@ def test_values_that_mean_nothing(
     entry = replace(legal.entry, instructions=(*legal.entry.instructions[:-1], changed))
     built = replace(legal, computations=(*legal.computations[:-1], entry))
     with pytest.raises(hlo.VerifyError, match=rf"%r = [a-z-]+, {label}: ."):
+        hlo.verify(built)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("entry_computation_layout", "{(f32[2])->f32[2]}"),
+        ("entry_computation_layout", EntryLayout((), ArrayShape(F32, (2,)))),
+        ("input_output_alias", "{ {}: (0, {}) }"),
+        ("input_output_alias", (Alias((), -1, ()),)),
+        ("buffer_donor", (Donor(0, (-1,)),)),
+    ],
+)
+def test_headers_that_mean_nothing(name: str, value: HeaderAttribute) -> None:
+    built = replace(program("f32[2] negate(a)"), attributes={name: value})
+    with pytest.raises(hlo.VerifyError, match=f"HloModule m, {name}: ."):
         hlo.verify(built)

@@ -160,6 +160,10 @@ UNREADABLE = [
     ("ranks", "replica_groups", GROUPS, "replica_groups={0,1}"),
     ("ranks", "replica_groups", "[2,4]<=[8]", "[8]<=[8]"),
     ("ranks", "source_target_pairs", "{{0,1},{1,3}}", "{{0,1,3}}"),
+    ("header", "entry_computation_layout", "->(f32[2]{0}, s32[])}", "}"),
+    ("header", "entry_computation_layout", "{(f32[2]{0}", "{(f32[2]{1}"),
+    ("header", "input_output_alias", "{0}: (0, {}, may-alias)", "{0}: 0"),
+    ("header", "buffer_donor", "(1, {1})", "{1}"),
 ]  # fmt: skip
 
 
