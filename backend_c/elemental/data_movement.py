@@ -277,7 +277,8 @@ def _view(array: Array, shape: ArrayShape) -> Array:
     """View an array's bytes as elements of another type (memory is little-endian).
 
     Neighbouring narrow elements are then neighbouring loads; parts extracted from wide loads by
-    shifts would be a gather, which gcc 12 also miscompiles (docs/same_bits.md)."""
+    shifts would be a gather, which gcc 12 also miscompiles (docs/same_bits.md).
+    """
     memory = array.memory or array.element_type
     return array._replace(element_type=shape.element_type, elements=shape.elements, memory=memory)
 

@@ -89,7 +89,7 @@ def memoised(element: Element, scope: Scope) -> Element:
 
 
 def _with_atoms(value: Expr, scope: Scope) -> Expr:
-    """A load whose offset, folded to one linear form, has names for what takes computing."""
+    """Bind the atoms of a load's offset, one affine form; the load itself is not bound."""
     if type(value) is not Load:
         return value
     return Load(value.array, ix.with_atoms(value.offset, scope.bind))

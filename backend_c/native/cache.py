@@ -1,4 +1,4 @@
-"""A directory of compiled libraries, named by the hash of all that went into them.
+"""Keep compiled libraries in a content-addressed cache, named by the hash of their inputs.
 
 What lies in it is loaded into the process, so nobody else may write there: the directory is its
 user's own and closed to others, a library gets its name by an atomic rename, and its contents are
@@ -24,14 +24,14 @@ _LIBRARY, _HASH = ".so", ".sha256"
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """An open cache; when it grows beyond ``maximum_bytes``, what was not used longest goes."""
+    """Hold an open cache; beyond ``maximum_bytes`` the least recently used libraries go."""
 
     directory: Path
     maximum_bytes: int = _MAXIMUM_BYTES
 
 
 def default_directory(environ: Mapping[str, str]) -> Path:
-    """``$XDG_CACHE_HOME/hlo-oracle``, else ``~/.cache/hlo-oracle``."""
+    """Return ``$XDG_CACHE_HOME/hlo-oracle``, else ``~/.cache/hlo-oracle``."""
     home = environ.get("XDG_CACHE_HOME", "")
     root = (
         Path(home)
@@ -42,7 +42,11 @@ def default_directory(environ: Mapping[str, str]) -> Path:
 
 
 def open_cache(directory: Path) -> Cache:
-    """The cache in ``directory``, made if it is missing; ToolchainError if it cannot be trusted."""
+    """Open the cache in ``directory``, made if missing.
+
+    Raises ToolchainError for a directory that cannot be trusted: a link, another user's, open to
+    others.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()
@@ -62,6 +66,7 @@ def open_cache(directory: Path) -> Cache:
 
 
 def _unusable(directory: Path, why: str) -> str:
+    """Return the message of an error that the directory causes."""
     return (
         f"cannot use the cache directory {directory}: {why};"
         f" name a directory of your own that can be written (or set XDG_CACHE_HOME)"
@@ -69,7 +74,7 @@ def _unusable(directory: Path, why: str) -> str:
 
 
 def found(cache: Cache, key: str) -> Path | None:
-    """The library of this name, if it is there and whole."""
+    """Return the library of a key, if it is there and whole, else None."""
     library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
     try:
         status = library.lstat()
@@ -84,7 +89,7 @@ def found(cache: Cache, key: str) -> Path | None:
 
 
 def workspace(cache: Cache) -> tempfile.TemporaryDirectory[str]:
-    """A directory to compile in, on the cache's file system so that `publish` can rename."""
+    """Make a directory to compile in, on the cache's file system so that `publish` can rename."""
     try:
         return tempfile.TemporaryDirectory(prefix="building-", dir=cache.directory)
     except OSError as error:
@@ -93,11 +98,13 @@ def workspace(cache: Cache) -> tempfile.TemporaryDirectory[str]:
 
 
 def publish(cache: Cache, key: str, built: Path) -> Path:
-    """Move a library that was just built into the cache, and say where it is."""
+    """Move a library that was just built into the cache; return its path."""
     library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
     written = built.with_suffix(_HASH)
     try:
         written.write_text(_digest(built) + "\n", "ascii")
+        # The library first: a reader between the two renames finds a hash that does not match, and
+        # compiles.
         os.replace(built, library)
         os.replace(written, expected)
     except OSError as error:
@@ -108,12 +115,13 @@ def publish(cache: Cache, key: str, built: Path) -> Path:
 
 
 def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _evict(cache: Cache, newest: Path) -> None:
-    """Remove the libraries used least recently, but never the one just made."""
+    """Remove the least recently used libraries, but never the one just made."""
     with suppress(OSError):  # another process may remove the same files
         with os.scandir(cache.directory) as entries:
             libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_LIBRARY)]

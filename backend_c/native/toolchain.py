@@ -1,4 +1,4 @@
-"""Find a C compiler and build libraries with it, once for each content.
+"""Find a C compiler, and build libraries with it, each distinct content once.
 
 compiler = find_compiler(os.environ)
 cache = open_cache(default_directory(os.environ))
@@ -57,7 +57,7 @@ _ERROR_LINES = 8
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A command that compiles C: its first words, what it says of its version, and all flags."""
+    """Describe a command that compiles C: its first words, its version's text, and all flags."""
 
     command: tuple[str, ...]
     version: str
@@ -65,7 +65,10 @@ class Compiler:
 
 
 def find_compiler(environ: Mapping[str, str]) -> Compiler:
-    """``HLO_CC`` if it is set (arguments allowed), else gcc, clang or cc; else ToolchainError."""
+    """Return the compiler in ``HLO_CC`` (arguments allowed) if that is set, else gcc, clang or cc.
+
+    Raises ToolchainError if there is none.
+    """
     chosen = environ.get("HLO_CC", "").strip()
     commands = [_words(chosen)] if chosen else [[name] for name in _CANDIDATES]
     for command in commands:
@@ -84,6 +87,7 @@ def find_compiler(environ: Mapping[str, str]) -> Compiler:
 
 
 def _words(command: str) -> list[str]:
+    """Split a command line."""
     try:
         return shlex.split(command)
     except ValueError as error:
@@ -91,7 +95,7 @@ def _words(command: str) -> list[str]:
 
 
 def _accepted(command: Sequence[str]) -> tuple[str, ...]:
-    """All flags that this compiler takes: usually each, so they are tried together first."""
+    """Return the flags that a compiler takes: usually all, so they are tried together first."""
     for optional in (_OPTIONAL_FLAGS, tuple(f for f in _OPTIONAL_FLAGS if takes(command, [f]))):
         if takes(command, optional):
             return (*_FLAGS, *optional)
@@ -99,13 +103,13 @@ def _accepted(command: Sequence[str]) -> tuple[str, ...]:
 
 
 def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
-    """Whether a compiler knows all these flags."""
+    """Return whether a compiler knows all these flags."""
     probe = ["-Werror", "-fsyntax-only", "-x", "c", os.devnull]
     return run([*command, *flags, *probe]).returncode == 0
 
 
 def run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:
-    """A finished process; a command that cannot start counts as one that failed."""
+    """Run a process to its end; a command that cannot start counts as one that failed."""
     environ = {**os.environ, "LC_ALL": "C"}  # messages in English: `error:` is looked for
     try:
         return subprocess.run(
@@ -117,9 +121,10 @@ def run(words: Sequence[str], directory: str | None = None) -> subprocess.Comple
 
 
 def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
-    """The library of these translation units (``.c``) and headers, compiled if it is not cached.
+    """Return the library of translation units (``.c``) and headers, compiled if it is not cached.
 
-    The runtime headers can be included. ToolchainError has the compiler's first error lines.
+    Units are compiled in parallel, and may include the runtime headers. Raises ToolchainError with
+    the compiler's first error lines.
     """
     key = _key(sources, compiler)
     library = found(cache, key)
@@ -135,15 +140,14 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
 
 
 def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
-    """The library of these translation units, as a file of a directory: one command makes all of
-    it, and nothing is kept elsewhere."""
+    """Compile a library into a directory by one command, without a cache."""
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-shared", "-o", "library.so"]
     _require(run([*words, *_written(sources, directory)], directory), compiler)
     return Path(directory) / "library.so"
 
 
 def _written(sources: Mapping[str, str], directory: str) -> list[str]:
-    """Write them; the names of the translation units."""
+    """Write the sources; return the names of the translation units."""
     try:
         for name, text in sources.items():
             (Path(directory) / name).write_text(text, "utf-8")
@@ -153,6 +157,7 @@ def _written(sources: Mapping[str, str], directory: str) -> list[str]:
 
 
 def _compile(unit: str, compiler: Compiler, directory: str) -> str:
+    """Compile one translation unit; return the name of the object file."""
     made = unit.removesuffix(".c") + ".o"
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-c", unit, "-o", made]
     _require(run(words, directory), compiler)
@@ -160,6 +165,7 @@ def _compile(unit: str, compiler: Compiler, directory: str) -> str:
 
 
 def _require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:
+    """Raise ToolchainError if a process failed."""
     if process.returncode == 0:
         return
     lines = (process.stderr or process.stdout).splitlines()
@@ -169,10 +175,15 @@ def _require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> N
 
 
 def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
-    """A hash of everything that the library depends on, each part with its length."""
+    """Hash everything that a library depends on, each part with its length.
+
+    The compiler and its version, flags, the processor (for -march=native), sources and headers:
+    equal keys are equal libraries (a content-addressed cache).
+    """
     parts = [*compiler.command, compiler.version, *compiler.flags, _processor()]
     for name, text in sources.items():
         parts += [name, text]
+    # Sources include the headers, so that a change of one makes other libraries.
     for header in sorted(RUNTIME.glob("*.h")):
         parts += [header.name, header.read_text("utf-8")]
     digest = hashlib.sha256()
@@ -183,7 +194,7 @@ def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
 
 
 def _processor() -> str:
-    """What ``-march=native`` depends on: the model and its features."""
+    """Return what ``-march=native`` depends on: the processor's model and features."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:

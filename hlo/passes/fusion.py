@@ -183,8 +183,11 @@ class _Decisions:
         return outside or not users or instruction.name == self._root
 
     def _is_read_as_bytes(self, instruction: Instruction) -> bool:
-        """Whether a user reads elements of another width: of an array in memory those are its bytes
-        as they lie, of a computed one each takes a division, a computation and a shift."""
+        """Return whether a user reads elements of another width.
+
+        Those of an array in memory are its bytes as they lie; each of a computed one would take a
+        division, a computation and a shift.
+        """
         bits = array(instruction.shape).element_type.bits
         return any(
             user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits

@@ -90,8 +90,10 @@ def with_computation(module: Module, changed: Computation) -> Module:
 
 
 def with_entry(module: Module, entry: Computation) -> Module:
-    """Replace the entry computation of a module by one of other parameters or results, and drop
-    what the header says about those."""
+    """Replace a module's entry computation by one of other parameters or results.
+
+    What the header says about those is dropped.
+    """
     whole = with_computation(module, entry)
     attributes = {k: v for k, v in module.attributes.items() if k not in _SIGNATURE}
     return replace(whole, attributes=attributes, text="", preamble="")
