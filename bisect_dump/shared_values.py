@@ -63,7 +63,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """What recomputes an evicted value: an instruction and the references of its operands."""
+    """The recipe that recomputes an evicted value: an instruction and the references of its
+    operands."""
 
     number: int  # greater than those of the operands
     program: Program

@@ -1,4 +1,4 @@
-"""The language: HLO text to modules and back, and what makes a module meaningful."""
+"""The language: parse, print and verify HLO modules."""
 
 from hlo.errors import (
     ArgumentError,

@@ -1,4 +1,4 @@
-"""Arrays in a file: NumPy's ``.npz``."""
+"""Read and write arrays as NumPy's ``.npz``."""
 
 from __future__ import annotations
 

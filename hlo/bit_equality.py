@@ -1,4 +1,4 @@
-"""Do two results have the same bits? Any NaN equals any NaN; -0 and +0 differ."""
+"""Compare two results bit by bit: any NaN equals any NaN, −0 differs from +0."""
 
 from __future__ import annotations
 

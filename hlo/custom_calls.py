@@ -1,4 +1,4 @@
-"""What the targets of custom calls that both columns know are given: any shapes are valid HLO."""
+"""Check the operands and results of custom calls whose targets both columns know."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bounded dimensions: which sizes must agree at run time, and what has no meaning.
 
 An array of ``f32[<=5]`` has an actual size in every run. Where an op needs equal sizes of two
-dimensions, text shows that their bounds are equal; actual sizes that differ are cut to the
+dimensions, verification shows that their bounds are equal; actual sizes that differ are cut to the
 smallest. Of the bounded dimensions of elementwise operands, one of actual size 1 stretches to the
 size of the others, as XLA's ``DynamicPadder`` has it.
 """
@@ -29,7 +29,7 @@ class Agreement(NamedTuple):
 
 
 def has_bounds(shape: Shape) -> bool:
-    """Whether a dimension of an array in it is bounded."""
+    """Test whether any dimension of any array in a shape is bounded."""
     if isinstance(shape, ArrayShape):
         return bool(shape.dynamic)
     return any(leaf.dynamic for leaf in leaves(shape))
@@ -48,7 +48,7 @@ _ELEMENTWISE = of_family(ELEMENTWISE)
 def agreements(
     opcode: str, operands: Sequence[Shape], attributes: _Attributes
 ) -> tuple[Agreement, ...]:
-    """What must agree between operands, or in one, where a bounded dimension is concerned."""
+    """List the dimensions whose actual sizes must agree, where a bounded one is concerned."""
     arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
     if len(arrays) < len(operands) or not any(shape.dynamic for shape in arrays):
         return ()
@@ -70,7 +70,7 @@ def _alike(numbers: Sequence[int], rank: int) -> Iterator[list[_Place]]:
 
 
 def _elements(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Of whole arrays; scalars meet every element."""
+    """Group the dimensions of whole arrays; scalars meet every element."""
     rank = max(shape.rank for shape in arrays)
     return _alike([n for n, shape in enumerate(arrays) if shape.rank == rank], rank)
 
@@ -96,8 +96,8 @@ def _products(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator
 
 
 def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Those of a dot; a part of rhs for each group; group sizes for each index of what comes before
-    the ragged dimension, if they are not for all."""
+    """Group the dimensions of a dot; a part of rhs for each group; group sizes for each index of
+    what comes before the ragged dimension, if they are not for all."""
     left, right, sizes = arrays
     taken = _integers(attributes, "lhs_batch_dims"), _integers(attributes, "lhs_contracting_dims")
     (ragged,) = _integers(attributes, "lhs_ragged_dims")
@@ -113,7 +113,7 @@ def _groups(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[l
 
 
 def _scaled(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """Those of a dot, and of scales: here their blocks are of one element."""
+    """Group the dimensions of a dot and of its scales, whose blocks here have one element."""
     groups = [list(pair) for pair in _products(arrays[:2], attributes)]
     taken = {place for group in groups for place in group}
     places = [(n, d) for n in (0, 1) for d in range(arrays[n].rank)]
@@ -311,7 +311,8 @@ def _blocks(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
 
 
 def _index_vectors(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
-    """Of gather's second operand, and of scatter's in the middle, before as many updates."""
+    """Describe bounded index vectors: of gather's second operand, and of scatter's operand between
+    the operands and the updates."""
     vector = attributes["index_vector_dim"]
     assert isinstance(vector, int)
     indices = arrays[1] if "offset_dims" in attributes else arrays[(len(arrays) - 1) // 2]

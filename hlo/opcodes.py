@@ -1,4 +1,4 @@
-"""What is known of each opcode of the language (XLA's ``hlo_opcode.h``): its family, its traits.
+"""State the facts about each opcode (XLA's ``hlo_opcode.h``): its family and its traits.
 
 A *family* is the file of ``hlo/ops`` that has the op's signature. A *trait* is a fact about an
 opcode that holds for all its operands and attributes. ``tests/test_opcode_traits.py`` and

@@ -28,5 +28,5 @@ def declared(module: Module) -> tuple[int, int]:
 
 
 def knows_ranks(module: Module) -> bool:
-    """Whether running the module on one rank is something else than on one of many."""
+    """Test whether a module behaves differently on one rank than on one of many."""
     return any(i.opcode in _RANKS for c in module.computations for i in c.instructions)

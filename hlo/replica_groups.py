@@ -130,7 +130,7 @@ def check(groups: ReplicaGroups) -> None:
 
 
 def _checked(ids: Iota) -> int:
-    """How many ids there are."""
+    """Count ids; ValueError if there are too many."""
     total = _product(ids.dims)
     if ids.permutation and sorted(ids.permutation) != list(range(len(ids.dims))):
         raise ValueError("expected each dimension once in T(…)")
@@ -164,7 +164,7 @@ def expanded(groups: ReplicaGroups) -> Groups:
 
 
 def group_size(groups: ReplicaGroups) -> int:
-    """How many ids there are in the first group; 0 without groups."""
+    """Count the ids of the first group; 0 without groups."""
     if isinstance(groups, ListedGroups):
         return len(groups.groups[0]) if groups.groups else 0
     if isinstance(groups, IotaGroups):
@@ -174,7 +174,7 @@ def group_size(groups: ReplicaGroups) -> int:
 
 
 def id_count(groups: ReplicaGroups) -> int:
-    """How many ids there are in all groups."""
+    """Count the ids of all groups."""
     if isinstance(groups, ListedGroups):
         return sum(map(len, groups.groups))
     if isinstance(groups, IotaGroups):
@@ -228,5 +228,5 @@ def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
 
 
 def _end(part: AxisPart, size: int) -> int:
-    """Where a part ends, in an axis of a size."""
+    """Compute where a part of an axis ends."""
     return part.before * (part.size or size // max(part.before, 1))

@@ -48,7 +48,7 @@ class ElementType:
 
     @property
     def is_array(self) -> bool:
-        """Whether arrays of it hold data (tokens and opaque values do not)."""
+        """Test whether the type's arrays hold data (tokens and opaque values do not)."""
         return self.dtype is not None
 
     @property
@@ -239,12 +239,12 @@ def without_layout(shape: Shape) -> Shape:
 
 
 def compatible(one: Shape, other: Shape) -> bool:
-    """Whether two shapes agree but for their layouts."""
+    """Test whether two shapes agree up to layouts."""
     return one is other or without_layout(one) == without_layout(other)
 
 
 def same_bounds(one: Shape, other: Shape) -> bool:
-    """Whether shapes agree but for their layouts, and for which dimensions are bounded."""
+    """Test whether two shapes agree up to layouts, bounded dimensions included."""
     if one is other:
         return True
     if isinstance(one, ArrayShape) and isinstance(other, ArrayShape):

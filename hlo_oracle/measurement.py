@@ -1,4 +1,4 @@
-"""What ``hlo check`` found out about one file, and how it found out: in a process of its own.
+"""Check one file in a process of its own, for ``hlo check``.
 
 ``python -m hlo_oracle.measurement`` takes a job as JSON on standard input and answers with a row as
 JSON on standard output. So a crash is a row, and the peak of memory is that of one file.
@@ -114,7 +114,7 @@ def measured(job: Job) -> Row:
 
 
 def _row(fields: dict[str, Any]) -> Row:
-    """As :func:`main` wrote it: JSON has lists for tuples."""
+    """Read a row as :func:`main` wrote it: JSON has lists for tuples."""
     values: dict[str, Any] = {
         name: tuple(x) if isinstance(x, list) else x for name, x in fields.items()
     }

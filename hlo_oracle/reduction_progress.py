@@ -56,7 +56,7 @@ def several(
 def peers_at_once(
     kept: Kept, peer: Peer, timeout: float, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    """What :func:`reduced` takes besides, to ask a process of the compiler for each worker."""
+    """Options of :func:`reduced` that ask a process of the compiler for each worker."""
     from fuzz.judge.failure import Against
 
     def started() -> AbstractContextManager[Run]:
@@ -81,7 +81,7 @@ def reduced(
     seconds: float,
     **more: Any,
 ) -> tuple[Module, tuple[Value, ...]]:
-    """As :func:`fuzz.reduce` does."""
+    """Reduce as :func:`fuzz.reduce` does, showing progress."""
     from fuzz import reduce
 
     def progress(what: str, smaller: Module, tried: int) -> None:

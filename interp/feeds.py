@@ -52,7 +52,7 @@ class HostItems:
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """What the caller gives, and takes: each is one for a lone rank, else a sequence of one per
+    """The feeds of a run: each is one for a lone rank, else a sequence of one per
     rank, or None. ``from_host`` are items and ``to_host`` sinks by channel."""
 
     infeed: Any = None

@@ -206,7 +206,7 @@ class Ranks:
         value: Value,
         combine: Callable[[list[Value]], Sequence[Value]],
     ) -> Value:
-        """What ``combine`` makes for ``rank`` of the values that the members of its group bring.
+        """Meet the group: return what ``combine`` makes for ``rank`` of all members' values.
 
         Members meet at the same instruction, or at instructions of the same channel, each for the
         n-th time; all must agree on everything in ``agreement``. ``combine`` takes and gives values

@@ -58,7 +58,7 @@ class Steps:
         return tuple(map(filled, values, shapes)) if self.is_bounded else values
 
     def value(self, instruction: Instruction, operands: Sequence[Value]) -> Value:
-        """What an instruction makes of its operands; errors as of :func:`interp.evaluate`. Arrays
+        """Evaluate an instruction on its operands; errors as of :func:`interp.evaluate`. Arrays
         may share memory with the operands."""
         self._evaluation.refuel()
         drawing = random.going_on(self._generator)

@@ -147,7 +147,7 @@ def texts_of(paths: Sequence[Path]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is mutated: whole programs most of the time, else pieces of long ones."""
+    """The texts that are mutated: whole programs most of the time, else pieces of long ones."""
 
     whole: tuple[str, ...]
     parts: tuple[str, ...]

@@ -120,6 +120,18 @@ def test_nothing_above_the_root_is_read(path: Path) -> None:
     assert not re.search(r"""(Path\(|open\(|/ )["']\.\.""", text)
 
 
+RIDDLE = re.compile(r"(?:Of|Those|What|The same|As)\b")
+
+
+@pytest.mark.parametrize("path", FILES, ids=identity)
+def test_docstrings_say_what_a_thing_is(path: Path) -> None:
+    """A first line is a verb with its object, or a noun: it does not lean on what stands around."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            text = ast.get_docstring(node) or ""
+            assert not RIDDLE.match(text), f"{text.splitlines()[0]!r}"
+
+
 def folder(module: str, modules: set[str]) -> str:
     """The package that a module is in; a package is in itself."""
     return module if module not in modules else module.rpartition(".")[0]

@@ -71,7 +71,7 @@ class Against:
         self.refusal: str | None = None  # of the last program
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
-        """What is wrong, if something is. A refusal is nothing wrong, and nothing is where the
+        """Find the failure, if there is one. A refusal is nothing wrong, and nothing is where the
         program means nothing. Error if the interpreter has no result to compare with."""
         why = undefined(module, arrays)
         if why is not None:  # and it is not run: it may damage the process

@@ -63,7 +63,7 @@ def _of(other: Case, outcome: Outcome) -> Outcome:
 
 @contextmanager
 def command(words: Sequence[str]) -> Iterator[Property]:
-    """The same property for any compiler command, judged by the budget of an unknown compiler."""
+    """Judge any compiler command by the budget of an unknown compiler."""
     with Command(words, SECONDS) as run:
         yield _judging(Against(run, UNKNOWN), shlex.join(words))
 

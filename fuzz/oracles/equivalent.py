@@ -45,7 +45,7 @@ def rewritings(cases: Sequence[Case]) -> list[Outcome]:
 
 
 def by_one(name: str) -> Property:
-    """The same property for one rewrite, at several places of a program."""
+    """Give the rewriting property for one rewrite, at several places of a program."""
 
     def of(case: Case) -> Outcome:
         places = (rewritten(case.module, name, random.Random(n)) for n in range(_PLACES))

@@ -40,7 +40,7 @@ _OWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a peer makes of a program. One of ``outputs`` (its arrays, in order, tuples opened),
+    """A peer's answer to a program. One of ``outputs`` (its arrays, in order, tuples opened),
     ``error`` (it refuses) and ``crash`` is there; or ``optimised``, its text instead of results.
     Times are in seconds."""
 

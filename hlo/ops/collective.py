@@ -1,8 +1,4 @@
-"""What crosses the border of a replica: collectives, hosts and other devices; shapes from shapes.
-
-Sources: XLA's ``shape_inference.cc`` (InferAllGatherShape and others) and ``hlo_verifier.cc``.
-How many replicas there are is not a matter of shapes: groups must only be possible.
-"""
+"""Shapes of what leaves a replica: collectives, host transfers, channels."""
 
 from __future__ import annotations
 
@@ -192,7 +188,7 @@ all_reduce_start = all_reduce
 
 
 def all_reduce_done(operand: Shape) -> Shape:
-    """What all-reduce-start gives."""
+    """result = the result of the all-reduce-start."""
     return operand
 
 

@@ -1,4 +1,4 @@
-"""How an op says what it requires: a label, and what is wrong when it does not hold."""
+"""State an op's constraints: a label, and a message for when it is violated."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def called_on(
 
 
 def still_bounded(source: ArrayShape, sizes: Sequence[int]) -> tuple[bool, ...]:
-    """Which dimensions of a slice are bounded: those of which it takes all that may be there."""
+    """Tell which dimensions of a slice stay bounded: those it takes completely."""
     bounds = source.dynamic or (False,) * source.rank
     whole = [size == extent for size, extent in zip(sizes, source.dims, strict=True)]
     return tuple(map(all, zip(bounds, whole, strict=True)))

@@ -236,7 +236,7 @@ def _groups(
 
 
 def window_positions(label: str, extent: int, dimension: WindowDimension) -> int:
-    """How many places a window has along a dimension."""
+    """Count the positions of a window along a dimension."""
     steps = (dimension.stride, dimension.base_dilation, dimension.window_dilation)
     positive = min(dimension.size, *steps) > 0
     require(label, positive, f"{dimension}: size, stride and dilations must be positive")

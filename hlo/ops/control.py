@@ -224,9 +224,9 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Shape:
-    """What it takes and gives is the target's affair. C1: operand_layout_constraints are the
-    operands' shapes, with layouts; C2: parts of the result lie where parts of operands of the same
-    shape were; C3: GetRngSeed takes nothing and gives u64[]."""
+    """Accept any operands and results: they are the target's affair. C1: operand_layout_constraints
+    are the operands' shapes, with layouts; C2: parts of the result lie where parts of operands of
+    the same shape were; C3: GetRngSeed takes nothing and gives u64[]."""
     _constrained("C1", operand_layout_constraints, operands)
     _aliased("C2", output_to_operand_aliasing, operands, shape)
     seed = custom_call_target != "GetRngSeed" or (not operands and is_scalar(shape, U64))

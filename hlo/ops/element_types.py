@@ -99,5 +99,5 @@ def listed(types: Collection[ElementType]) -> str:
 
 
 def is_order(element_type: ElementType) -> bool:
-    """Whether elements can be compared by < and >."""
+    """Test whether elements of a type can be compared by < and >."""
     return element_type in _ORDERED.types

@@ -1,7 +1,4 @@
-"""What replica groups and source-target pairs must keep, whatever the number of ranks.
-
-Source: ``CheckReplicaGroups`` and ``CheckDuplicatedSourceOrTarget`` of XLA's ``hlo_verifier.cc``.
-"""
+"""Constraints of replica groups and source-target pairs, whatever the number of ranks."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def require_groups(
 
 
 def _require_each_once(label: str, groups: Groups, uniform: bool, partial: bool) -> None:
-    """As :func:`require_groups`, of ids that are listed: an iota is of one size, and has each."""
+    """Check listed ids as :func:`require_groups` does: an iota is of one size, and has each."""
     seen: set[int] = set()
     for group in groups:
         require(label, bool(group), "replica_groups has an empty group")

@@ -39,7 +39,7 @@ def read_donors(text: str) -> tuple[Donor, ...]:
 
 
 def show_aliases(aliases: tuple[Alias, ...]) -> str:
-    """As an attribute of an instruction."""
+    """Print aliases as an instruction's attribute."""
     return "{" + ", ".join(map(_shown, aliases)) + "}"
 
 

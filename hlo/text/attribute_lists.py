@@ -57,7 +57,7 @@ Described = tuple[Mapping[str, Attribute], Mapping[str, str]]
 
 
 class Tail(NamedTuple):
-    """What stands behind an instruction, and where that ends. The mappings are shared."""
+    """The attribute list behind an instruction, and where it ends. The mappings are shared."""
 
     attributes: Mapping[str, Attribute]
     annotations: Mapping[str, str]
@@ -204,7 +204,7 @@ class TailReader:
                 self._source.fail(f"computation {name!r} is not defined above{hint}", position)
 
     def _value_end(self, position: int) -> int:
-        """Where a value ends: words, strings and brackets up to a comma or white space."""
+        """Find where a value ends: words, strings and brackets up to a comma or white space."""
         code = self._source.code
         if simple := _SIMPLE.match(code, position):
             return simple.end()

@@ -162,7 +162,7 @@ def _post_order(computation: Computation) -> list[Instruction]:
 
 
 def _before(instruction: Instruction) -> list[str]:
-    """What comes before an instruction, the first last."""
+    """List an instruction's operands, last first, then its control predecessors."""
     text = instruction.annotations.get("control-predecessors", "{}")
     waited = map(plain_name, fields(text[1:-1]))
     return [*reversed(instruction.operands), *waited]

@@ -1,8 +1,4 @@
-"""How attributes are written: one codec per attribute name, whatever the op.
-
-A codec is a pair ``(read, show)``: ``read(text)`` gives the value or raises ``ValueError`` saying
-what was expected; ``show(value)`` gives the canonical text. Source: XLA's ``hlo_parser.cc``.
-"""
+"""Parse and print attributes: one codec per attribute name, whatever the op."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class ExpressionReader:
     def given(
         self, opcode: str, shape: Shape, shape_text: str, start: int, end: int
     ) -> Mapping[str, Attribute]:
-        """What stands in the parentheses of a constant or a parameter."""
+        """Read the parentheses of a constant or a parameter."""
         text = self._source.code[start:end]
         key = opcode if opcode == "parameter" else shape_text, text
         found = self._given.get(key)

@@ -77,7 +77,7 @@ def _callees(value: Attribute, computations: Mapping[str, Computation]) -> objec
 def _wanted(
     opcode: str, operands: Sequence[Shape], attributes: Mapping[str, Attribute]
 ) -> ArrayShape:
-    """What stands for the declared result, of which rules take what they cannot infer."""
+    """A stand-in for the declared result, of which rules take what they cannot infer."""
     arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
     if not arrays:
         raise NotInferred(f"no shape: {opcode} of no arrays")

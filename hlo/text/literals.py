@@ -35,7 +35,7 @@ _SKELETON = 2**20  # more braces around nothing are not written
 
 
 class LiteralError(ValueError):
-    """What is wrong with the text of a constant; ``position`` is where in it."""
+    """An error in the text of a constant; ``position`` is where in it."""
 
     def __init__(self, message: str, position: int = 0) -> None:
         super().__init__(message)
@@ -159,7 +159,7 @@ def _check_row(shape: ArrayShape, tokens: list[str], before: int, start: int) ->
 
 
 def _place(element_type: ElementType, text: str, number: int) -> int:
-    """Where the number stands that comes after so many (parts of complex ones count)."""
+    """Locate the number that comes after so many (parts of complex numbers count)."""
     spelling = _NUMBERS["float" if element_type.is_complex else element_type.kind]
     return next(m.start() for n, m in enumerate(spelling.finditer(text)) if n == number)
 

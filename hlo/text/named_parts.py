@@ -49,7 +49,7 @@ def read_sparsity(text: str) -> SparsityConfig:
 
 
 def _inner(text: str, message: str) -> str:
-    """What stands between braces."""
+    """Return the text between braces."""
     if len(text) < 2 or text[0] + text[-1] != "{}":
         raise ValueError(message)
     return text[1:-1]

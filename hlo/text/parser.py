@@ -67,7 +67,8 @@ def _no_collection() -> Iterator[None]:
 
 
 def _thread(name: str, code: str, text: str) -> str:
-    """What may stand behind a computation, as text; ValueError says what is wrong with it."""
+    """Read the execution thread behind a computation, as text; ValueError says what is wrong with
+    it."""
     if name != "execution_thread":
         raise ValueError(
             f"unexpected attribute {name!r} of a computation; allowed: execution_thread"

@@ -123,7 +123,7 @@ class LineReader:
         return roots, position
 
     def _given(self, head: str, text: str, place: int) -> Mapping[str, Attribute]:
-        """What stands in the parentheses of a constant or parameter, read for the first time;
+        """Read the parentheses of a constant or parameter for the first time;
         KeyError if it is nothing."""
         shape, opcode, shape_text, given = self._heads[head]
         if given is None or not text:

@@ -106,7 +106,7 @@ def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
 
 
 def _inside(instruction: Instruction, style: _Style, large: bool) -> str:
-    """What stands between the parentheses."""
+    """Print what stands between an instruction's parentheses."""
     literal = instruction.attributes.get("literal")
     if instruction.opcode == "constant" and isinstance(literal, Literal):
         return show_literal(literal, large)

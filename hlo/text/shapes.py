@@ -86,7 +86,7 @@ class ShapeReader:
 
 
 def _nesting(text: str) -> int:
-    """How deep parentheses nest in a text, at most."""
+    """Measure how deep parentheses nest."""
     if text.count("(") <= _DEPTH:
         return 0
     steps = ((character == "(") - (character == ")") for character in text)

@@ -27,7 +27,7 @@ def read_string(text: str) -> str:
 
 
 def show_string(value: str) -> str:
-    """As XLA escapes: all bytes that ASCII does not print are octal."""
+    """Escape a string as XLA does: every byte that ASCII does not print is octal."""
     shown = []
     for byte in value.encode(errors="surrogateescape"):
         letter = chr(byte)

@@ -1,8 +1,4 @@
-"""What annotations must keep, though they do not change results.
-
-Sources: XLA's ``hlo_parser.cc`` (ParseResultAccuracy, control-predecessors) and ``HandleCall`` of
-``hlo_verifier.cc``.
-"""
+"""Verify what annotations must keep, although they change no result."""
 
 from __future__ import annotations
 
@@ -24,13 +20,14 @@ _RULED = frozenset(("control-predecessors", "result_accuracy"))
 
 
 def is_ruled(instruction: Instruction) -> bool:
-    """Whether an instruction has annotations that must keep anything."""
+    """Test whether an instruction has annotations that rules apply to."""
     composite = instruction.opcode == "call" and instruction.attributes.get("is_composite")
     return bool(composite) or not _RULED.isdisjoint(instruction.annotations)
 
 
 def annotation_faults(instruction: Instruction, above: Container[str]) -> Iterator[Fault]:
-    """What is wrong with the annotations of an instruction; ``above`` are those before it."""
+    """Yield the faults of an instruction's annotations; ``above`` are the instructions before
+    it."""
     annotations = instruction.annotations
     if "control-predecessors" in annotations:
         text = without_comments(annotations["control-predecessors"]).strip()

@@ -15,7 +15,7 @@ from hlo.types import Shape, TupleShape, without_layout
 
 
 class Fault(NamedTuple):
-    """What is wrong with an instruction, and the label of the rule that it breaks."""
+    """A violated rule: its label, and what is wrong."""
 
     instruction: Instruction
     label: str
@@ -54,8 +54,8 @@ _NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False, "async_execution_threa
 
 
 def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -> Iterator[Fault]:
-    """What breaks the chains of a computation, in its order; ``callees`` are those that it calls,
-    by name."""
+    """Yield the faults of a computation's chains, in its order; ``callees`` are those that it
+    calls, by name."""
     found = {i.name: i for i in computation.instructions}
     users: dict[str, list[Instruction]] = {i.name: [] for i in computation.instructions}
     for instruction in computation.instructions:
@@ -116,16 +116,16 @@ def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> I
 
 
 class Agreements:
-    """What the instructions of a module must agree upon: host transfers on one channel are the same
-    instruction, but for operands; all-reduces constrain layouts all, or none, and those that name a
-    channel name a positive one."""
+    """Check what the instructions of a module must agree upon: host transfers on one channel are
+    the same instruction, but for operands; all-reduces constrain layouts all, or none, and those
+    that name a channel name a positive one."""
 
     def __init__(self) -> None:
         self._transfers: dict[object, tuple[str, Shape, Mapping[str, object]]] = {}
         self._constrained: object = None
 
     def faults(self, instruction: Instruction) -> Iterator[Fault]:
-        """What is wrong with an instruction after those seen before."""
+        """Yield the faults of an instruction, given those seen before."""
         attributes = instruction.attributes
         if instruction.opcode in ("send", "recv") and attributes.get("is_host_transfer"):
             channel = attributes.get("channel_id", 0)

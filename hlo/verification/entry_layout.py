@@ -1,8 +1,4 @@
-"""What the header of a module says of its entry computation, and whether that is so.
-
-Sources: ``VerifyEntryComputationLayout`` of XLA's ``hlo_verifier.cc``; ``Verify`` of
-``hlo_input_output_alias_config.cc``.
-"""
+"""Verify what the module header says of the entry computation."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ OWNERS = frozenset(("fusion", "async-start"))
 
 
 def owner_faults(instruction: Instruction, called: Computation, entry_name: str) -> Iterator[Fault]:
-    """What is wrong with the computation that an owner calls. (Several may call one: XLA wants a
+    """Yield the faults of the computation that an owner calls. (Several may call one: XLA wants a
     copy for each, but the copies mean the same.)"""
     if called.name == entry_name:
         yield Fault(instruction, "calls", f"computation {called.name} is the entry")

@@ -1,9 +1,4 @@
-"""How many ranks take part in a collective, and what that means for its shapes.
-
-The header says how many there are; a module whose header says nothing of it (one replica, one
-partition) may run on any number. Source: ``CheckReplicaGroups``, ``GetSubgroupSize`` and their uses
-in XLA's ``hlo_verifier.cc``.
-"""
+"""Verify how many ranks take part in a collective, and what follows for its shapes."""
 
 from __future__ import annotations
 
@@ -25,7 +20,7 @@ def participant_faults(
     replicas: int,
     partitions: int,
 ) -> Iterator[Fault]:
-    """What is wrong with the groups and shapes of a collective among so many ranks."""
+    """Yield the faults of a collective's groups and shapes among so many ranks."""
     attributes = instruction.attributes
     pairs = attributes.get("source_target_pairs")
     if isinstance(pairs, SourceTargetPairs):
@@ -56,7 +51,7 @@ def _pairs(instruction: Instruction, pairs: SourceTargetPairs, total: int) -> It
 def _sizes(
     instruction: Instruction, groups: ReplicaGroups, replicas: int, partitions: int
 ) -> tuple[int, int]:
-    """How many ids there are in all groups, and how many ranks in one."""
+    """Count the ids of all groups, and the ranks of one."""
     attributes = instruction.attributes
     channel = bool(attributes.get("channel_id"))
     given = group_size(groups)

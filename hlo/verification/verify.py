@@ -1,4 +1,4 @@
-"""Whether a module means anything: every op's constraints, and how computations fit together."""
+"""Verify a module: every op's constraints, and how instructions and computations fit together."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class _Checker:
         self._depths[computation.name] = depth + 1
 
     def _faults(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Iterator[Fault]:
-        """What is wrong beyond the constraints of the op itself."""
+        """Yield what is wrong beyond the op's own constraints."""
         opcode = instruction.opcode
         if is_ruled(instruction):
             yield from annotation_faults(instruction, shapes)
@@ -122,7 +122,7 @@ class _Checker:
             yield from owner_faults(instruction, computation, self._module.entry_name)
 
     def _depth(self, name: str, instruction: Instruction) -> int:
-        """How deep a called computation calls others; it must stand before its caller."""
+        """Measure how deep a called computation nests calls; it must stand before its caller."""
         if name not in self._computations:
             raise self._error(instruction, "calls", f"there is no computation {name!r}")
         if name not in self._depths:

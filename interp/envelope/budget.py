@@ -22,8 +22,8 @@ _finfo: Any = ml_dtypes.finfo
 
 @dataclass(frozen=True)
 class Budget:
-    """What one compiler may do. ``ulps[opcode]``: the largest error in ulps of f32 and f64, 0 for
-    correctly rounded. ``elementary``: that of functions missing in ``ulps``. ``keeps_wide``:
+    """The permissions of one compiler. ``ulps[opcode]``: the largest error in ulps of f32 and f64,
+    0 for correctly rounded. ``elementary``: that of functions missing in ``ulps``. ``keeps_wide``:
     narrower types are computed in f32 and may stay there (excess precision). ``contracts``: a
     product may go into a sum unrounded (FMA). ``flushes``: subnormal operands and results may
     become zeros. ``reassociates``: constants added one after the other may be added first."""

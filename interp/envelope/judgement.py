@@ -167,7 +167,7 @@ class Judge:
     def _followed(
         self, known: Mapping[str, Array], own: Sequence[Array], is_proof: bool = True
     ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
-        """What is legal for values in between, and the steps to them, and from them to the results
+        """Enclose intermediate values, and the steps to them, and from them to the results
         that came with them, that are wrong."""
         enclosed, wrong = anchors.followed(
             self._inlined, known, *self._values, **self._given, is_proof=is_proof

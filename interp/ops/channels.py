@@ -28,8 +28,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Reception:
-    """What a ``recv`` is to receive: the ``number``-th value of a channel, or of the host; zeros
-    without one."""
+    """The value that a ``recv`` waits for: the ``number``-th value of a channel, or of the host;
+    zeros without one."""
 
     channel: Channel | HostItems | None
     number: int

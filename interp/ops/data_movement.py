@@ -73,7 +73,7 @@ def reshape(
     operand_shape: ArrayShape,
     inferred_dimension: int = -1,
 ) -> Array:
-    """The same elements in row-major order. Each run of dimensions that hold equally many elements
+    """Keep the elements in row-major order. Each run of dimensions that hold equally many elements
     is reshaped on its own (:func:`hlo.dynamic_sizes.reshape_runs`)."""
     if not operand_shape.is_dynamic:
         return operand.reshape(shape.dims)
@@ -95,7 +95,7 @@ def _runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int) -> li
 
 
 def dynamic_reshape(operand: Array, *sizes: Array, shape: ArrayShape) -> Array:
-    """The same elements in row-major order, in dimensions of the sizes given, none negative or
+    """Keep the elements in row-major order, in dimensions of the sizes given, none negative or
     above its bound; too many elements are dropped, missing ones are zero."""
     dims = [_within(size, bound) for size, bound in zip(sizes, shape.dims, strict=True)]
     return resized(operand.reshape(-1), (math.prod(dims),)).reshape(dims)
@@ -173,7 +173,7 @@ def set_dimension_size(
 
 
 def bitcast(operand: Array, *, shape: ArrayShape, operand_shape: ArrayShape) -> Array:
-    """The same bytes in memory, read in the order of the layouts of both shapes."""
+    """Read the bytes in memory in the order of the layouts of both shapes."""
     if type_of(operand).bits != shape.element_type.bits:
         for one in (operand_shape, shape):
             if one.storage_bits != one.element_type.bits:
@@ -198,8 +198,8 @@ def _permuted(shape: ArrayShape, order: Sequence[int]) -> ArrayShape:
 
 
 def bitcast_convert(operand: Array, *, shape: ArrayShape) -> Array:
-    """The same bits in another type, element by element; a change of width adds or removes the
-    minor dimension, little end first."""
+    """Reinterpret the bits in another type, element by element; a change of width adds or removes
+    the minor dimension, little end first."""
     source, target = type_of(operand).bits, shape.element_type.bits
     if source == target:
         return _regrouped(operand, shape)

@@ -297,7 +297,7 @@ def convert(operand: Array, *, shape: ArrayShape) -> Array:
 
 
 def reduce_precision(operand: Array, *, exponent_bits: int, mantissa_bits: int) -> Array:
-    """As if stored with fewer exponent and mantissa bits; its type stays."""
+    """Round as if stored with fewer exponent and mantissa bits; its type stays."""
     return conversion.reduced_precision(operand, exponent_bits, mantissa_bits)
 
 

@@ -29,8 +29,8 @@ def ragged_dot(
     rhs_group_dims: tuple[int, ...] = (),
     operand_precision: tuple[str, ...] = (),
 ) -> Array:
-    """As JAX's ``ragged_dot_general`` defines it. Group g is what lies, along the ragged dimension,
-    behind the sizes of those before it.
+    """Contract by groups, as JAX's ``ragged_dot_general`` does. Group g is what lies, along the
+    ragged dimension, behind the sizes of those before it.
 
     Free ragged dimension: each row meets its group's part of rhs; one of no group gives zero.
     Contracting: one result per group, the first dimension. Batch: the plain dot. Sizes may differ

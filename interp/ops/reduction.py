@@ -75,7 +75,7 @@ def _reduced_in_order(
 def _folded_in_runs(
     to_apply: Callee[Value], state: list[Array], elements: Sequence[Array]
 ) -> list[Array]:
-    """The same for few results and many steps: as long as the elements of a run leave the state as
+    """Fold few results over many steps: as long as the elements of a run leave the state as
     it is, each of them may be applied to that state at once. A greatest element and its index
     change a dozen times in a million."""
     step, length = 0, 1

@@ -26,7 +26,7 @@ def _one_less(call: Call) -> Value:
 
 
 def _first_unasked(call: Call) -> Value:
-    """As do … while: the body once before the condition."""
+    """Loop as do … while: the body once before the condition."""
     return call(call.attributes["body"](*call.operands))
 
 

@@ -33,7 +33,7 @@ def _off_by(step: int) -> Any:
 
 
 def _unstrided(slices: _Strides) -> _Strides | None:
-    """As many elements, next to each other."""
+    """Read as many elements next to each other."""
     dense = tuple(
         (start, start + len(range(start, limit, stride)), 1) for start, limit, stride in slices
     )
@@ -65,7 +65,7 @@ def _turned(dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _along_last(call: Call) -> Value:
-    """As NumPy would broadcast."""
+    """Broadcast along the last dimensions, as NumPy would."""
     value, shape = call.operands[0], call.attributes["shape"]
     if not value.ndim or shape.dims[-value.ndim :] != value.shape:
         return None
@@ -104,7 +104,7 @@ def _filled(call: Call) -> Value:
 
 
 def _at_edges(call: Call) -> Value:
-    """What lies beyond the edge is the element at the edge."""
+    """Repeat the element at the edge beyond it."""
     if any(low < 0 or high < 0 or inner for low, high, inner in call.attributes["padding"]):
         return None
     if not call.operands[0].size:

@@ -99,7 +99,7 @@ def _direction(before: str, after: str) -> Bug:
 
 
 def _negated(before: str, opposite: str) -> Bug:
-    """Of floats: not the same where one is NaN."""
+    """Negate a comparison of floats, which differs where one is NaN."""
 
     def wrong(call: Call) -> Value:
         is_it = call.attributes["direction"] == before
@@ -142,7 +142,7 @@ def _nan(array: Array) -> Any:
 
 
 def _without_nan(number: int) -> Bug:
-    """As fmax and fmin of C are, for one of the operands."""
+    """Ignore NaN as fmax and fmin of C do, for one of the operands."""
     which = ("left", "right")[number]
     return _special(
         "maximum minimum",

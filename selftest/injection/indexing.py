@@ -281,7 +281,7 @@ def _flipped_result(call: Call) -> Value:
 
 
 def _unstable(call: Call) -> Value:
-    """What ties comes in reverse."""
+    """Put ties in reverse order."""
     axis = _axis(call)
     return call(*(np.flip(x, axis) for x in call.operands))
 
@@ -316,7 +316,7 @@ def _without_two(call: Call) -> Value:
 
 
 def _last_indices(call: Call) -> Value:
-    """Of equal elements those at the higher indices."""
+    """Choose equal elements at the higher indices."""
     right = call(np.flip(call.operands[0], -1))
     last = call.operands[0].shape[-1] - 1
     return right[0], (last - right[1]).astype(right[1].dtype)

@@ -49,7 +49,7 @@ def _least(array: Array) -> Any:
 
 
 def _masked_shift(opcode: str) -> Any:
-    """As x86 shifts."""
+    """Shift as x86 does, by the amount modulo the width."""
 
     def wrong(call: Call) -> Value:
         value, amount = call.operands
@@ -125,7 +125,7 @@ INTEGERS = (
 
 
 def _from(kinds: str, change: Any, to: str = "") -> Any:
-    """Of a conversion between NumPy's kinds of types: a function of operand and target type."""
+    """Plant a bug in a conversion between kinds of types: a function of operand and target type."""
 
     def wrong(call: Call) -> Value:
         shape = call.attributes.get("shape")

@@ -84,7 +84,7 @@ COMPLEX = (
 
 
 def _other_triangle(call: Call) -> Value:
-    """What the operand has there stays."""
+    """Keep the operand's values in the other triangle."""
     right, lower = call(), call.attributes.get("lower", False)
     mask = np.tril(np.ones(right.shape[-2:], np.bool_))
     return np.where(mask if lower else mask.T, right, call.operands[0])

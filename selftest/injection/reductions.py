@@ -169,7 +169,7 @@ def _other(monoids: dict[str, Callable[..., Array]]) -> Any:
 
 
 def _backwards(call: Call) -> Value:
-    """As a tree that combines in reverse: of several results the last one wins a tie."""
+    """Fold as a tree that combines in reverse: of several results the last one wins a tie."""
     inputs, inits = _halves(call)
     if len(inputs) < 2:
         return None
@@ -296,7 +296,7 @@ def _padded(fill: Any) -> Any:
 
 
 def _select_last(call: Call) -> Value:
-    """Of equal elements in a window the last: what is selected must be strictly greater."""
+    """Select the last of equal elements in a window: what is selected must be strictly greater."""
     select = call.attributes["select"]
     return call(select=Callee(select.computation, lambda a, b: ~np.asarray(select(b, a))))
 

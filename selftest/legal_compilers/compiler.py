@@ -47,7 +47,7 @@ _CONTRACTED = (np.dtype(np.float32), np.dtype(np.float64))
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a compiler may have in place of a value: one in f32, a product that is not rounded (two
+    """The forms that a compiler may keep a value in: one in f32, a product that is not rounded (two
     float64 to be added), or the terms of a sum. The value is here so that no other one gets its
     identity."""
 
@@ -157,7 +157,7 @@ class Perturbed:
     def _converted(
         self, function: Callable[..., Any], operands: Sequence[Any], attributes: Any
     ) -> Any:
-        """Of what is kept in f32, or shown in a narrow type and kept."""
+        """Convert what is kept in f32, or shown in a narrow type and kept."""
         target = attributes["shape"].element_type
         if type_of(operands[0]) is target:
             return function(*operands, **attributes)
@@ -192,7 +192,7 @@ class Perturbed:
         return np.asarray(shown)
 
     def _wide(self, value: Any) -> Array | None:
-        """What stands for a narrow value in f32, by chance."""
+        """Draw an f32 value that stands for a narrow one."""
         kept = self._kept.get(id(value))
         return kept.wide if kept is not None and kept.wide is not None and self._chance() else None
 

@@ -77,7 +77,7 @@ class Errors:
         return flushed if name in _LEAST else self.signed(flushed)
 
     def flushed(self, value: Any) -> Any:
-        """The same array where nothing changes, for it may be kept."""
+        """Flush subnormals; return the array itself where nothing changes, for it may be kept."""
         if not self._budget.flushes or not _has_subnormals(value):
             return value
         if value.dtype.kind == "c":

@@ -71,9 +71,9 @@ class Judgement(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """What a sweep found; ``error`` is the largest relative error of the bare sequence among the
-    undecided. ``repaired``: listed operands at which it rounds wrongly; ``left``: operands at which
-    the function, with its list, does."""
+    """The findings of a sweep; ``error`` is the largest relative error of the bare sequence among
+    the undecided. ``repaired``: listed operands at which it rounds wrongly; ``left``: operands at
+    which the function, with its list, does."""
 
     inputs: int
     undecided: int

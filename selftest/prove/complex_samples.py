@@ -63,8 +63,9 @@ _GROWS_ALONG_Y = ("sine", "cosine", "tan")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Of some components: how many were judged, how many are not rounded correctly, the largest
-    errors in units of their own and of the magnitude's last place, and the worst operands."""
+    """The findings for some components: how many were judged, how many are not rounded correctly,
+    the largest errors in units of their own and of the magnitude's last place, and the worst
+    operands."""
 
     judged: int
     misrounded: int

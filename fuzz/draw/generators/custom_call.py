@@ -113,7 +113,7 @@ def _topk(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _padded(builder: Builder, shape: ArrayShape) -> str:
-    """What SliceToDynamic cut to some sizes, or anything, at its bounds; or one of the sizes."""
+    """Draw an array cut by SliceToDynamic, or any array, at its bounds; or one of its sizes."""
     is_size = shape == _SIZE and builder.boolean()
     dims = tuple(builder.several(lambda: builder.integer(0, 4), 1, 3))
     whole = ArrayShape(builder.element_type(lambda t: True), dims) if is_size else shape

@@ -35,7 +35,7 @@ _MOST_PAIRS = 1 << 22  # of elements and places; beyond, an element may be anywh
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """Of the elements of rows: the least and the greatest that each may have. An element comes
+    """Ranks of elements in rows: the least and the greatest that each may have. An element comes
     before those whose least rank is above its greatest."""
 
     low: Array
@@ -52,8 +52,8 @@ def sort(
     to_apply: Callee[Any],
     is_stable: bool = False,
 ) -> Value:
-    """What compares equal may come in any order, unless the sort is stable. Of uncertain numbers
-    the k-th is between the k-th of the low ends and that of the high ends."""
+    """Enclose a sort: equal elements may come in any order, unless the sort is stable. Of uncertain
+    numbers the k-th is between the k-th of the low ends and that of the high ends."""
     (axis,) = dimensions
     rows = [moved(lambda x: np.moveaxis(x, axis, -1), x) for x in operands]
     if rows[0].shape[-1] > 1 and rows[0].low.size:
@@ -126,9 +126,10 @@ def _read(to_apply: Callee[Any]) -> list[int]:
 
 
 def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, Array]:
-    """Of sorted rows: the number of the group of equals of each element, and in which rows the
-    comparator is an order of all of them, as far as elements one, two, four … apart say, and each
-    beside the last of the group before and the first of the next: a NaN is equal to all."""
+    """Group equals in sorted rows: the number of the group of equals of each element, and in which
+    rows the comparator is an order of all of them, as far as elements one, two, four … apart say,
+    and each beside the last of the group before and the first of the next: a NaN is equal to
+    all."""
     size = inside[0].shape[-1]
     before = _beside(inside, comparator, 1, forwards=True)
     groups = np.zeros(inside[0].shape, np.int64)
