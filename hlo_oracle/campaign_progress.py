@@ -91,7 +91,7 @@ def run(
     with directory_of(given.state) as path:
         chunks = -(-examples // subject.size)
         totals = run_here(path, subject, chunks, given)
-        total = watched(totals, what, line, is_kept=True)
+        total = watched(totals, path, what, line, is_kept=True)
         directory = Directory(path, subject.facts)
         found = directory.found()
         if given.json:
@@ -103,15 +103,19 @@ def run(
     return 1 if found else 0
 
 
-def watched(totals: Iterable[Chunk], what: str, line: Line, *, is_kept: bool = False) -> Chunk:
+def watched(
+    totals: Iterable[Chunk], path: Path, what: str, line: Line, *, is_kept: bool = False
+) -> Chunk:
     """Show the totals of a campaign as they come, as a line on stderr if that is a terminal, with
-    the rate at which ``what`` is counted; return the last. ``is_kept``: it is printed anywhere."""
+    the number of findings in its directory and the rate at which ``what`` is counted; return the
+    last. ``is_kept``: the last line is printed in any case."""
     begin, first, shown = time.monotonic(), None, ""
     is_terminal = sys.stderr.isatty()
     for whole in totals:
         first = whole.counts[what] if first is None else first
         rate = (whole.counts[what] - first) / (time.monotonic() - begin)
-        shown = one_line(f"{line(whole)}; {rate:,.1f} {what}/s")
+        found = sum(1 for _ in (path / "findings").iterdir())
+        shown = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
         if is_terminal:
             sys.stderr.write(f"\r\x1b[K{shown}")
             sys.stderr.flush()

@@ -106,7 +106,7 @@ class MatrixExaminer:
         """Count modules, elements and what is wrong by configuration; ``notes`` say which programs
         were left out, and why."""
         found, given = Chunk(), self.subject.programs(number)
-        parts = given if only is None else [given[only]]
+        parts = given if only is None else given[only : only + 1]  # of files there may be fewer
         usable = [one for one in parts if self._is_usable(one, found)]
         rows = self._rows(usable) if usable else []
         numbers = {name: n for n, (name, _, _) in enumerate(given)}
@@ -155,8 +155,8 @@ class MatrixExaminer:
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the program as it is drawn."""
-        _, module, arguments = self.subject.programs(number)[example]
-        write_program(folder, "original", Case(module, arguments))
+        for _, module, arguments in self.subject.programs(number)[example : example + 1]:
+            write_program(folder, "original", Case(module, arguments))
 
 
 def chunks_of_files(paths: Sequence[Path]) -> tuple[tuple[Path, ...], ...]:

@@ -1,1 +1,1 @@
-"""Campaigns: drawn examples asked of oracles, by processes that share a directory."""
+"""Campaigns: very many examples, drawn and tested by chunks in processes that share a directory."""

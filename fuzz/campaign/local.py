@@ -19,7 +19,7 @@ from fuzz.campaign.subject import Chunk, Finding, Subject
 from fuzz.worker_pool import Death, Outcome, WorkerPool
 from hlo.errors import Error
 
-_LOOK = 1.0  # seconds between two looks at what others do in the directory
+_LOOK = 1.0  # seconds between two looks at the directory, where others are at work, too
 _MOST_DEATHS = 10  # of workers, one after the other, before the campaign ends
 
 
@@ -47,6 +47,7 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
         preload=(type(subject).__module__,),
     ) as pool:
         tasks: dict[int, _Task] = {}
+        look = 0.0
         while True:
             while pool.is_idle and (task := chunks.next()) is not None:
                 tasks[pool.submit(*task)] = task
@@ -54,7 +55,9 @@ def run(path: Path, subject: Subject, limits: Limits, workers: int) -> Iterator[
                 break
             for number, outcome in pool.finished(_LOOK):
                 chunks.take(tasks.pop(number), outcome)
-            yield totals.read()
+            if time.monotonic() >= look:
+                yield totals.read()
+                look = time.monotonic() + _LOOK
     yield totals.read()
 
 

@@ -98,7 +98,7 @@ class Subject(Protocol):
 
     @property
     def size(self) -> int:
-        """The number of examples in a chunk."""
+        """The number of examples in a chunk, at most."""
 
     @property
     def memory(self) -> int | None:

@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
     plan = _plan(options)
     from fuzz.campaign.directory import Directory
 
-    total = campaign_progress.watched(_totals(options, plan), "programs", _line)
+    total = campaign_progress.watched(_totals(options, plan), options.corpus, "programs", _line)
     found = Directory(options.corpus, plan.facts).found()
     if options.json:
         covered = len(total.tally("coverage"))

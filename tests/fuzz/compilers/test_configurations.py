@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from itertools import islice
@@ -190,6 +191,25 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--modules", "0", "--only", name, "--markdown", str(REGRESSIONS[0])]
     assert main(words) == 0
     assert "| 1 |" in capsys.readouterr().out
+
+
+def test_what_differs_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As if the compiler had written another bit: the oracle that reduces does not see it."""
+    name = needed("gcc -O0 SSE2").name
+    monkeypatch.setattr("selftest.compiler_rows.unequal", lambda *_: "1 threads: another bit")
+    words = ["--modules", "0", "--only", name, "--state", str(tmp_path / "state"), "--json"]
+    assert main([*words, "--keep", str(tmp_path / "kept"), str(REGRESSIONS[0])]) == 1
+    told = json.loads(capsys.readouterr().out)
+    (row,) = (row for row in told["rows"] if row["name"] == name)
+    assert (row["modules"], row["differing"], row["findings"]) == (1, 1, 0)
+    (found,) = told["findings"]
+    assert found["kind"] == f"{name}: other bits" and found["oracle"] == f"configurations: {name}"
+    (state,) = (tmp_path / "state").glob("findings/*/reduced.hlo")
+    assert hlo.parse(state.read_text()) == hlo.parse(REGRESSIONS[0].read_text())
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.read_text().startswith(f"// {REGRESSIONS[0].name}: 1 threads: another bit\n")
 
 
 def test_the_same_text_in_other_processes(tmp_path: Path) -> None:

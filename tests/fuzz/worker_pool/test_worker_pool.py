@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -53,6 +52,11 @@ def _allocate(size: int) -> int:
     return len(bytearray(size))
 
 
+def _wait_for(path: str) -> None:
+    while not Path(path).exists():
+        pass
+
+
 def _leave_later() -> int:
     threading.Timer(0.05, os._exit, (3,)).start()
     return os.getpid()
@@ -66,7 +70,8 @@ _ORDERS: dict[str, Callable[..., object]] = {
     "allocate": _allocate,
     "leave": partial(os._exit, 3),
     "leave later": _leave_later,
-    "sleep": time.sleep,
+    "wait for": _wait_for,
+    "touch": lambda path: Path(path).touch(),
     "process": os.getpid,
     "limits": partial(resource.getrlimit, resource.RLIMIT_AS),
     "echo": lambda given: given,
@@ -106,11 +111,15 @@ def _has_ended(process: int) -> bool:
         os.close(descriptor)
 
 
-def test_results_come_in_order(pool: WorkerPool[object]) -> None:
-    """Also if the first takes longest."""
-    tasks = [("sleep", 0.3), *(("echo", n) for n in range(20))]
-    assert list(pool.map(tasks)) == [Result(None), *map(Result, range(20))]
-    assert next(iter(pool.unordered(tasks))) == (1, Result(0))
+def test_results_come_in_order(tmp_path: Path) -> None:
+    """Also if the first task ends after the last one."""
+    path = str(tmp_path / "flag")
+    tasks = [("wait for", path), *(("echo", n) for n in range(20)), ("touch", path)]
+    with WorkerPool(obeying, workers=2, seconds=_PATIENCE, preload=_PRELOAD) as pool:
+        assert list(pool.map(tasks)) == [Result(None), *map(Result, range(20)), Result(None)]
+        os.unlink(path)
+        numbers = [number for number, _ in pool.unordered(tasks)]
+    assert numbers != sorted(numbers) == list(range(22))
 
 
 def test_many_bytes_go_there_and_back(pool: WorkerPool[object]) -> None:
@@ -169,7 +178,7 @@ def test_what_hangs_is_ended_with_what_it_started(pool: WorkerPool[object], tmp_
 
 
 def test_what_nobody_waits_for_is_given_up(pool: WorkerPool[object]) -> None:
-    for _ in pool.unordered([("echo", 1), ("sleep", 100), ("sleep", 100)]):
+    for _ in pool.unordered([("echo", 1), ("hang",), ("hang",)]):
         break
     assert list(pool.map([("echo", 2), ("echo", 3)])) == [Result(2), Result(3)]
 
