@@ -33,6 +33,15 @@
 #endif
 #endif
 
+/* Without vector registers gcc 12 puts several small integers into a general one, and takes the high
+ * half of the product of two such words for the high halves of all products: mulhi is wrong then on
+ * RISC-V and on 32-bit ARM (docs/same_bits.md). Loops over elements stay loops there. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && !defined(__SSE2__) && \
+    !defined(__aarch64__) && !defined(__ARM_NEON) && !defined(__ALTIVEC__) &&                 \
+    !defined(__S390_VX__) && !defined(__riscv_vector) && !defined(__loongarch_sx)
+#pragma GCC optimize("no-tree-loop-vectorize")
+#endif
+
 /* HLO_FUNCTION is for what must dissolve in a vectorised loop, HLO_PROCEDURE for the rest. */
 #ifndef HLO_FUNCTION
 #if defined(__CUDACC__)

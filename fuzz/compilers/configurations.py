@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,15 @@ _COMPILERS = {
     "gcc": "apt install gcc",
     "clang": "apt install clang libomp-dev",
     "tcc": "apt install tcc",
+}
+# Cross compilers with what runs their programs, statically linked. Vectors: NEON, VSX, none.
+_EMULATED = {
+    "aarch64-linux-gnu-gcc": ("qemu-aarch64", "apt install gcc-aarch64-linux-gnu qemu-user"),
+    "powerpc64le-linux-gnu-gcc": (
+        "qemu-ppc64le",
+        "apt install gcc-powerpc64le-linux-gnu qemu-user",
+    ),
+    "riscv64-linux-gnu-gcc": ("qemu-riscv64", "apt install gcc-riscv64-linux-gnu qemu-user"),
 }
 _LEVELS = ("-O0", "-O3")
 # Without optimisation, too: what a compiler does then is the same for models as for their level.
@@ -38,8 +48,9 @@ class Configuration:
     """One way to build and run a program.
 
     ``target`` is openmp or embedded. ``apart``: no two buffers share memory, and what is between
-    them is forbidden. ``sources`` are linked to it. ``grain``: loops of so many element operations
-    have threads; None for as many as the backend wants. ``pipeline``: the passes before C.
+    them is forbidden. ``sources`` are linked to it. ``emulator``: what runs programs for another
+    processor. ``grain``: loops of so many element operations have threads; None for as many as the
+    backend wants. ``pipeline``: the passes before C.
     """
 
     name: str
@@ -50,6 +61,7 @@ class Configuration:
     apart: bool = False
     sources: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    emulator: str = ""
     is_sanitizer: bool = False
     pipeline: str = "backend_c"
 
@@ -73,6 +85,21 @@ def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missi
         yield from _unsanitized(name, compiler)
         yield from _embedded(name, compiler)
         yield from _sanitized(name, compiler)
+    for name, (emulator, install) in _EMULATED.items():
+        yield from _emulated(name, emulator, install, environ)
+
+
+def _emulated(
+    name: str, emulator: str, install: str, environ: Mapping[str, str]
+) -> Iterator[Configuration | Missing]:
+    """Compile for another processor with the flags that are shipped, threads for every loop."""
+    path = environ.get("PATH")
+    if not (shutil.which(name, path=path) and shutil.which(emulator, path=path)):
+        yield Missing(name, f"not installed: {install}")
+        return
+    found = find_compiler({**environ, "HLO_CC": name})
+    compiler = replace(found, flags=(*found.flags, "-static"))
+    yield Configuration(f"{name}, {emulator}", compiler, threads=(1, 3), grain=1, emulator=emulator)
 
 
 def _unsanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:

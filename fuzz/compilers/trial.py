@@ -96,12 +96,13 @@ def ran(
     finding = _built(sources, configuration, directory)
     if finding:
         return Outcome(finding=finding)
+    emulator = [configuration.emulator] if configuration.emulator else []
     if configuration.target == EMBEDDED.name:  # its main compares: the status is all there is
-        status, told = _run(["./program"], directory)
+        status, told = _run([*emulator, "./program"], directory)
         if status:
             return Outcome(finding=told or f"result {status - 1} differs")
         return Outcome((trial.expected,))
-    status, told = _run(["./program", "input", "output"], directory)
+    status, told = _run([*emulator, "./program", "input", "output"], directory)
     if status:
         return Outcome(finding=told or f"exit status {status}")
     data = (directory / "output").read_bytes()

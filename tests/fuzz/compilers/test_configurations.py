@@ -29,6 +29,7 @@ BRIEFLY = (
     "gcc -O0 SSE2", "gcc -O3 native", "gcc -O0 embedded C99", "gcc ASan + UBSan, openmp",
     "gcc TSan", "clang, as shipped", "clang MSan", "tcc, small grain",
     "gcc -O3 znver3", "gcc -O3 haswell, no OpenMP", "clang -O3 icelake-server",
+    "aarch64-linux-gnu-gcc, qemu-aarch64",
 )  # fmt: skip
 _GATHERS = ("bytes_of_floats", "elements_repeated_in_a_row")
 _PROGRAM = """
