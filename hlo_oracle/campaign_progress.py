@@ -82,10 +82,12 @@ def run(
     *,
     table: Callable[[Directory, Chunk], Iterable[str]] = lambda directory, total: (),
     facts: Callable[[Chunk], Mapping[str, Any]] = lambda total: {},
+    finish: Callable[[Directory], None] = lambda directory: None,
 ) -> int:
     """Run a campaign of so many examples on this machine, by the common options, and print its
     outcome; return the exit status. ``what`` names the examples; ``line`` describes the results so
-    far, ``table`` yields what is printed at the end, ``facts`` are fields of the JSON object."""
+    far, ``table`` yields what is printed at the end, ``facts`` are fields of the JSON object;
+    ``finish`` is called with the directory in either case."""
     from fuzz.campaign.directory import Directory
 
     with directory_of(given.state) as path:
@@ -94,6 +96,7 @@ def run(
         total = watched(totals, path, what, line, is_kept=True)
         directory = Directory(path, subject.facts)
         found = directory.found()
+        finish(directory)
         if given.json:
             print_json(total, found, **facts(total))
         else:

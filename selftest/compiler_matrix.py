@@ -228,6 +228,8 @@ def main(words: Sequence[str] | None = None) -> int:
     def shown(directory: Directory, total: Chunk) -> Iterator[str]:
         yield from (f"{name}: {note}" for name, note in total.notes.items())
         yield markdown(rows_of(total), missing) if given.markdown else _text(total, missing)
+
+    def finish(directory: Directory) -> None:
         if given.keep is not None:
             _keep(given.keep, directory)
 
@@ -236,7 +238,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
     examples = subject.chunks(given.modules) * subject.size
     return campaign_progress.run(
-        subject, examples, given, "modules", _line, table=shown, facts=facts
+        subject, examples, given, "modules", _line, table=shown, facts=facts, finish=finish
     )
 
 
