@@ -17,7 +17,7 @@ DATA = {  # what is read at run time beside Python
     "backend_c/runtime/hlo_kernels.h",
     "fuzz/compilers/driver.c",
     "fuzz/compilers/threads.c",
-    "fuzz/peers/stack.c",
+    "fuzz/worker_pool/stack.c",
     "fuzz/report/reproduce.txt",
 }
 # Every package and the runtime headers, from the wheel in PYTHONPATH alone.
