@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import pytest
 from conftest import ROOT
@@ -51,9 +53,36 @@ def identity(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """The top-level packages that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+class Facts(NamedTuple):
+    """Properties of one source file: the top-level packages that it imports; the modules that
+    importing it imports, but for type checkers; what exceeds a limit; what it assigns to objects of
+    other files; the docstrings that lean on what stands around them."""
+
+    imports: frozenset[str]
+    loads: tuple[str, ...]
+    too_large: tuple[str, ...]
+    assigned: tuple[str, ...]
+    leaning: tuple[str, ...]
+
+
+@cache
+def facts(path: Path) -> Facts:
+    """Each file is parsed once for all tests."""
+    tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    allowed = FOREIGN | OPTIONS.get(identity(path), set())
+    return Facts(
+        frozenset(imported(path, nodes)),
+        tuple(loaded(tree)),
+        tuple(fault for function in functions for fault in exceeded(function)),
+        tuple(assigned_from_outside(nodes, allowed)),
+        tuple(leaning_docstrings(nodes)),
+    )
+
+
+def imported(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -61,39 +90,8 @@ def imported(path: Path) -> Iterator[str]:
             yield (node.module or "").split(".")[0]
 
 
-@pytest.mark.parametrize("path", FILES, ids=identity)
-def test_arrows(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
-    ours = set(imported(path)) & {*PACKAGES, "tests", "bench"}
-    assert ours <= {package, *ARROWS[package]}
-    known = {*PACKAGES, *__import__("sys").stdlib_module_names, *OUTSIDE[package]}
-    known |= PEERS.get(identity(path), set())
-    assert set(imported(path)) <= known
-
-
-@pytest.mark.parametrize("path", ALL_FILES, ids=identity)
-def test_sizes(path: Path) -> None:
-    text = path.read_text()
-    assert text.count("\n") <= 400, "more than 400 lines: two things"
-    assert path.stem not in FORBIDDEN
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) - 1
-        assert statements <= 40, f"{node.name} has {statements} statements"
-        positional = [a.arg for a in node.args.posonlyargs + node.args.args]
-        positional = [name for name in positional if name not in ("self", "cls")]
-        assert len(positional) <= 6, f"{node.name} has {len(positional)} positional parameters"
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "backend_c/runtime").glob("*.h")), ids=identity)
-def test_header_sizes(path: Path) -> None:
-    assert path.read_text().count("\n") <= 400
-
-
-def loaded(path: Path) -> Iterator[str]:
-    """The modules that importing a file imports: not those it imports for type checkers only."""
-    for node in ast.parse(path.read_text()).body:
+def loaded(tree: ast.Module) -> Iterator[str]:
+    for node in tree.body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -101,35 +99,83 @@ def loaded(path: Path) -> Iterator[str]:
             yield str(node.module)
 
 
+def exceeded(function: ast.FunctionDef) -> Iterator[str]:
+    """The limits that a function exceeds."""
+    statements = sum(isinstance(inner, ast.stmt) for inner in ast.walk(function)) - 1
+    if statements > 40:
+        yield f"{function.name} has {statements} statements"
+    positional = [a.arg for a in function.args.posonlyargs + function.args.args]
+    positional = [name for name in positional if name not in ("self", "cls")]
+    if len(positional) > 6:
+        yield f"{function.name} has {len(positional)} positional parameters"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arrows(package: str) -> None:
+    known = {package, *ARROWS[package], *sys.stdlib_module_names, *OUTSIDE[package]}
+    wrong = [
+        f"{identity(path)} imports {name}"
+        for path in FILES
+        if path.relative_to(ROOT).parts[0] == package
+        for name in sorted(facts(path).imports - known - PEERS.get(identity(path), set()))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sizes() -> None:
+    wrong = []
+    for path in ALL_FILES:
+        wrong += [f"{identity(path)}: {fault}" for fault in facts(path).too_large]
+        if path.read_text().count("\n") > 400:
+            wrong.append(f"{identity(path)}: more than 400 lines: two things")
+        if path.stem in FORBIDDEN:
+            wrong.append(f"{identity(path)}: a name that says nothing")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_header_sizes() -> None:
+    headers = sorted((ROOT / "backend_c/runtime").glob("*.h"))
+    assert [h.name for h in headers if h.read_text().count("\n") > 400] == []
+
+
 def test_no_module_imports_itself() -> None:
     names = {".".join(p.relative_to(ROOT).with_suffix("").parts): p for p in FILES}
     names = {name.removesuffix(".__init__"): path for name, path in names.items()}
     # A package's own files may name the package: its __init__ has begun by then.
     graph = {
-        name: {m for m in loaded(path) if m in names and not f"{name}.".startswith(f"{m}.")}
+        name: {m for m in facts(path).loads if m in names and not f"{name}.".startswith(f"{m}.")}
         for name, path in names.items()
     }
     TopologicalSorter(graph).prepare()  # CycleError names the modules of a cycle
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=identity)
-def test_nothing_above_the_root_is_read(path: Path) -> None:
+def test_nothing_above_the_root_is_read() -> None:
     """A clone has nothing beside it: no file climbs further than the project's root."""
-    text, depth = path.read_text(), len(path.relative_to(ROOT).parts) - 1
-    assert max(map(int, re.findall(r"\.parents\[(\d+)\]", text)), default=0) <= depth
-    assert not re.search(r"""(Path\(|open\(|/ )["']\.\.""", text)
+    wrong = []
+    for path in ALL_FILES:
+        text, depth = path.read_text(), len(path.relative_to(ROOT).parts) - 1
+        climbs = max(map(int, re.findall(r"\.parents\[(\d+)\]", text)), default=0)
+        if climbs > depth or re.search(r"""(Path\(|open\(|/ )["']\.\.""", text):
+            wrong.append(identity(path))
+    assert not wrong, "\n".join(wrong)
 
 
 RIDDLE = re.compile(r"(?:Of|Those|What|The same|As)\b")
 
 
-@pytest.mark.parametrize("path", FILES, ids=identity)
-def test_docstrings_say_what_a_thing_is(path: Path) -> None:
-    """A first line is a verb with its object, or a noun: it does not lean on what stands around."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def leaning_docstrings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The first lines that lean on what stands around."""
+    for node in nodes:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
             text = ast.get_docstring(node) or ""
-            assert not RIDDLE.match(text), f"{text.splitlines()[0]!r}"
+            if RIDDLE.match(text):
+                yield repr(text.splitlines()[0])
+
+
+def test_docstrings_say_what_a_thing_is() -> None:
+    """A first line is a verb with its object, or a noun: it does not lean on what stands around."""
+    wrong = [f"{identity(path)}: {line}" for path in FILES for line in facts(path).leaning]
+    assert not wrong, "\n".join(wrong)
 
 
 def folder(module: str, modules: set[str]) -> str:
@@ -146,18 +192,18 @@ def test_folders_of_a_package_form_no_cycle(package: str) -> None:
     graph: dict[str, set[str]] = {}
     for path in files:
         own = ".".join(path.relative_to(ROOT).parent.parts)
-        for name in loaded(path):
+        for name in facts(path).loads:
             other = folder(name, modules) if name.startswith(f"{package}.") else own
             if not f"{own}.".startswith(f"{other}.") and not f"{other}.".startswith(f"{own}."):
                 graph.setdefault(own, set()).add(other)
     TopologicalSorter(graph).prepare()  # CycleError names the folders of a cycle
 
 
-def declared_attributes(tree: ast.AST) -> set[str]:
+def declared_attributes(nodes: Iterable[ast.AST]) -> set[str]:
     """The attributes that the classes of a file give their own objects."""
-    nodes = [node for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for node in ast.walk(c)]
-    fields = {n.target.id for n in nodes if isinstance(n, ast.AnnAssign) and is_name(n.target)}
-    return fields | {n.attr for n in nodes if is_assigned(n) and is_name(n.value, "self")}
+    inside = [node for c in nodes if isinstance(c, ast.ClassDef) for node in ast.walk(c)]
+    fields = {n.target.id for n in inside if isinstance(n, ast.AnnAssign) and is_name(n.target)}
+    return fields | {n.attr for n in inside if is_assigned(n) and is_name(n.value, "self")}
 
 
 def is_name(node: ast.AST, *names: str) -> TypeGuard[ast.Name]:
@@ -173,21 +219,25 @@ FOREIGN = {"real", "imag", "writeable", "__doc__"}
 OPTIONS = {"fuzz/peers/xla.py": {"print_large_constants"}}
 
 
-@pytest.mark.parametrize("path", FILES, ids=identity)
-def test_no_object_is_changed_from_outside(path: Path) -> None:
+def assigned_from_outside(nodes: Sequence[ast.AST], allowed: set[str]) -> Iterator[str]:
+    """Assignments to attributes that no class of the file declares."""
+    own = declared_attributes(nodes) | allowed
+    for node in nodes:
+        if is_assigned(node) and not is_name(node.value, "self", "cls") and node.attr not in own:
+            yield f"line {node.lineno}: {ast.unparse(node)} is assigned"
+
+
+def test_no_object_is_changed_from_outside() -> None:
     """An attribute is assigned in the file of its class alone: what other files want of an object
     they say in arguments."""
-    tree = ast.parse(path.read_text())
-    allowed = declared_attributes(tree) | FOREIGN | OPTIONS.get(identity(path), set())
-    for node in ast.walk(tree):
-        if is_assigned(node) and not is_name(node.value, "self", "cls"):
-            assert node.attr in allowed, f"line {node.lineno}: {ast.unparse(node)} is assigned"
+    wrong = [f"{identity(path)}: {one}" for path in FILES for one in facts(path).assigned]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_values_know_nothing_of_text() -> None:
     """Attributes are values: what they mean, and what ops require of them, is read from no text."""
     files = [*(ROOT / "hlo").glob("*.py"), *(ROOT / "hlo" / "ops").glob("*.py")]
-    reading = {identity(p) for p in files if any(m.startswith("hlo.text") for m in loaded(p))}
+    reading = {identity(p) for p in files if any(m.startswith("hlo.text") for m in facts(p).loads)}
     assert reading == {"hlo/__init__.py", "hlo/program_file.py"}
 
 
