@@ -23,6 +23,7 @@ from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
 from interp.envelope import bounded_enclosures, budget, enclosed_values
+from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import (
@@ -96,6 +97,8 @@ class Enclosing:
         self._exact = Evaluation(module, None)
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
+        elementwise = (n for n, op in self._ops.items() if op.home == "interp.ops.elementwise")
+        self._elementwise = frozenset(elementwise)
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
         """Enclose a computation's result."""
@@ -140,6 +143,8 @@ class Enclosing:
         rule = self._rules.get(name)
         if rule is not None:
             given = keywords(self._module, instruction, self._enter)
+            if name in self._elementwise and operands:
+                return in_blocks(lambda *x: call(rule, instruction, x, given, first), operands)
             return call(rule, instruction, operands, given, first)
         op = self._ops.get(name)
         if op is None:

@@ -1,0 +1,106 @@
+"""Rules applied block by block give nothing that they do not give for whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hlo.bit_equality import differences
+from hlo.types import ELEMENT_TYPES, PRED, ArrayShape
+from hlo.walk import column
+from interp.envelope import budget
+from interp.envelope.blocks import in_blocks
+from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
+from interp.envelope.enclosure import Enclosure, is_nan, point
+from interp.exact.rounding import rounded
+
+RULES = column("interp.envelope.ops")
+UNARY = (
+    "abs_",
+    "ceil",
+    "exponential",
+    "floor",
+    "log",
+    "logistic",
+    "negate",
+    "rsqrt",
+    "sign",
+    "sine",
+)
+BINARY = ("add", "atan2", "divide", "maximum", "multiply", "power", "remainder")
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 2.0]
+
+
+def drawn(rng: np.random.Generator, name: str) -> Enclosure:
+    """Numbers of many sizes and special ones, in intervals of which some are points."""
+    values = rng.standard_normal((6, 5)) * 10.0 ** rng.integers(-8, 9, (6, 5))
+    values = np.where(rng.random((6, 5)) < 0.3, rng.choice(SPECIAL, (6, 5)), values)
+    low = rounded(values, ELEMENT_TYPES[name])
+    if rng.random() < 0.3:
+        return point(low)
+    widths = np.nan_to_num(np.abs(values), posinf=0.0) * rng.choice([0, 0.1, 3], (6, 5))
+    high = rounded(values + widths, ELEMENT_TYPES[name])
+    return Enclosure(low, high, is_nan(low) | (rng.random((6, 5)) < 0.1))
+
+
+def same(one: Enclosure, other: Enclosure) -> bool:
+    parts = [(x.low, x.high, np.asarray(x.nan)) for x in (one, other)]
+    return not differences(*parts) and one.shape == other.shape
+
+
+def is_part(one: Enclosure, other: Enclosure) -> bool:
+    """Whether all of one enclosure is legal in another."""
+    with np.errstate(invalid="ignore"):  # bf16 warns of NaN
+        low, high = np.asarray(one.low >= other.low), np.asarray(one.high <= other.high)
+    numbers = (low & high) | is_nan(one.low) | is_nan(one.high)
+    return one.shape == other.shape and bool((numbers & (other.nan | ~one.nan)).all())
+
+
+@pytest.mark.parametrize("peer", [EXACT, UNKNOWN, XLA_CPU], ids=lambda peer: peer.name)
+@pytest.mark.parametrize("type_name", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_blocks_are_parts_of_the_whole(name: str, type_name: str, peer: budget.Budget) -> None:
+    """And the whole, where nothing is flushed."""
+    rng = np.random.default_rng([len(name), len(type_name), len(peer.name)])
+    rule: Callable[..., Any] = RULES[name].function
+    for _ in range(6):
+        with np.errstate(all="ignore"), budget.using(peer):
+            operands = [drawn(rng, type_name) for _ in range(2 if name in BINARY else 1)]
+            whole, blocks = rule(*operands), in_blocks(rule, operands, block=7)
+        assert is_part(blocks, whole)
+        assert peer is not EXACT or same(blocks, whole)
+
+
+def test_a_choice_and_a_conversion() -> None:
+    rng = np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        one, other = drawn(rng, "f32"), drawn(rng, "f32")
+    either = point(rng.random((6, 5)) < 0.5)
+    shape = ArrayShape(ELEMENT_TYPES["bf16"], (6, 5))
+    rules: list[tuple[Callable[..., Any], list[Enclosure]]] = [
+        (RULES["select"].function, [either, one, other]),
+        (lambda x: RULES["convert"].function(x, shape=shape), [one]),
+        (lambda x, y: RULES["compare"].function(x, y, direction="LT", type=""), [one, other]),
+    ]
+    for rule, operands in rules:
+        with np.errstate(all="ignore"), budget.using(XLA_CPU):
+            assert same(rule(*operands), in_blocks(rule, operands, block=7))
+
+
+def test_small_arrays_scalars_and_integers_stay_whole() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        seen.append(operands[-1].shape)
+        return operands[-1]
+
+    floats, integers = point(np.ones((6, 5), np.float32)), point(np.ones((6, 5), np.int32))
+    scalar, mask = point(np.float32(1) * np.ones(())), point(np.ones((6, 5), PRED.numpy))
+    for operands in ([floats], [scalar, floats], [integers, integers]):
+        in_blocks(rule, operands, block=16)
+    assert seen == [(6, 5)] * 3
+    result = in_blocks(rule, [mask, floats], block=15)
+    assert seen[3:] == [(15,), (15,)] and result.is_point and result.shape == (6, 5)
