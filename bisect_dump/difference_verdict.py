@@ -20,13 +20,15 @@ class Judgement:
     """The verdict on a stage beside the one before.
 
     ``kind``: the worst verdict of its elements; ``counts``: how many elements have each; ``lines``:
-    a line for each output that changed. ``is_suspect``: nothing is proven, but replayed step by
-    step the results do not follow from those of the stage before."""
+    a line for each output that changed, ``reasons`` for each that is undetermined, and where its
+    envelope opened. ``is_suspect``: nothing is proven, but replayed step by step the results do not
+    follow from those of the stage before."""
 
     kind: str
     counts: dict[str, int]
     lines: tuple[str, ...] = ()
     is_suspect: bool = False
+    reasons: tuple[str, ...] = ()
 
 
 class Output(NamedTuple):
@@ -86,14 +88,31 @@ def _components(array: Array) -> list[Array]:
     return [array.real, array.imag] if array.dtype.kind == "c" else [array]
 
 
-def judgement(outputs: Sequence[Output], equal: int, is_suspect: bool = False) -> Judgement:
-    """Sum up the outputs that differ; ``equal`` counts the elements of all other outputs."""
+def judgement(
+    outputs: Sequence[Output], equal: int, is_suspect: bool = False, opened: Sequence[str] = ()
+) -> Judgement:
+    """Sum up the outputs that differ; ``equal`` counts the elements of all other outputs.
+    ``opened``: why the envelope says too little, if it does."""
     verdicts = [summary(output.marks) for output in outputs]
     counts = {kind: sum(verdict.counts[kind] for verdict in verdicts) for kind in KINDS}
     counts[EQUAL] += equal
     lines = tuple(output.line for output in outputs if output.line)
     worst = next((kind for kind in _WORST_FIRST if counts[kind]), EQUAL)
-    return Judgement(worst, counts, lines, is_suspect and worst == UNDETERMINED)
+    open_ = tuple(map(_undetermined, (output for output in outputs if output.has(UNSURE))))
+    reasons = (*open_, *opened) if open_ else ()
+    return Judgement(worst, counts, lines, is_suspect and worst == UNDETERMINED, reasons)
+
+
+def _undetermined(output: Output) -> str:
+    """Describe the first undetermined element of an output."""
+    unsure = output.marks == UNSURE
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(unsure)), unsure.shape))
+    one, other = (array[index] for array in output.both())
+    place = ",".join(map(str, index))
+    return (
+        f"{output.place or 'result'}: {unsure.sum()} of {unsure.size} undetermined, first at"
+        f" [{place}]: {one!s} and {other!s}"
+    )
 
 
 def worst_of(ranks: Sequence[Judgement]) -> Judgement:
@@ -101,6 +120,9 @@ def worst_of(ranks: Sequence[Judgement]) -> Judgement:
     if len(ranks) == 1:
         return ranks[0]
     rank = min(range(len(ranks)), key=lambda n: _WORST_FIRST.index(ranks[n].kind))
-    lines = tuple(f"rank {rank}: {line}" for line in ranks[rank].lines)
+    worst = ranks[rank]
+    lines, reasons = (
+        tuple(f"rank {rank}: {line}" for line in some) for some in (worst.lines, worst.reasons)
+    )
     counts = {kind: sum(found.counts.get(kind, 0) for found in ranks) for kind in KINDS}
-    return Judgement(ranks[rank].kind, counts, lines, ranks[rank].is_suspect)
+    return Judgement(worst.kind, counts, lines, worst.is_suspect, reasons)

@@ -42,6 +42,7 @@ from interp.envelope.enclosure import Array, Enclosure
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
+_MOST_OPENINGS = 8  # instructions named where an envelope opened
 _MOST_KEPT = 3  # stages kept in memory: the first, the one before, and the present one
 
 Arguments = Callable[[Module, Path, int], tuple[tuple[Value, ...], ...]]
@@ -60,6 +61,7 @@ class Meanings:
         self._references = [self._values.given(array) for array in self._arrays[0]]
         self._programs: OrderedDict[bytes, Program] = OrderedDict()
         self._results: OrderedDict[bytes, Reference] = OrderedDict()
+        self._opened: dict[bytes, tuple[str, ...]] = {}  # by stage: why its envelope says little
         self._of_first: dict[
             int, Enclosure | None
         ] = {}  # enclosures of its results, by output number
@@ -115,7 +117,8 @@ class Meanings:
             found = self._beside_first(before, found)
         outputs |= found
         is_unsure = not is_proven and any(output.has(UNSURE) for output in found.values())
-        return judgement(list(outputs.values()), equal, is_unsure and _is_suspect(side))
+        opened = self._opened.get(before.digest, ())
+        return judgement(list(outputs.values()), equal, is_unsure and _is_suspect(side), opened)
 
     def _beside_all(
         self, before: Read, after: Read, outputs: dict[int, Output]
@@ -158,8 +161,13 @@ class Meanings:
         module = stage.module if fewer is None else fewer
         try:
             found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
-        except (Unsupported, MemoryError):
+        except Unsupported as error:
+            self._opened[stage.digest] = (str(error),)
             return dict.fromkeys(results)
+        except MemoryError:
+            self._opened[stage.digest] = ("the envelope does not fit into memory",)
+            return dict.fromkeys(results)
+        self._opened[stage.digest] = tuple(map(str, found.openings[:_MOST_OPENINGS]))
         enclosures = list(arrays_of(found.result))
         kept = enclosures if fewer is not None else [enclosures[n] for n in results]
         return dict(zip(results, kept, strict=True))

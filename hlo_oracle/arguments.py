@@ -8,7 +8,7 @@ A recipe file is JSON: ``{NAME: {"seed": 7, "arguments": [...], "outputs": [...]
     ["full", shape, dtype, value]
 
 drawn in this order by one ``numpy.random.default_rng(seed)`` and cast to dtype. ``outputs`` has the
-sum and the sum of magnitudes of each result, as another compiler computed them.
+sum and the sum of magnitudes of each result, accumulated in float64, as XLA computed them on a CPU.
 
 Rank r of several draws with the seed plus r. In a file of arrays ``x@1`` is the argument ``x`` of
 rank 1, and ``x`` that of every rank without its own. Unnamed arrays are those of rank 0, of rank 1

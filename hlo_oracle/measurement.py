@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 import resource
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 import backend_c
 import hlo
@@ -27,17 +23,14 @@ from hlo.errors import Error
 from hlo.module import Module
 from hlo.program_file import read
 from hlo.values import Value
-from hlo_oracle import arguments, rank_runs
+from hlo_oracle import arguments, own_process, rank_runs, recorded_sums
 from hlo_oracle import peer_verdicts as against
-from hlo_oracle.sensitivity import nudged
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED
 
 T = TypeVar("T")
 
 _Run = Callable[[tuple[tuple[Value, ...], ...], int], tuple[Value, ...]]
-
-# XLA adds in another order, in f32, and its elementary functions err by up to 5 ULP: the sum of an
-# output may differ from a recorded one by so much of its sum of magnitudes.
-SUM_TOLERANCE = 2.0**-14
 
 
 _TRIVIAL = """HloModule trivial
@@ -48,8 +41,8 @@ ENTRY main { p = f32[] parameter(0)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere; those for
-    nudged arguments go beside it."""
+    """One file to check. ``save`` is where the interpreter's outputs go, if somewhere.
+    ``with_sums``: judge the sums that the recipe has of the outputs of XLA on a CPU."""
 
     file: str
     recipe: str | None
@@ -61,13 +54,16 @@ class Job:
     replicas: int | None = None  # None: the header's
     partitions: int | None = None
     against: str | None = None  # a compiler to judge
+    with_sums: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """Times in seconds, memory in bytes; None: not done. ``error``: the input is bad, or
-    ``crash``: we are. ``different`` and ``sums`` have a line per output that is not as expected,
-    ``outside`` one per output in which another compiler is proven wrong."""
+    ``crash``: we are. ``different`` has a line per output that is not as expected, ``outside`` one
+    per output in which another compiler is proven wrong. ``sum_verdicts`` counts the outputs with
+    recorded sums by verdict; ``sums`` has a line per output whose sums are outside, and
+    ``undetermined_sums`` one for which nothing can be said, and why."""
 
     file: str
     instructions: int | None = None
@@ -79,6 +75,9 @@ class Row:
     outputs: tuple[str, ...] = ()  # NumPy type and dims of each
     different: tuple[str, ...] = ()
     sums: tuple[str, ...] = ()
+    sum_verdicts: dict[str, int] | None = None
+    sum_seconds: float | None = None  # of judging the recorded sums
+    undetermined_sums: tuple[str, ...] = ()
     peer: float | None = None  # the other compiler's run
     verdicts: dict[str, int] | None = None  # of its elements
     outside: tuple[str, ...] = ()
@@ -96,29 +95,12 @@ class Row:
         return 2 if self.error else 0
 
 
-def nudged_outputs(save: Path) -> Path:
-    """Where the outputs for nudged arguments go."""
-    return save.with_suffix(".nudged.npz")
-
-
 def measured(job: Job) -> Row:
     """Check one file in a process of its own."""
-    command = [sys.executable, "-m", "hlo_oracle.measurement"]
-    done = subprocess.run(command, input=json.dumps(asdict(job)), capture_output=True, text=True)
-    if done.returncode == 0:
-        return _row(json.loads(done.stdout))
-    if done.returncode < 0:
-        return Row(job.file, crash=f"killed by {signal.Signals(-done.returncode).name}")
-    unindented = [line for line in done.stderr.splitlines() if line[:1].isalpha()]
-    return Row(job.file, crash=unindented[-1] if unindented else f"exit {done.returncode}")
-
-
-def _row(fields: dict[str, Any]) -> Row:
-    """Read a row as :func:`main` wrote it: JSON has lists for tuples."""
-    values: dict[str, Any] = {
-        name: tuple(x) if isinstance(x, list) else x for name, x in fields.items()
-    }
-    return Row(**values)
+    answer = own_process.asked("hlo_oracle.measurement", asdict(job))
+    if isinstance(answer, own_process.Died):
+        return Row(job.file, crash=answer.how)
+    return Row(**answer)
 
 
 def _timed(work: Callable[[], T]) -> tuple[T, float]:
@@ -154,9 +136,14 @@ def _stages(job: Job) -> Iterator[Row]:
     found = dict(rank_runs.outputs_of(expected))
     shapes = tuple(f"{array.dtype}{list(array.shape)}" for array in found.values())
     row = replace(row, interp=seconds, outputs=shapes)
-    recipe = arguments.find_recipe(path, job.recipe)
-    if recipe is not None and ranks.size == 1:
-        row = replace(row, sums=tuple(_wrong_sums(found, recipe.outputs)))
+    recipe = arguments.find_recipe(path, job.recipe) if job.with_sums else None
+    if recipe is not None and recipe.outputs and ranks.size == 1:
+        yield row
+        enclosed = recorded_sums.sums_enclosed(module, values[0], XLA_CPU, job.seed)
+        verdicts, seconds = _timed(
+            lambda: recorded_sums.judged_sums(found.items(), recipe.outputs, enclosed)
+        )
+        row = replace(_with_sums(row, verdicts), sum_seconds=seconds)
     yield row
 
     if job.with_c and rank_runs.is_for_c(module, ranks):
@@ -172,8 +159,6 @@ def _stages(job: Job) -> Iterator[Row]:
         row = _against(row, job, module, values[0], expected)
     if job.save is not None:
         archive.write(Path(job.save), found.items())
-        moved = run(tuple(nudged(mine, job.seed) for mine in values), job.seed)
-        archive.write(nudged_outputs(Path(job.save)), rank_runs.outputs_of(moved))
     yield row
 
 
@@ -195,15 +180,14 @@ def _against(
     )
 
 
-def _wrong_sums(found: dict[str, np.ndarray], recorded: tuple[arguments.Sums, ...]) -> list[str]:
-    lines: list[str] = []
-    for (name, array), sums in zip(found.items(), recorded):
-        if array.dtype.kind == "c":
-            continue  # recipes record sums of real numbers only
-        total = float(array.astype(np.float64).sum())
-        if not abs(total - sums.sum) <= SUM_TOLERANCE * sums.abs_sum:
-            lines.append(f"{name or 'result'}: the sum is {total!r}, recorded is {sums.sum!r}")
-    return lines
+def _with_sums(row: Row, verdicts: Sequence[recorded_sums.SumVerdict]) -> Row:
+    kinds = [verdict.kind for verdict in verdicts]
+    return replace(
+        row,
+        sum_verdicts={kind: kinds.count(kind) for kind in KINDS},
+        sums=tuple(verdict.line for verdict in verdicts if verdict.kind == OUTSIDE),
+        undetermined_sums=tuple(v.line for v in verdicts if v.kind == UNDETERMINED),
+    )
 
 
 def main() -> None:

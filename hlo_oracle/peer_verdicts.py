@@ -21,7 +21,6 @@ from hlo.module import Module
 from hlo.values import Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Array, Enclosure
-from interp.envelope.evaluation import Enclosed
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
@@ -124,7 +123,8 @@ def judge(
         found = judging.judged(
             answer.outputs, lambda module: run(hlo.format(module), arrays).outputs
         )
-    opened = tuple(_openings(judging.enclosed)) if found.counts.get(UNDETERMINED) else ()
+    openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
+    opened = tuple(map(str, openings[:_MOST_LINES]))
     lines = tuple(_lines(found))[:_MOST_LINES]
     return Judgement(answer.compile, answer.run, found.counts, lines, opened)
 
@@ -158,15 +158,6 @@ def _evidence(
         f" [{','.join(map(str, index))}]: {actual[index]!s}, where {right}"
         f"{legal.low[index]!s} to {legal.high[index]!s}{nan} legal"
     )
-
-
-def _openings(legal: Enclosed) -> Iterator[str]:
-    """Name the instructions at which the envelope opened."""
-    for opening in legal.openings[:_MOST_LINES]:
-        yield (
-            f"%{opening.instruction} = {opening.opcode} in {opening.computation} may be anything"
-            f" in {opening.elements} elements"
-        )
 
 
 def require_one_rank(ranks: int) -> None:

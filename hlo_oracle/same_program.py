@@ -1,55 +1,83 @@
-"""Compare the outputs of files that are one program (before and after optimisation).
+"""Judge whether files are one program, before and after optimisation: ``hlo check --same``.
 
-Optimisation changes roundings, so the bound is not zero. For each output, the sum of the
-differences may be so much of the sum of magnitudes, or so many times what the output moves by when
-each argument moves by at most one rounding.
+Optimisation may change roundings. Outputs that differ in a bit are judged as two stages of a
+compilation are (:mod:`bisect_dump`): within, if the later program's exact results follow from the
+earlier one by legal steps or lie in its error envelope; outside, proven different, only where no
+number is legal for both programs.
+
+``python -m hlo_oracle.same_program`` takes two jobs as JSON on standard input and answers with the
+fields of a :class:`Comparison`.
 """
 
 from __future__ import annotations
 
+import json
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+import bisect_dump
+from bisect_dump.history import SUSPECT
+from bisect_dump.stages import Read, interface
 from hlo import archive
-from hlo_oracle.measurement import Job, Row, nudged_outputs
+from hlo.bit_equality import differences
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.program_file import read
+from hlo.values import Value
+from hlo_oracle import arguments, own_process, rank_runs
+from hlo_oracle.measurement import Job, Row
+from hlo_oracle.peer_verdicts import described
 from hlo_oracle.program_paths import program_name
-
-# Of f32 results: what the reassociations of a compiler do to a training step of BERT.
-TOLERANCE = 2.0**-12
-MOVES = 16
+from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``difference``: the largest of any output, as a part of its sum of magnitudes; those that
-    rounding the arguments moves by more than the tolerance are counted in ``noise`` instead."""
+    """``kind``: the worst verdict of an element, and ``elements``: how many have each.
+    ``lines`` are the evidence of what is proven different, ``reasons`` why something is
+    undetermined. ``seconds``: of judging outputs that differ. ``crash``: how the judge died."""
 
     one: str
     other: str
-    equal: int
-    noise: int
+    kind: str
+    elements: dict[str, int]
     outputs: int
-    difference: float
-    status: int
+    equal: int  # outputs
+    lines: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    seconds: float | None = None
+    crash: str | None = None
+
+    @property
+    def status(self) -> int:
+        """0 where nothing is proven different, else 1."""
+        return 1 if self.kind == OUTSIDE or self.crash else 0
 
     def __str__(self) -> str:
+        """The verdict in a line, and the evidence below it."""
+        counts = described([(kind, self.elements.get(kind, 0)) for kind in KINDS])
+        said = f"crashed: {self.crash}" if self.crash else f"elements {counts}"
+        said = f"DIFFERENT: {said}" if self.kind == OUTSIDE else said
+        time_ = "" if self.seconds is None else f" ({self.seconds:.1f} s)"
         names = f"{Path(self.one).name} and {Path(self.other).name}"
-        how = f"{self.equal} of {self.outputs} outputs equal"
-        noise = f", {self.noise} only rounding noise" if self.noise else ""
-        bound = "" if self.status == 0 else f", more than {TOLERANCE:.1e}"
-        return f"{names}: {how}{noise}, largest difference {self.difference:.1e}{bound}"
+        below = (f"    {line}" for line in (*self.lines, *self.reasons))
+        return "\n".join((f"{names}: {said}{time_}", *below))
 
 
 def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
-    """Each further file of a program with the first one; those that did not run are left out."""
+    """Judge each further file of a program against the first one; those that did not run are left
+    out."""
     files: dict[str, list[_Outputs]] = defaultdict(list)
     for job, row in zip(jobs, rows, strict=True):
         if job.save is not None and Path(job.save).exists():
-            files[program_name(Path(job.file))].append(_Outputs(row, Path(job.save)))
+            files[program_name(Path(job.file))].append(_Outputs(job, row, Path(job.save)))
     for first, *others in files.values():
         for other in others:
             yield _comparison(first, other)
@@ -57,39 +85,89 @@ def compared(jobs: list[Job], rows: list[Row]) -> Iterator[Comparison]:
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
+    job: Job
     row: Row
     saved: Path
 
-    def arrays(self, nudged: bool = False) -> list[np.ndarray]:
+    def arrays(self) -> tuple[np.ndarray, ...]:
         types = [np.dtype(text.partition("[")[0]) for text in self.row.outputs]
-        saved = archive.read(nudged_outputs(self.saved) if nudged else self.saved)
-        return [a.view(t) for a, t in zip(saved.values(), types, strict=True)]
+        saved = archive.read(self.saved)
+        return tuple(a.view(t) for a, t in zip(saved.values(), types, strict=True))
 
 
 def _comparison(first: _Outputs, other: _Outputs) -> Comparison:
-    files, types = (first.row.file, other.row.file), first.row.outputs
-    if types != other.row.outputs:
-        return Comparison(*files, 0, 0, len(types), float(np.inf), 1)
-    before = first.arrays()
-    parts = list(map(_difference, before, other.arrays()))
-    moves = list(map(_difference, before, first.arrays(nudged=True)))
-    as_noise = [TOLERANCE < part <= MOVES * move for part, move in zip(parts, moves, strict=True)]
-    largest = max((p for p, noise in zip(parts, as_noise, strict=True) if not noise), default=0.0)
-    equal, status = sum(part == 0 for part in parts), 0 if largest <= TOLERANCE else 1
-    return Comparison(*files, equal, sum(as_noise), len(parts), largest, status)
+    """Compare the saved outputs bit by bit; those that differ have to be judged."""
+    files = first.job.file, other.job.file
+    count = len(first.row.outputs)
+    if first.row.outputs != other.row.outputs:
+        gives = [f"gives {', '.join(x.row.outputs) or 'nothing'}" for x in (first, other)]
+        lines = (f"{Path(files[0]).name} {gives[0]}", f"{Path(files[1]).name} {gives[1]}")
+        return Comparison(*files, OUTSIDE, {OUTSIDE: 1}, count, 0, lines)
+    pair = first.arrays(), other.arrays()
+    sizes = [array.size for array in pair[0]]
+    different = {difference.output: difference for difference in differences(*pair)}
+    if not different:
+        return Comparison(*files, EQUAL, {EQUAL: sum(sizes)}, count, count)
+    changed = sum(difference.different for difference in different.values())
+    by_bits = {EQUAL: sum(sizes) - changed, UNDETERMINED: changed}
+    bits = Comparison(*files, UNDETERMINED, by_bits, count, count - len(different))
+    del pair
+    return _judged_apart(bits, first.job, other.job)
 
 
-def _difference(one: np.ndarray, other: np.ndarray) -> float:
-    """The sum of differences over the sum of magnitudes; infinite where infinities differ."""
-    if one.tobytes() == other.tobytes():
-        return 0.0
-    wide = [_widened(array) for array in (one, other)]
-    finite = np.isfinite(wide[0]) & np.isfinite(wide[1])
-    if not np.array_equal(wide[0][~finite], wide[1][~finite], equal_nan=True):
-        return float(np.inf)
-    total = float(np.abs(wide[0][finite] - wide[1][finite]).sum())
-    return total / max(float(np.abs(wide[0][finite]).sum()), float(np.finfo(np.float64).tiny))
+def _judged_apart(bits: Comparison, one: Job, other: Job) -> Comparison:
+    """Judge two files in a process of its own."""
+    question = {"one": asdict(one), "other": asdict(other)}
+    answer = own_process.asked("hlo_oracle.same_program", question)
+    if isinstance(answer, own_process.Died):
+        return replace(bits, crash=answer.how)
+    return replace(bits, **answer)
 
 
-def _widened(array: np.ndarray) -> np.ndarray:
-    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+def _judged(one: Job, other: Job) -> dict[str, object]:
+    """Return the fields of a comparison that judging two programs tells."""
+    before, after = (_stage(job) for job in (one, other))
+    ranks = [rank_runs.ranks_of(stage.module, one).size for stage in (before, after)]
+    if ranks != [1, 1]:
+        return {"reasons": ("envelopes are of one rank",)}
+    if not bisect_dump.same_interface(before, after):
+        takes = (f"{s.stage.label} is {interface(s)}" for s in (before, after))
+        return {"reasons": ("they take other arrays", *takes)}
+    start = time.perf_counter()
+    try:
+        meanings = bisect_dump.Meanings(before, partial(_arguments, one), one.seed)
+        found = meanings.judgement(before, after)
+    except Error as error:
+        return {"reasons": (str(error),)}
+    return {
+        "kind": found.kind,
+        "elements": found.counts,
+        "lines": found.lines,
+        "reasons": (*found.reasons, *((SUSPECT,) if found.is_suspect else ())),
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def _stage(job: Job) -> Read:
+    path = Path(job.file)
+    return bisect_dump.as_stage(bisect_dump.Stage(path, path.name), read(path))
+
+
+def _arguments(job: Job, module: Module, path: Path, ranks: int) -> tuple[tuple[Value, ...], ...]:
+    return arguments.per_rank(module, path, job, ranks)
+
+
+def summary(comparisons: list[Comparison]) -> str:
+    """Count the pairs of files by their worst verdicts."""
+    kinds = [comparison.kind for comparison in comparisons]
+    pairs = "1 pair" if len(kinds) == 1 else f"{len(kinds)} pairs"
+    return f"{pairs} of files: {described([(kind, kinds.count(kind)) for kind in KINDS])}"
+
+
+def main() -> None:
+    question = json.load(sys.stdin)
+    json.dump(_judged(Job(**question["one"]), Job(**question["other"])), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

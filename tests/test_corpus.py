@@ -1,95 +1,71 @@
 """Every program of the corpus: parsed, verified, interpreted, compiled to C, equal bit by bit.
 
-The sums that another compiler computed agree to f32 precision, and each program's text before that
-compiler's optimisation means the same as its text after it. All of this is asked of the same
-results: each text is evaluated once.
+The sums that XLA recorded are legal (hlo check finds arguments.json), and what XLA's passes made of
+a program is the same program; both by the error envelope, without any tolerance.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 from conftest import CORPUS, has_c_compiler
 
 import hlo
 import interp
-from hlo import archive
 from hlo.errors import ArgumentError
 from hlo_oracle import arguments
-from hlo_oracle.measurement import Job, Row, measured
-from hlo_oracle.same_program import compared
 
 PROGRAMS = sorted({(path.parent.name, path.name.split(".")[0]) for path in CORPUS.glob("*/*.txt")})
 SLOW = {"bert2_train", "bert_base2_grad"}
 # Programs with a constant that their printer elided, and a value for it.
 ELIDED = {"misc": "{{9, 1, 2, 0}, {1, 8, 0, 3}, {2, 0, 7, 1}, {0, 3, 1, 6}}"}
-# The optimiser turned the generator of legacy random numbers into another one.
-DIFFERENT = {"random_normal"}
-# The gradient of the keys' bias is zero: that third of b_qkv's gradient holds rounding errors only.
-# Element by element, XLA differs there and nowhere else in these two outputs.
-NOISE = {("bert2_train", 7): 2e-4, ("bert2_train", 19): 2e-4}
+# Programs of which the envelope does not say whether both texts mean the same: prefix sums of a
+# million numbers, that cancel; a generator of random numbers that became another one.
+UNDETERMINED = {"cumsum_1m", "random_normal"}
+# How many outputs have recorded sums of which the envelope says too little.
+UNDETERMINED_SUMS = {
+    "attention": 1,
+    "bert2_fwd": 1,
+    "bert2_train": 101,
+    "cumsum_1m": 1,
+    "fma_reduce_16m": 1,
+    "fma_reduce_1m": 1,
+    "mnist_train": 10,
+}
 
 
-def marked() -> list[object]:
-    slow = pytest.mark.slow
-    return [pytest.param(*p, marks=slow) if p[1] in SLOW else pytest.param(*p) for p in PROGRAMS]
+def check(files: list[Path], *options: str) -> tuple[int, list[dict[str, Any]], str]:
+    """Exit status, rows and all output of hlo check."""
+    command = [sys.executable, "-m", "hlo_oracle.command.main", "check", "--json", *options]
+    done = subprocess.run(
+        [*command, *map(str, files)], capture_output=True, text=True, check=False, timeout=1500
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return done.returncode, rows, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(("frontend", "name"), marked())
+@pytest.mark.parametrize(("frontend", "name"), PROGRAMS, ids=lambda part: part)
 def test_program(frontend: str, name: str, tmp_path: Path) -> None:
     files = sorted((CORPUS / frontend).glob(f"{name}.*.txt"))
     if name in ELIDED:
         files = [filled(path, tmp_path) for path in files]
-    recipes = CORPUS / frontend / "arguments.json"
-    recipe = str(recipes) if recipes.exists() else None
-    saved = [tmp_path / f"{number}.npz" for number in range(len(files))]
-    jobs = [
-        Job(str(file), recipe, 0, None, has_c_compiler(), None, str(save))
-        for file, save in zip(files, saved, strict=True)
-    ]
-    rows = [measured(job) for job in jobs]
-    for row in rows:
-        assert row.status == 0, row
-    results = [results_of(row, save) for row, save in zip(rows, saved, strict=True)]
-    if recipe is not None:
-        for arrays in results:
-            sums_are_recorded(name, arrays, recipe)
-    if name not in DIFFERENT:
-        assert [str(one) for one in compared(jobs, rows) if one.status] == []
-        for arrays in results[1:] if recipe is None else ():
-            is_the_same(results[0], arrays)
-
-
-def results_of(row: Row, saved: Path) -> list[np.ndarray]:
-    """The interpreter's."""
-    types = [np.dtype(text.partition("[")[0]) for text in row.outputs]
-    arrays = archive.read(saved).values()
-    return [array.view(dtype) for array, dtype in zip(arrays, types, strict=True)]
-
-
-def sums_are_recorded(name: str, results: list[np.ndarray], recipes: str) -> None:
-    recipe = arguments.find_recipe(Path(f"{name}.txt"), recipes)
-    assert recipe is not None
-    for number, (result, sums) in enumerate(zip(results, recipe.outputs, strict=True)):
-        wide = result.astype(np.float64)
-        bound = NOISE.get((name, number), 1e-5) * sums.abs_sum + 1e-9
-        assert abs(wide.sum() - sums.sum) <= bound
-        assert abs(np.abs(wide).sum() - sums.abs_sum) <= bound
-
-
-def is_the_same(before: list[np.ndarray], after: list[np.ndarray]) -> None:
-    """Element by element, within roundings of the largest."""
-    for one, other in zip(before, after, strict=True):
-        assert one.shape == other.shape and one.dtype == other.dtype
-        wide = np.complex128 if one.dtype.kind == "c" else np.float64
-        one, other = one.astype(wide), other.astype(wide)
-        size = np.max(np.abs(np.nan_to_num(one)), initial=0.0)
-        assert np.array_equal(np.isnan(one), np.isnan(other))
-        assert np.all((np.abs(one - other) <= 1e-5 * size + 1e-7) | np.isnan(one))
+    options = ["--same"] if has_c_compiler() else ["--same", "--no-c"]
+    status, lines, output = check(files, *options)
+    assert status == 0, output
+    rows, comparisons = lines[: len(files)], lines[len(files) :]
+    assert [row["file"] for row in rows] == list(map(str, files))
+    sums = rows[0]["sum_verdicts"]
+    assert (sums is not None) == (frontend == "jax")
+    undetermined = sums["undetermined"] if sums else 0
+    assert undetermined == UNDETERMINED_SUMS.get(name, 0), rows[0]["undetermined_sums"]
+    assert len(comparisons) == len(files) - 1
+    legal = {"undetermined"} if name in UNDETERMINED else {"equal", "within"}
+    assert {comparison["kind"] for comparison in comparisons} <= legal, output
 
 
 def filled(path: Path, directory: Path) -> Path:

@@ -2,7 +2,7 @@
 
 Each argument is a file of HLO text or a directory of them (*.hlo, *.txt). A directory's
 arguments.json, if it has one, is the recipe for the programs in it: their arguments, and the sums
-that their outputs have elsewhere. Otherwise arguments are drawn from the seed. C is one rank: of
+that their outputs have on XLA:CPU. Otherwise arguments are drawn from the seed. C is one rank: of
 programs for which several make a difference, the interpreter alone is run.
 
 A directory that XLA wrote (--xla_dump_to) holds the stages of compilations instead: each is
@@ -16,7 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -28,9 +28,9 @@ from hlo.errors import Error
 from hlo_oracle import arguments, dump_check, peer_verdicts, rank_runs
 from hlo_oracle.measurement import Job, Row, measured
 from hlo_oracle.program_paths import program_name, programs
-from hlo_oracle.same_program import compared
+from hlo_oracle.same_program import Comparison, compared, summary
 from hlo_oracle.terminal import one_line, printable
-from interp.envelope.verdict import KINDS, UNDETERMINED
+from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED
 
 _HEADS = ("parse", "interp", "compile", "C", "memory")
 
@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--same",
         action="store_true",
-        help="also compare files of one program (one name up to the first dot) with each other",
+        help="also judge whether files of one name up to the first dot are one program, but for"
+        " roundings: equal, within what is legal, outside (proven different) or undetermined",
     )
     parser.add_argument(
         "--against",
@@ -86,7 +87,18 @@ def _dumps(directories: list[Path], options: argparse.Namespace) -> int:
 def _files(files: list[Path], options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as directory:
         jobs = [_job(file, options, Path(directory) / f"{n}.npz") for n, file in enumerate(files)]
-        return _report(jobs, options)
+        return _report(_once_with_sums(jobs) if options.same else jobs, options)
+
+
+def _once_with_sums(jobs: list[Job]) -> list[Job]:
+    """Judge recorded sums in the first file of a program only: others are compared with it."""
+    seen: set[str] = set()
+    once = []
+    for job in jobs:
+        name = program_name(Path(job.file))
+        once.append(replace(job, with_sums=name not in seen))
+        seen.add(name)
+    return once
 
 
 def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
@@ -122,11 +134,25 @@ def _report(jobs: list[Job], options: argparse.Namespace) -> int:
         _print_row(row, width, console, options)
     statuses = [row.status for row in rows]
     if options.same:
+        comparisons = []
         for comparison in compared(jobs, rows):
-            statuses.append(comparison.status)
-            text = json.dumps(asdict(comparison)) if options.json else str(comparison)
-            console.print(escape(printable(text)), style=None if comparison.status == 0 else "red")
+            comparisons.append(comparison)
+            _print_comparison(comparison, console, options.json)
+        if comparisons and not options.json:
+            console.print(summary(comparisons))
+        statuses += [comparison.status for comparison in comparisons]
     return _worst(*statuses)
+
+
+def _print_comparison(comparison: Comparison, console: Console, as_json: bool) -> None:
+    if as_json:
+        fields = {**asdict(comparison), "status": comparison.status}
+        sys.stdout.write(json.dumps(fields) + "\n")
+        sys.stdout.flush()
+        return
+    style = {OUTSIDE: "red", UNDETERMINED: "yellow"}.get(comparison.kind)
+    for line in str(comparison).splitlines():
+        console.print(escape(printable(line)), style="red" if comparison.crash else style)
 
 
 def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
@@ -180,10 +206,14 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
         return f"{verdict}; the other compiler CRASHED", "red", [row.peer_crash]
     if row.refused is not None:
         return f"{verdict}; no results to judge", "yellow", [row.refused]
+    if row.sum_verdicts is not None and row.undetermined_sums:
+        counts = [(kind, row.sum_verdicts[kind]) for kind in KINDS]
+        verdict = f"{verdict}; recorded sums {peer_verdicts.described(counts)}"
     if row.verdicts is None:
-        return verdict, style, []
+        return verdict, style, [*row.undetermined_sums]
     judged = peer_verdicts.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
-    return f"{verdict}; elements {judged}", _style(row), [*row.outside, *row.undetermined]
+    details = [*row.outside, *row.undetermined, *row.undetermined_sums]
+    return f"{verdict}; elements {judged}", _style(row), details
 
 
 def _style(row: Row) -> str:

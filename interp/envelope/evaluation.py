@@ -62,6 +62,12 @@ class Opening:
     opcode: str
     elements: int
 
+    def __str__(self) -> str:
+        return (
+            f"%{self.instruction} = {self.opcode} in {self.computation} may be anything in"
+            f" {self.elements} elements"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:

@@ -16,7 +16,7 @@ KINDS = (EQUAL, WITHIN, UNDETERMINED, OUTSIDE)
 _EQUAL, _WITHIN, _UNDETERMINED, _OUTSIDE = range(len(KINDS))
 
 # An enclosure wider than this part of the numbers around says nothing about a result in it.
-_WIDEST = 2.0**-4
+WIDEST = 2.0**-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _same(actual: Array, exact: Array) -> Array:
     return np.asarray(actual == exact)
 
 
-def is_wide(legal: Enclosure, exact: Array, widest: float = _WIDEST) -> Array:
+def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
     """Test where an enclosure is wide relative to the exact result and to the other results."""
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
