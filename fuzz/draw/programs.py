@@ -27,7 +27,17 @@ from fuzz.draw.generators import (
     window,
 )
 from fuzz.draw.patterns import PATTERNS
-from fuzz.draw.shapes import ALL_TYPES, MOST_ELEMENTS, TYPES, Accepts, shape
+from fuzz.draw.patterns.pattern import changed
+from fuzz.draw.shapes import (
+    ALL_TYPES,
+    MOST_ELEMENTS,
+    TYPES,
+    VECTOR_TYPES,
+    Accepts,
+    row,
+    shape,
+    vector_type,
+)
 from hlo.module import Computation, Module
 from hlo.types import ArrayShape, ElementType, Shape
 
@@ -49,6 +59,10 @@ _SIZES = (1 << 9, 1 << 9, 1 << 9, MOST_ELEMENTS)
 @cache
 def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
     """Collect the generators of these opcodes, and the patterns that use no others."""
+    return _menu(opcodes)
+
+
+def _menu(opcodes: tuple[str, ...]) -> Menu:
     fitting = [p for p in PATTERNS.values() if set(opcodes).issuperset(p.opcodes)]
     patterns = [(pattern.generator, pattern.accepts) for pattern in fitting]
     return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
@@ -68,6 +82,45 @@ def program(
     most = choices.choice(_SIZES)
     results = builder.several(lambda: builder.value(shape(choices, element_types, most=most)), 1, 3)
     return builder.module(results)
+
+
+# How kernels read memory in vector lanes: at another index than they write, or in another width.
+READS = (
+    *("bitcast-convert", "broadcast", "concatenate", "dynamic-slice", "gather"),
+    *("pad", "reshape", "reverse", "slice", "transpose"),
+)
+# What vector units do with it, or compilers make of several instructions.
+_IN_LANES = (
+    "abs add and clamp compare convert divide floor is-finite maximum minimum multiply negate not"
+    " or popcnt round-nearest-even select shift-left shift-right-arithmetic shift-right-logical"
+    " sqrt subtract xor"
+)
+
+
+def rows(choices: Choices) -> Module:
+    """Draw a program of what is done in vector lanes, on rows that are about as long as vectors:
+    where compilers make other code for another processor.
+
+    Each result reads memory in some way, converts it perhaps, and computes with it a little; with
+    few opcodes (swarm testing: Groce and others, ISSTA 2012), so that those meet which a program of
+    all of them hardly has together.
+    """
+    few = dict.fromkeys(choices.several(lambda: choices.choice(_IN_LANES.split()), 1, 4))
+    builder = Builder(choices, _menu((*READS, *few)), VECTOR_TYPES, choices.integer(0, 5))
+    return builder.module(builder.several(lambda: _row(builder), 2, 6))
+
+
+def _row(builder: Builder) -> str:
+    shape = row(builder)
+    element_type = vector_type(builder) if builder.boolean() else shape.element_type
+    read = ArrayShape(element_type, shape.dims)
+    parts = PATTERNS["interleaved"]  # as likely as three others: the indices are divided
+    ways = [(parts.generator, parts.accepts)] * 3
+    ways += [GENERATORS[opcode] for opcode in READS]
+    name = builder.choice([make for make, accepts in ways if accepts(read)])(builder, read)
+    if element_type is not shape.element_type:
+        name = builder.emit("convert", shape, name)
+    return changed(builder, shape, name)
 
 
 def computations(

@@ -1,4 +1,4 @@
-"""Draw programs with arguments from a seed: whole ones, and single ops of every opcode."""
+"""Draw programs with arguments from a seed: whole ones, single ops of every opcode, and rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz.draw.choices import Choices, Seeded
 from fuzz.draw.loosening import loosened
-from fuzz.draw.programs import GENERATORS, program, single_op
+from fuzz.draw.programs import GENERATORS, program, rows, single_op
 from fuzz.draw.values import arguments
 from hlo.module import Module
 
@@ -19,8 +19,9 @@ _EACH = 4  # programs for an opcode at a time
 
 
 def programs(seed: int, first: int = 0) -> Iterator[Drawn]:
-    """Draw programs without end, from the one of number ``first`` on: whole ones, and single
-    instructions of one opcode after the other; of half of them some dimensions are bounded."""
+    """Draw programs without end, from the one of number ``first`` on: whole ones, single
+    instructions of one opcode after the other, and rows about as long as vectors; of half of the
+    first two some dimensions are bounded."""
     for bits, opcode in islice(_seeds(seed), first, None):
         yield _drawn(Seeded(bits), opcode)
 
@@ -37,6 +38,9 @@ def _seeds(seed: int) -> Iterator[tuple[int, str]]:
 
 
 def _drawn(choices: Choices, opcode: str) -> Drawn:
+    if choices.chance(3):
+        module = rows(choices)
+        return module, arguments(choices, module)
     module = single_op(choices, opcode) if choices.boolean() else program(choices)
     if choices.boolean():
         module = loosened(choices, module)

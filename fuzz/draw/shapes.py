@@ -28,6 +28,18 @@ _TRIES = 20  # of dimensions that may not be accepted
 
 _LARGE = (0, 7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
 
+# Elements of one, two, three and more vectors of 16, 32 and 64 bytes; one less, which is nearly all
+# tail, and one more.
+_AROUND_VECTORS = tuple(n + d for n in (16, 32, 48, 64, 96, 128) for d in (0, -1, 0, 1))
+
+# Types of vector elements by their width: what packs, unpacks and shuffles them is other code for
+# each width, and narrow ones have most of it.
+_BY_WIDTH = (
+    *(("u8", "s8", "pred", "f8e4m3fn", "u4"), ("u16", "s16", "bf16", "f16")),
+    *(("u32", "s32", "f32"), ("u64", "s64", "f64")),
+)
+VECTOR_TYPES = tuple(ELEMENT_TYPES[name] for names in _BY_WIDTH for name in names)
+
 Accepts = Callable[[ArrayShape], bool]
 
 
@@ -49,6 +61,17 @@ def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> t
     for _ in range(choices.choice(ranks)):
         chosen.append(extent(choices, most // nonzero(chosen)))
     return tuple(chosen)
+
+
+def vector_type(choices: Choices) -> ElementType:
+    """Choose the type of a vector's elements: any width is as likely as another."""
+    return ELEMENT_TYPES[choices.choice(choices.choice(_BY_WIDTH))]
+
+
+def row(choices: Choices) -> ArrayShape:
+    """Choose a few rows that vectors just fit, or do not."""
+    before = tuple(choices.integer(1, 5) for _ in range(choices.integer(0, 2)))
+    return ArrayShape(vector_type(choices), (*before, choices.choice(_AROUND_VECTORS)))
 
 
 def _ranks(element_type: ElementType, accepts: Accepts) -> list[int]:

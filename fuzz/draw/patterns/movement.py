@@ -5,8 +5,10 @@ from __future__ import annotations
 from fuzz.draw.builder import Builder
 from fuzz.draw.generators.data_movement import other_dims, sliced
 from fuzz.draw.patterns.pattern import Pattern, Patterns, changed, ranked
-from fuzz.draw.shapes import MOST_ELEMENTS, nonzero
-from hlo.types import S32, ArrayShape
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, nonzero
+from hlo.types import S32, ArrayShape, ElementType
+
+_PARTS = (2, 3, 4, 8, 16)
 
 
 def transposed(builder: Builder, shape: ArrayShape) -> str:
@@ -92,6 +94,46 @@ def _start(builder: Builder, index: ArrayShape, size: int) -> str:
     return builder.number(index, builder.integer(-1, size))
 
 
+def interleaved(builder: Builder, shape: ArrayShape) -> str:
+    """Draw rows of parts: each element several times, the parts of wider ones, or one element of
+    each of several arrays in turn. An index is divided by their number."""
+    *before, size = shape.dims
+    parts = builder.choice([n for n in _PARTS if size % n == 0])
+    apart = ArrayShape(shape.element_type, (*before, size // parts, parts))
+    ways = [_repeated, _in_turn, *([_split] if _wider(builder, apart) else [])]
+    name = changed(builder, apart, builder.choice(ways)(builder, apart))
+    return builder.emit("reshape", shape, name)
+
+
+def _repeated(builder: Builder, apart: ArrayShape) -> str:
+    whole = ArrayShape(apart.element_type, apart.dims[:-1])
+    kept = tuple(range(whole.rank))
+    return builder.emit("broadcast", apart, builder.value(whole), dimensions=kept)
+
+
+def _in_turn(builder: Builder, apart: ArrayShape) -> str:
+    *before, parts = apart.dims
+    order = (*range(1, apart.rank), 0)
+    planes = builder.value(ArrayShape(apart.element_type, (parts, *before)))
+    return builder.emit("transpose", apart, planes, dimensions=order)
+
+
+def _wider(builder: Builder, apart: ArrayShape) -> list[ElementType]:
+    """List the types that are split into so many elements."""
+    own, bits = apart.element_type, apart.element_type.bits * apart.dims[-1]
+    return [t for t in builder.types if t.bits == bits and t.is_complex == own.is_complex]
+
+
+def _split(builder: Builder, apart: ArrayShape) -> str:
+    wide = ArrayShape(builder.choice(_wider(builder, apart)), apart.dims[:-1])
+    return builder.emit("bitcast-convert", apart, builder.value(wide))
+
+
+def _has_parts(shape: ArrayShape) -> bool:
+    ranked = 0 < shape.rank < MOST_RANK
+    return ranked and any(shape.dims[-1] and shape.dims[-1] % n == 0 for n in _PARTS)
+
+
 def reversed_twice(builder: Builder, shape: ArrayShape) -> str:
     both = [tuple(d for d in range(shape.rank) if builder.boolean()) for _ in range(2)]
     name = builder.emit("reverse", shape, builder.value(shape), dimensions=both[0])
@@ -108,4 +150,7 @@ PATTERNS: Patterns = {
         updated_in_place, ("dynamic-slice", "dynamic-update-slice"), ranked
     ),
     "reversed twice": Pattern(reversed_twice, ("reverse",), ranked),
+    "interleaved": Pattern(
+        interleaved, ("bitcast-convert", "broadcast", "reshape", "transpose"), _has_parts
+    ),
 }

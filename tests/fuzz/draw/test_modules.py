@@ -15,8 +15,8 @@ import hlo
 import interp
 from fuzz.draw import generators
 from fuzz.draw.builder import Builder
-from fuzz.draw.choices import Seeded
-from fuzz.draw.programs import GENERATORS, menu
+from fuzz.draw.choices import Seeded, examples
+from fuzz.draw.programs import GENERATORS, READS, menu, rows
 from fuzz.draw.shapes import TYPES
 from hlo.module import Computation, Instruction
 from hlo.opcodes import OPCODES
@@ -56,6 +56,25 @@ def test_drawn_modules_are_valid(data: st.DataObject) -> None:
     assert hlo.parse(hlo.format(module)) == module
     arrays = data.draw(fuzz.arguments(module))
     assert list(placed(interp.evaluate(module, *arrays)))
+
+
+def test_rows_are_as_long_as_vectors() -> None:
+    """Or an element longer or shorter; all ways of reading memory are drawn, and types of each
+    width are read as those of another."""
+    opcodes, widths = set[str](), set[tuple[int, int]]()
+    for module in examples(rows, 200, "rows"):
+        hlo.verify(module)
+        root = module.entry.root_instruction
+        for shape in hlo.types.leaves(root.shape):
+            assert min((shape.dims[-1] + d) % 16 for d in (-1, 0, 1)) == 0
+        types = {i.name: i.shape for i in module.entry.instructions}
+        for instruction in module.entry.instructions:
+            opcodes.add(instruction.opcode)
+            if instruction.opcode in ("convert", "bitcast-convert"):
+                pair = types[instruction.operands[0]], instruction.shape
+                widths.add(tuple(shape.element_type.bits for shape in pair))
+    assert opcodes.issuperset(READS)
+    assert widths >= {(a, b) for a in (8, 16, 32, 64) for b in (8, 16, 32, 64)}
 
 
 def test_generators_are_named_as_their_opcodes() -> None:
