@@ -18,6 +18,7 @@ from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import build, find_compiler
+from backend_c.probe.verdict import trusted
 from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
 from hlo.errors import Unsupported
@@ -40,7 +41,9 @@ def compile(
 
     ``numerics``: both modes generate the exact code today, which keeps every promise of ``fast``.
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
-    are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc.
+    are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc;
+    the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
+    does not with its flags, it gets others: a CompilerWarning says so.
 
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
     and ToolchainError for what the compiler or the cache does not.
@@ -50,8 +53,8 @@ def compile(
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     # The cache is asked after rendering: its key is the C itself, not the module.
     program = render_plan(lowered(module), OPENMP)
-    compiler = find_compiler(os.environ)
-    library = build(program.sources, compiler, open_cache(cache or default_directory(os.environ)))
+    kept = open_cache(cache or default_directory(os.environ))
+    library = build(program.sources, trusted(find_compiler(os.environ), kept), kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(load(library), program, parameters, entry.root_instruction.shape, threads)

@@ -47,3 +47,7 @@ class OutOfFuel(Error):
 
 class ToolchainError(Error):
     """No C compiler, a failed compilation, or a cache directory that cannot be used."""
+
+
+class CompilerWarning(UserWarning):
+    """The C compiler cannot be trusted with the flags as shipped, and got others."""

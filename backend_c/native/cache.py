@@ -19,7 +19,7 @@ from pathlib import Path
 from hlo.errors import ToolchainError
 
 _MAXIMUM_BYTES = 1 << 30
-_LIBRARY, _HASH = ".so", ".sha256"
+_LIBRARY, _HASH, _NOTE = ".so", ".sha256", ".note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,31 @@ def publish(cache: Cache, key: str, built: Path) -> Path:
         raise ToolchainError(_unusable(cache.directory, why)) from None
     _evict(cache, library)
     return library
+
+
+def noted(cache: Cache, key: str) -> str | None:
+    """Return what :func:`take_note` wrote under a key, if it is whole, else None."""
+    path = cache.directory / (key + _NOTE)
+    try:
+        status = path.lstat()
+        is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+        hashed, _, text = path.read_text("utf-8").partition("\n") if is_own else ("", "", "")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if text and hashed == hashlib.sha256(text.encode()).hexdigest() else None
+
+
+def take_note(cache: Cache, key: str, text: str) -> None:
+    """Keep a short text under a key."""
+    hashed = hashlib.sha256(text.encode()).hexdigest()
+    try:
+        with workspace(cache) as directory:
+            written = Path(directory) / (key + _NOTE)
+            written.write_text(f"{hashed}\n{text}", "utf-8")
+            os.replace(written, cache.directory / (key + _NOTE))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ToolchainError(_unusable(cache.directory, why)) from None
 
 
 def _digest(path: Path) -> str:

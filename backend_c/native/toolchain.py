@@ -50,6 +50,12 @@ _OPTIONAL_FLAGS = (
     "-fno-tree-slp-vectorize",
     "-Wno-pass-failed",
 )
+# What a user says in HLO_CC of processor and optimisation stands: of our flags these give way.
+_GIVING_WAY = {
+    "-march=native": ("-march=", "-mcpu="),
+    "-mprefer-vector-width=512": ("-mprefer-vector-width=",),
+    "-O3": ("-O",),
+}
 _CANDIDATES = ("gcc", "clang", "cc")
 _WORKERS = 2
 _ERROR_LINES = 8
@@ -57,11 +63,15 @@ _ERROR_LINES = 8
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Describe a command that compiles C: its first words, its version's text, and all flags."""
+    """Describe a command that compiles C: its first words, its version's text, and all flags.
+
+    ``instead`` says in a line why those are not the flags as shipped (:mod:`backend_c.probe`).
+    """
 
     command: tuple[str, ...]
     version: str
     flags: tuple[str, ...]
+    instead: str = ""
 
 
 def find_compiler(environ: Mapping[str, str]) -> Compiler:
@@ -96,10 +106,20 @@ def _words(command: str) -> list[str]:
 
 def _accepted(command: Sequence[str]) -> tuple[str, ...]:
     """Return the flags that a compiler takes: usually all, so they are tried together first."""
-    for optional in (_OPTIONAL_FLAGS, tuple(f for f in _OPTIONAL_FLAGS if takes(command, [f]))):
+    flags, wanted = _not_said(command, _FLAGS), _not_said(command, _OPTIONAL_FLAGS)
+    for optional in (wanted, tuple(flag for flag in wanted if takes(command, [flag]))):
         if takes(command, optional):
-            return (*_FLAGS, *optional)
-    return _FLAGS
+            return (*flags, *optional)
+    return flags
+
+
+def _not_said(command: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:
+    """Leave out flags in whose place the command has others."""
+    return tuple(
+        flag
+        for flag in flags
+        if not any(word.startswith(_GIVING_WAY.get(flag, ())) for word in command[1:])
+    )
 
 
 def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
@@ -131,12 +151,17 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     if library is not None:
         return library
     with workspace(cache) as directory:
-        units = _written(sources, directory)
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            objects = list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
-        link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *objects]
+        made = objects(sources, compiler, directory)
+        link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *made]
         _require(run(link, directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
+
+
+def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:
+    """Compile translation units in a directory, some at a time; return the names of the objects."""
+    units = _written(sources, directory)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        return list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
 
 
 def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
@@ -175,25 +200,30 @@ def _require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> N
 
 
 def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
-    """Hash everything that a library depends on, each part with its length.
+    """Hash everything that a library depends on.
 
     The compiler and its version, flags, the processor (for -march=native), sources and headers:
     equal keys are equal libraries (a content-addressed cache).
     """
-    parts = [*compiler.command, compiler.version, *compiler.flags, _processor()]
+    parts = [*compiler.command, compiler.version, *compiler.flags, processor()]
     for name, text in sources.items():
         parts += [name, text]
     # Sources include the headers, so that a change of one makes other libraries.
     for header in sorted(RUNTIME.glob("*.h")):
         parts += [header.name, header.read_text("utf-8")]
-    digest = hashlib.sha256()
+    return digest(parts)
+
+
+def digest(parts: Sequence[str]) -> str:
+    """Hash texts, each with its length."""
+    found = hashlib.sha256()
     for part in parts:
         data = part.encode()
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()[:40]
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.hexdigest()[:40]
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return what ``-march=native`` depends on: the processor's model and features."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8", errors="replace")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 from hlo.errors import Error
@@ -41,11 +43,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print warnings as lines at the end: of which line of ours they came is nothing to a user."""
+    with warnings.catch_warnings(record=True) as given:
+        try:
+            yield
+        finally:
+            for warning in given:
+                print(printable(f"hlo: {warning.message}"), file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input."""
     options = _parser().parse_args(arguments)
     try:
-        return int(_SUBCOMMANDS[options.command].main(options))
+        with _warnings_as_lines():
+            return int(_SUBCOMMANDS[options.command].main(options))
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output left; nothing is left to say
         return 2

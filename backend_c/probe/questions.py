@@ -1,0 +1,205 @@
+"""Write what is asked: one HLO program of a few hundred independent parts, each a kernel.
+
+The extents go around vectors of 16, 32 and 64 bytes, since what compilers get wrong is mostly how
+they pack, unpack and shuffle, and where a loop over vectors ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, permutations
+from typing import NamedTuple
+
+_EXTENTS = tuple(n + d for n in (16, 32, 48, 64, 128) for d in (0, 1, -1))
+_INTEGERS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+_FLOATS = ("f32", "f64", "bf16", "f16")
+_NARROW = ("bf16", "f16", "f8e4m3fn", "f8e5m2", "f4e2m1fn", "s4", "u4")
+
+
+class Question(NamedTuple):
+    """Ask for the last of some instructions, of which each names the ones before it ``%0, %1…``;
+    ``parameters`` are shapes, named ``$0, $1…``."""
+
+    name: str
+    parameters: tuple[str, ...]
+    instructions: tuple[str, ...]
+
+
+def questions() -> Iterator[Question]:
+    """Yield all questions, in an order that does not change."""
+    yield from _conversions()
+    yield from _bits()
+    yield from _arithmetic()
+    yield from _comparisons()
+    yield from _moves()
+    yield from _divided_indices()
+    yield from _reductions()
+
+
+def text(asked: Sequence[Question]) -> str:
+    """Write the program whose results are those of all questions, in order."""
+    lines, results, shapes, parameters = list[str](), list[str](), list[str](), 0
+    for n, question in enumerate(asked):
+        names: dict[str, str] = {}
+        for k, shape in enumerate(question.parameters):
+            names[f"${k}"] = f"p{n}.{k}"
+            lines.append(f"  p{n}.{k} = {shape} parameter({parameters})")
+            parameters += 1
+        for k, instruction in enumerate(question.instructions):
+            for name, full in names.items():
+                instruction = instruction.replace(name, full)
+            names[f"%{k}"] = f"i{n}.{k}"
+            lines.append(f"  i{n}.{k} = {instruction}")
+        results.append(names[f"%{len(question.instructions) - 1}"])
+        shapes.append(question.instructions[-1].split(" ", 1)[0])
+    root = f"  ROOT all = ({', '.join(shapes)}) tuple({', '.join(results)})"
+    return "\n".join(["HloModule probe", *_COMBINERS, "ENTRY main {", *lines, root, "}", ""])
+
+
+def _conversions() -> Iterator[Question]:
+    """Convert between types as registers hold them, every second pair; others to and from f32, and
+    those of 16 bits from what f32 does not hold."""
+    pairs = [*permutations(("pred", *_INTEGERS, "f32", "f64"), 2)][::2]
+    pairs += [pair for t in _NARROW for pair in ((t, "f32"), ("f32", t))]
+    pairs += [(wide, t) for wide in ("f64", "u64", "s32") for t in ("bf16", "f16")]
+    for (source, target), n in zip(pairs, cycle(_EXTENTS)):
+        if source[1:] != target[1:]:  # s8 and u8 are the same bits
+            made = f"{target}[{n}] convert($0)"
+            yield Question(f"convert {source} to {target}", (f"{source}[{n}]",), (made,))
+
+
+def _bits() -> Iterator[Question]:
+    """Read values as the bits of other types: of the same width, split, and joined."""
+    same = (("f32", "s32"), ("u64", "f64"), ("bf16", "u16"), ("s16", "f16"), ("u8", "f8e5m2"))
+    for (source, target), n in zip(same, cycle(_EXTENTS)):
+        made = f"{target}[{n}] bitcast-convert($0)"
+        yield Question(f"bits of {source} as {target}", (f"{source}[{n}]",), (made,))
+    parts = (
+        *(("f32", "u8", 4), ("u64", "s8", 8), ("s32", "u16", 2), ("f64", "u32", 2)),
+        *(("u16", "u4", 4), ("u32", "s4", 8), ("u8", "u4", 2)),
+    )
+    for wide, narrow, count in parts:
+        yield Question(
+            f"{narrow} parts of {wide}",
+            (f"{wide}[4,12]",),
+            (
+                f"{wide}[4,12] add($0, $0)",
+                f"{narrow}[4,12,{count}] bitcast-convert(%0)",
+                f"{narrow}[4,{12 * count}] reshape(%1)",
+                f"{narrow}[4,{12 * count}] add(%2, %2)",
+            ),
+        )
+        yield Question(
+            f"{wide} of parts of {narrow}",
+            (f"{narrow}[33,{count}]",),
+            (f"{wide}[33] bitcast-convert($0)",),
+        )
+
+
+_ON_INTEGERS = (
+    "add subtract multiply divide remainder and or xor shift-left shift-right-arithmetic"
+    " shift-right-logical minimum maximum not negate abs sign popcnt count-leading-zeros"
+)
+_ON_FLOATS = (
+    "add subtract multiply divide minimum maximum negate abs sign floor ceil round-nearest-even"
+    " round-nearest-afz sqrt"
+)
+_UNARY = (
+    "not negate abs sign popcnt count-leading-zeros floor ceil round-nearest-even"
+    " round-nearest-afz sqrt exponential tanh log"
+)
+_FUNCTIONS = (("exponential", "f32"), ("tanh", "bf16"), ("log", "f32"))
+
+
+def _arithmetic() -> Iterator[Question]:
+    """Compute each operation in two types, by turns."""
+    signed, unsigned = cycle(("s8", "s32", "s64", "s16")), cycle(("u64", "u16", "u8", "u32"))
+    others = cycle(("f64", "bf16", "f16"))
+    rows = [
+        (opcode, next(types)) for opcode in _ON_INTEGERS.split() for types in (signed, unsigned)
+    ]
+    rows += [(opcode, t) for opcode in _ON_FLOATS.split() for t in ("f32", next(others))]
+    for (opcode, t), n in zip([*rows, *_FUNCTIONS], cycle(_EXTENTS)):
+        if opcode in ("abs", "sign") and t.startswith("u"):
+            continue
+        operands = ("$0",) if opcode in _UNARY.split() else ("$0", "$1")
+        made = f"{t}[{n}] {opcode}({', '.join(operands)})"
+        yield Question(f"{opcode} of {t}", (f"{t}[{n}]",) * len(operands), (made,))
+
+
+def _comparisons() -> Iterator[Question]:
+    """Make masks of one width that choose values of another."""
+    types, others = (*_INTEGERS, *_FLOATS), cycle(("u8", "s64", "f32", "bf16", "s16"))
+    rows = zip(cycle(("EQ", "LT", "GE", "NE", "GT")), types + types)
+    for (direction, t), other, n in zip(rows, others, cycle(_EXTENTS)):
+        compared = f"pred[{n}] compare($0, $1), direction={direction}"
+        chosen = f"{other}[{n}] select(%0, $2, $3)"
+        shapes = (f"{t}[{n}]", f"{t}[{n}]", f"{other}[{n}]", f"{other}[{n}]")
+        yield Question(f"select {other} by {direction} of {t}", shapes, (compared, chosen))
+    for t, n in zip(_FLOATS, _EXTENTS):
+        yield Question(f"is-finite of {t}", (f"{t}[{n}]",), (f"pred[{n}] is-finite($0)",))
+        clamped = f"{t}[{n}] clamp($0, $1, $2)"
+        yield Question(f"clamp of {t}", (f"{t}[{n}]",) * 3, (clamped,))
+
+
+def _moves() -> Iterator[Question]:
+    """Read memory of each width at another index."""
+    for t, n in (("u8", 33), ("u8", 64), ("s16", 47), ("f32", 32), ("f32", 65), ("u64", 17)):
+        x = f"{t}[4,{n}]"
+        rows = {
+            "reverse": f"{x} reverse($0), dimensions={{1}}",
+            "every second": f"{t}[4,{n // 2}] slice($0), slice={{[0:4],[1:{n // 2 * 2}:2]}}",
+            "every third": f"{t}[4,{n // 3}] slice($0), slice={{[0:4],[0:{n // 3 * 3 - 2}:3]}}",
+            "transpose": f"{t}[{n},4] transpose($0), dimensions={{1,0}}",
+            "pad": f"{t}[4,{n + 5}] pad($0, $1), padding=0_0x2_3",
+            "pad between": f"{t}[4,{2 * n - 1}] pad($0, $1), padding=0_0x0_0_1",
+            "concatenate": f"{t}[4,{2 * n}] concatenate($0, $0), dimensions={{1}}",
+            "dynamic-slice": f"{t}[3,{n - 2}] dynamic-slice($0, $2, $2),"
+            f" dynamic_slice_sizes={{3,{n - 2}}}",
+            "gather": f"{t}[4,15] gather($0, $3), offset_dims={{0}}, collapsed_slice_dims={{1}},"
+            " start_index_map={1}, index_vector_dim=1, slice_sizes={4,1}",
+        }
+        for name, instruction in rows.items():
+            yield Question(f"{name} of {x}", (x, f"{t}[]", "s32[]", "s16[15]"), (instruction,))
+
+
+def _divided_indices() -> Iterator[Question]:
+    """Repeat elements, repeat rows, and take elements of rows in turn: loads at i / c and i % c, in
+    several widths at a time."""
+    for t, narrow in (("u32", "u8"), ("f32", "f32"), ("u16", "s64"), ("u8", "s16"), ("f64", "f32")):
+        for c, n in ((2, 48), (3, 48), (4, 64), (8, 64), (4, 96)):
+            k = n // c
+            ways = {
+                "repeat": (f"{t}[4,{k}]", f"{t}[4,{k},{c}] broadcast($0), dimensions={{0,1}}"),
+                "tile": (f"{t}[4,{k}]", f"{t}[4,{c},{k}] broadcast($0), dimensions={{0,2}}"),
+                "in turn": (
+                    f"{t}[{c},4,{k}]",
+                    f"{t}[4,{k},{c}] transpose($0), dimensions={{1,2,0}}",
+                ),
+            }
+            for name, (given, moved) in ways.items():
+                if name != "repeat" and n == 64:
+                    continue
+                steps = (moved, f"{t}[4,{n}] reshape(%0)", f"{narrow}[4,{n}] convert(%1)")
+                yield Question(f"{name} {c} {t} as {narrow}[4,{n}]", (given,), steps)
+
+
+_COMBINED = (
+    ("add", "s32"), ("add", "u8"), ("add", "f32"), ("add", "bf16"), ("add", "f64"),
+    ("maximum", "f32"), ("maximum", "s8"), ("minimum", "u16"), ("minimum", "f64"), ("and", "u64"),
+    ("or", "u8"), ("xor", "s16"), ("multiply", "s64"),
+)  # fmt: skip
+_COMBINERS = tuple(
+    f"{opcode}_{t} {{\n  a = {t}[] parameter(0)\n  b = {t}[] parameter(1)\n"
+    f"  ROOT r = {t}[] {opcode}(a, b)\n}}"
+    for opcode, t in _COMBINED
+)
+
+
+def _reductions() -> Iterator[Question]:
+    """Reduce along rows, some along columns."""
+    along = [(opcode, t, 1, "rows", 5) for opcode, t in _COMBINED]
+    along += [("add", t, 0, "columns", 67) for t in ("f32", "s32")]
+    for opcode, t, dimension, name, result in along:
+        made = f"{t}[{result}] reduce($0, $1), dimensions={{{dimension}}}, to_apply={opcode}_{t}"
+        yield Question(f"{opcode} of {name} of {t}", (f"{t}[5,67]", f"{t}[]"), (made,))
