@@ -30,8 +30,9 @@ from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import GENERATORS, program, single_op
 from fuzz.draw.values import arguments
 from fuzz.oracles.oracle import NoResult, compared, right
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.module import Module
+from interp.values import Value
 
 T = TypeVar("T")
 _AT_ONCE = 50  # as a chunk of a campaign

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interp.envelope.enclosure import Array, Enclosure, greatest_of, is_nan, least_of
+from hlo.values import Array
+from interp.envelope.enclosure import Enclosure, greatest_of, is_nan, least_of
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN, kinds, summary
 
 CHANGED, UNSURE = KINDS.index(OUTSIDE), KINDS.index(UNDETERMINED)  # as elements are marked

@@ -16,7 +16,7 @@ import numpy as np
 from bisect_dump.matching import Side
 from bisect_dump.shared_values import Reference, Values
 from bisect_dump.similarity import NEAR
-from interp.envelope.enclosure import Array
+from hlo.values import Array
 
 Key = tuple[tuple[int, ...], np.dtype[Any]]
 

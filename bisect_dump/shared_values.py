@@ -25,9 +25,10 @@ from bisect_dump.value_numbers import Cones
 from hlo.module import Instruction, Module
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import integer
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from interp.exact.conversion import type_of
 from interp.stepwise import Steps
+from interp.values import Value
 
 # Fuel of one evaluation, in instructions: a loop that needs more most likely does not end.
 FUEL = 4_000_000
@@ -37,8 +38,6 @@ _SAMPLE = 1 << 12  # elements that a test of distinctness reads
 _COMPARED = 64  # elements that stand for an array where arrays are compared
 _TELLING = 4  # distinct elements that make equality by chance unlikely
 
-Array = np.ndarray[Any, Any]
-Value = Any  # an array, None (a token) or a tuple of values
 Reference = Any  # bytes, None or a tuple of references
 
 

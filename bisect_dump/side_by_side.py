@@ -26,10 +26,10 @@ from bisect_dump.source_locations import Place, place_of, written_name
 from bisect_dump.value_numbers import Cones
 from hlo.errors import OutOfFuel
 from hlo.module import Computation, Instruction, Module
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from hlo.walk import called
 from interp.envelope.budget import REWRITTEN
-from interp.envelope.enclosure import Array, contains
+from interp.envelope.enclosure import contains
 from interp.envelope.single_steps import EnclosedSteps
 from interp.envelope.verdict import kinds, legal_kinds
 

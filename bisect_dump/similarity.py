@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from interp.envelope.enclosure import Array
+from hlo.values import Array
 
 NEAR = 2.0**-6  # relative; a heuristic, so nothing is proven by it
 

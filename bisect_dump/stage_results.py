@@ -36,9 +36,9 @@ from hlo.errors import OutOfFuel, Unsupported
 from hlo.module import Module
 from hlo.ranks import declared
 from hlo.types import ArrayShape, Shape, TupleShape
-from hlo.values import Value, arrays_of, placed, placed_arrays
+from hlo.values import Array, Value, arrays_of, placed, placed_arrays
 from interp.envelope.budget import REWRITTEN
-from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+Array = np.ndarray[Any, Any]  # of any shape and element type
 Value = np.ndarray | tuple["Value", ...]
 
 

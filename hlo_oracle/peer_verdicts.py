@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import hlo
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.module import Module
-from hlo.values import Value, arrays_of, placed_arrays
+from hlo.values import Array, Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
-from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 

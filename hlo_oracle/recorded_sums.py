@@ -19,11 +19,11 @@ from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from hlo.walk import live
 from hlo_oracle.arguments import Sums
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import Array, Enclosure, point
+from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WIDEST, WITHIN
 
@@ -52,7 +52,7 @@ class Interval(NamedTuple):
 
 
 class Accumulated(NamedTuple):
-    """What float64 accumulations of an array's elements, and of their magnitudes, may give."""
+    """Bound the float64 accumulations of an array's elements, and of their magnitudes."""
 
     sum: Interval
     magnitudes: Interval

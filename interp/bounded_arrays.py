@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,9 @@ from hlo.errors import Unsupported
 from hlo.module import Instruction, Module
 from hlo.opcodes import SIZED, having
 from hlo.types import ArrayShape, Shape, TupleShape, is_bounded
+from hlo.values import Array
 from hlo.walk import called
 from interp.values import Value
-
-Array = np.ndarray[Any, Any]
 
 _TELL_GROWTH: ContextVar[Callable[[], None] | None] = ContextVar("tell_growth", default=None)
 

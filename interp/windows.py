@@ -6,13 +6,12 @@ Positions in padding and in the holes of base dilation hold no element.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.attributes import WindowDimension
+from hlo.values import Array
 
-Array = np.ndarray[Any, Any]
 Windows = Sequence[WindowDimension]
 
 

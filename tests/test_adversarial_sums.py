@@ -27,8 +27,7 @@ from fuzz.compilers.combined_programs import compiled, merged
 from fuzz.compilers.quick_compilers import thorough
 from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 TYPES = ("f64", "f32", "f16", "bf16", "f8e5m2", "f8e4m3fn", "c64", "c128")
 ROWS = 8

@@ -234,6 +234,13 @@ def test_no_object_is_changed_from_outside() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_type_of_arrays_is_named_once() -> None:
+    """Everyone imports ``Array`` from there."""
+    named = re.compile(r"^\w+(: \w+)? = np\.ndarray\[Any, Any\]", re.MULTILINE)
+    found = [identity(path) for path in ALL_FILES if named.search(path.read_text("utf-8"))]
+    assert found == ["hlo/values.py"]
+
+
 def test_values_know_nothing_of_text() -> None:
     """Attributes are values: what they mean, and what ops require of them, is read from no text."""
     files = [*(ROOT / "hlo").glob("*.py"), *(ROOT / "hlo" / "ops").glob("*.py")]

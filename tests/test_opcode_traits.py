@@ -39,10 +39,8 @@ from hlo.opcodes import (
 )
 from hlo.ops.element_types import ANY, TAKES
 from hlo.types import C64, ELEMENT_TYPES, F32, F64, PRED, ArrayShape, ElementType, element_type_of
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from interp.algorithms.monoid_folds import UFUNCS
-
-Array = np.ndarray[Any, Any]
 
 LENGTH = 64
 PROGRAMS = 48  # of each opcode; half of them have no elements

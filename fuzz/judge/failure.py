@@ -15,18 +15,18 @@ from fuzz.peers.crash import sign
 from fuzz.peers.synchronous_form import synchronous
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cutting import affordable, can_be_shown
-from fuzz.reducer.search import Value
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
 from hlo.types import Shape, TupleShape
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
+from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Found, Judge, Named
 from interp.envelope.verdict import OUTSIDE
+from interp.values import Value
 
 Run = Callable[[str, Sequence[Array]], Answer]
 

@@ -14,11 +14,10 @@ from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import C64, PRED, ArrayShape, is_bounded
+from hlo.values import Array
 from hlo.walk import Callee, Op, column
 from interp.bounded_arrays import any_bounds
 from interp.evaluator import Evaluation
-
-Array = np.ndarray[Any, Any]
 
 _FUEL = 1 << 18
 _MOST = 64  # elements of a row, and rows, of which all pairs are compared

@@ -25,10 +25,11 @@ from fuzz.oracles.oracle import (
     each,
     right,
 )
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.errors import Error, ToolchainError, Unsupported
 from hlo.module import Module
 from hlo.passes import run
+from interp.values import Value
 
 _THOROUGH = 64  # of so many lists of programs, one is compiled as programs are, but -O0
 

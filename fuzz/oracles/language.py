@@ -9,12 +9,13 @@ import numpy as np
 import hlo
 from fuzz.oracles.oracle import Difference, Outcome, compared, right
 from fuzz.reducer.cutting import can_be_shown
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import ArrayShape, Shape, TupleShape
 from interp.envelope.anchors import exposed
+from interp.values import Value
 
 _DIALECTS = ("short", "long")
 

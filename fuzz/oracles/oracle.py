@@ -11,9 +11,10 @@ from pathlib import Path
 import interp
 from fuzz.judge.failure import Judged
 from fuzz.judge.nan_bits import depends_on_them
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo import bit_equality
 from hlo.errors import Error, OutOfFuel, Unsupported
+from interp.values import Value
 
 # What Python raises where this project is wrong: a campaign goes on.
 _DEFECTS = (

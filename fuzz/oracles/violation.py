@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fuzz.oracles.oracle import Difference, Property
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.module import Module
+from interp.values import Value
 
 
 @dataclass(frozen=True, slots=True)

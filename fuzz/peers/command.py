@@ -19,10 +19,11 @@ from types import TracebackType
 from typing import Self
 
 import hlo
-from fuzz.peers.xla import Answer, Array
+from fuzz.peers.xla import Answer
 from hlo import archive
 from hlo.errors import ArgumentError
 from hlo.types import leaves
+from hlo.values import Array
 
 
 class Command:

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from fuzz.peers.crash import failed_check
 from fuzz.worker_pool import Death, Outcome, Result, WorkerPool, stack
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 # With SciPy's, in which LAPACK is: half of the time that a process takes to begin.
 _PRELOAD = (

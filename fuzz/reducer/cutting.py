@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from fuzz.reducer.delta_debugging import minimal
-from fuzz.reducer.search import Case, Search, Value
+from fuzz.reducer.search import Case, Search
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import PENDING, having
 from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape, leaves
 from interp.envelope.anchors import exposed
-from interp.values import zeros
+from interp.values import Value, zeros
 
 Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]
 

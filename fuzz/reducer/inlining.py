@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from fuzz.reducer.cutting import Evaluate, recorded
-from fuzz.reducer.search import Case, Search, Value
+from fuzz.reducer.search import Case, Search
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import CALLS, having
@@ -17,7 +17,7 @@ from hlo.passes.dead_code import dead_code
 from hlo.passes.inline import inline
 from hlo.passes.rewriting import with_computation, with_entry
 from hlo.walk import called
-from interp.values import mapped, zeros
+from interp.values import Value, mapped, zeros
 
 _CALLS = having(CALLS)
 _MOST_TURNS = 64  # of a loop, each of which may be the one that matters

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.literal import Literal
 from hlo.module import Module
+from hlo.values import Array
+from interp.values import Value
 
-Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Iterator[Array]]
 
 _SINGLY = 32  # elements: more are changed in runs only

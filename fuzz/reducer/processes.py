@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from fuzz.reducer.search import IsInteresting, Value
+from fuzz.reducer.search import IsInteresting
 from fuzz.worker_pool import Result, WorkerPool
 from hlo.errors import Error
 from hlo.module import Module
+from interp.values import Value
 
 _SECONDS = 60.0  # for one program
 

@@ -22,11 +22,12 @@ from fuzz.reducer.rewiring import (
     simple_arrays,
     without_effects,
 )
-from fuzz.reducer.search import Case, IsInteresting, Limits, OutOfTime, Progress, Search, Value
+from fuzz.reducer.search import Case, IsInteresting, Limits, OutOfTime, Progress, Search
 from fuzz.reducer.stripping import bare, plain_names, simpler_attributes
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
 from hlo.passes.dead_code import dead_code
+from interp.values import Value
 
 _FUEL = 1 << 24  # instructions of an evaluation that records values
 

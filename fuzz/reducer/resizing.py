@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.reducer.rewiring import pruned
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.attributes import Attribute
 from hlo.errors import Error
 from hlo.literal import Literal
@@ -23,6 +23,7 @@ from hlo.passes.rewriting import with_entry
 from hlo.types import ELEMENT_TYPES, ArrayShape, ElementType, Shape, TupleShape, leaves
 from hlo.values import arrays_of
 from hlo.walk import call, column, function_name, keywords
+from interp.values import Value
 
 Mapped = Callable[[ArrayShape], ArrayShape]
 

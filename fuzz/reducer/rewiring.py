@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fuzz.reducer.search import Case, Value
+from fuzz.reducer.search import Case
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import GIVEN, having
@@ -15,6 +15,7 @@ from hlo.passes.dead_code import dead_code
 from hlo.passes.rewriting import integer, with_computation, with_entry
 from hlo.types import ArrayShape, TupleShape, compatible, leaves
 from hlo.walk import live
+from interp.values import Value
 
 _GIVEN = having(GIVEN)
 _MOST_ELEMENTS = 64  # of a constant that takes the place of an argument

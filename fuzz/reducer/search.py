@@ -17,8 +17,7 @@ import hlo
 from hlo.errors import Error
 from hlo.module import Module
 from hlo.values import arrays_of
-
-Value = Any  # an array, or a tuple of values
+from interp.values import Value
 
 IsInteresting = Callable[[Module, tuple[Value, ...]], object]  # true of those that are
 Progress = Callable[[str, Module, int], None]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.judge.failure import outside
-from interp.envelope.enclosure import Array
+from hlo.values import Array
 from interp.envelope.judgement import Found, Output
 
 MOST = 16  # elements of an array that are shown

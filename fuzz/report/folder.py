@@ -16,15 +16,14 @@ import numpy as np
 
 import hlo
 from fuzz.judge.failure import Failure
-from fuzz.reducer.search import Value
 from fuzz.report import machine
 from fuzz.report.evidence import elements
 from fuzz.report.issue import issue
 from fuzz.report.report import Report
 from hlo.types import leaves
-from hlo.values import arrays_of
-from interp.envelope.enclosure import Array
+from hlo.values import Array, arrays_of
 from interp.envelope.verdict import KINDS
+from interp.values import Value
 
 _SCRIPT = Path(__file__).with_name("reproduce.txt")
 

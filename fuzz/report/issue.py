@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import hlo
 from fuzz.judge.failure import CRASH, HANG, Failure
-from fuzz.reducer.search import Value
 from fuzz.report.evidence import elements, listed
 from fuzz.report.report import Report
 from hlo.opcodes import STRUCTURAL, having
 from hlo.values import arrays_of
 from hlo.walk import column, function_name
 from interp.envelope.budget import Budget
+from interp.values import Value
 
 _CONTRACT = (
     "element by element the exact result, rounded once to the result's type where it does not fit."

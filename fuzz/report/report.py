@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fuzz.judge.failure import Judged
-from fuzz.reducer.search import Value
 from hlo.module import Module
+from interp.values import Value
 
 
 @dataclass(frozen=True, slots=True)

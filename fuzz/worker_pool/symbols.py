@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 _SECTION = np.dtype(
     [

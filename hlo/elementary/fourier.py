@@ -9,8 +9,7 @@ import numpy as np
 
 from hlo.elementary.double_double import Pair, divide, multiply_value
 from hlo.elementary.trigonometric_f64 import sine_and_cosine
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 _QUARTER_PI: Pair[Any] = Pair(0.7853981633974483, 3.061616997868383e-17)
 _BLOCK = 8192  # angles at a time, for the cache's sake

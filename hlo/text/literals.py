@@ -6,9 +6,10 @@ import math
 import re
 
 from hlo.literal import Literal
-from hlo.text.numbers import Array, NumberError, read_numbers, show_numbers
+from hlo.text.numbers import NumberError, read_numbers, show_numbers
 from hlo.text.scanning import Unbalanced, closing, parts, without_comments
 from hlo.types import ArrayShape, ElementType, Shape, TupleShape
+from hlo.values import Array
 
 _DECIMAL = r"-?(?:\d++(?:\.\d*+)?+(?:[eE][+\-]?\d++)?+|nan(?:\(0x[0-9a-fA-F]{1,16}+\))?+|inf)"
 # What a number of a kind looks like, and what it is called in errors.

@@ -19,8 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from hlo.types import F32, F64, ElementType
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 
 class NumberError(ValueError):

@@ -8,13 +8,12 @@ in this order; w**j = (cos(2 pi j / n), -sin(2 pi j / n)), for the inverse (cos,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hlo.elementary import roots_of_unity
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 
 class Parts(NamedTuple):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 
 def index_vectors(indices: Array, index_vector_dim: int) -> tuple[Array, tuple[int, ...]]:

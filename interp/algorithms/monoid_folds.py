@@ -13,10 +13,9 @@ import numpy as np
 from hlo.attributes import WindowDimension
 from hlo.opcodes import EXTREME, having
 from hlo.types import F64, ElementType
+from hlo.values import Array
 from interp.exact.conversion import type_of, widened, wrapped
 from interp.windows import places, window_fold, window_totals
-
-Array = np.ndarray[Any, Any]
 
 # On integers and pred; a ufunc has ``reduce`` and ``at``.
 UFUNCS: dict[str, np.ufunc] = {

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.index_vectors import along, index_vectors, within
 from interp.algorithms.monoid_folds import UFUNCS
 from interp.exact.conversion import type_of
 from interp.exact.sums import segment_sum
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.exact.conversion import total_order, type_of, widened
-
-Array = np.ndarray[Any, Any]
 
 
 def ranking(operand: Array, descending: bool) -> Array:

@@ -6,18 +6,16 @@ The definitions of the ops ``cholesky`` and ``triangular-solve``; LAPACK's routi
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.exact import complex_arithmetic
 from interp.exact.conversion import type_of
 from interp.exact.dots import dot_exact
 from interp.exact.rounding import rounded
 from interp.exact.sums import component_type
-
-Array = np.ndarray[Any, Any]
 
 
 @np.errstate(all="ignore")

@@ -19,10 +19,10 @@ from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape
+from hlo.values import Array
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     all_certain,
     between,

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from interp.envelope.enclosure import Array, Enclosure
+from hlo.values import Array
+from interp.envelope.enclosure import Enclosure
 
 BLOCK = 1 << 14  # elements: the dozen arrays of f32 that a rule works on fit into 1 MiB
 

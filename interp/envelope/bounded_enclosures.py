@@ -6,7 +6,6 @@ An uncertain size has no enclosure, since the arrays would differ in shape.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,11 @@ from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.opcodes import SIZED, having
 from hlo.types import Shape
+from hlo.values import Array
 from interp import bounded_arrays
 from interp.bounded_arrays import Sizes
 from interp.envelope import budget
-from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, where
-
-Value = Any  # an Enclosure, None (a token) or a tuple of values
+from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, where
 
 PARTS = tuple(map(attrgetter, ("low", "high", "nan")))
 _SIZED = having(SIZED)

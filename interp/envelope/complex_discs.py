@@ -8,11 +8,11 @@ known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
+
 Disc = tuple[Array, Array]  # middle (complex128) and radius
 Spread = Callable[..., Array]
 

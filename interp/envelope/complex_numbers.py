@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.complex_discs import SPREADS
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     anything,
     between,

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from interp.envelope.enclosure import Enclosure, all_certain, anything, hull, point
-
-Value = Any  # an Enclosure, a token, or a tuple of values
+from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, hull, point
 
 
 def points(value: Any) -> Value:

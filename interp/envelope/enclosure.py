@@ -15,10 +15,9 @@ import ml_dtypes
 import numpy as np
 
 from hlo.types import F64, ElementType
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.exact.rounding import rounded
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

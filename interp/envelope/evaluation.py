@@ -19,6 +19,7 @@ from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
 from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
@@ -26,21 +27,11 @@ from interp.envelope import bounded_enclosures, budget, enclosed_values
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
-from interp.envelope.enclosure import (
-    Array,
-    Enclosure,
-    all_certain,
-    anything,
-    largest,
-    least,
-    moved,
-)
+from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, largest, least, moved
 from interp.envelope.reassociation import met_by_another, unrounded
 from interp.evaluator import Evaluation, is_scalar
 from interp.ops import random
 from interp.values import mapped
-
-Value = Any  # an Enclosure, a token, or a tuple of values
 
 _MOVES = having(MOVES)
 # How many leading operands are data (-1: all), where not the first alone; the others are indices.

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from hlo.module import Computation
 from hlo.opcodes import EXTREME, MONOID, having
 from hlo.types import PRED, leaves
+from hlo.values import Array
 from hlo.walk import Callee, called
 from interp.envelope import budget
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
+    Value,
     all_certain,
     anything,
     finfo,
@@ -29,7 +29,6 @@ from interp.envelope.enclosure import (
 )
 from interp.exact.conversion import type_of
 
-Value = Any
 Fold = Callable[[Callee[Value], bool, str], Sequence[Array]]
 
 

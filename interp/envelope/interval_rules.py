@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.enclosure import (
     Enclosure,
@@ -26,7 +27,6 @@ from interp.envelope.enclosure import (
 )
 from interp.exact.conversion import type_of
 
-Array = np.ndarray[Any, Any]
 Function = Callable[..., Array]
 Rule = Callable[..., Enclosure]
 

@@ -11,11 +11,11 @@ from typing import Any
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.anchors import Step
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import Array, Enclosure
+from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.verdict import (

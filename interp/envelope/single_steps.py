@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.module import Instruction, Module
 from interp.envelope import budget
 from interp.envelope.budget import Budget
+from interp.envelope.enclosure import Value
 from interp.envelope.evaluation import Enclosing
 from interp.ops import random
-
-Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 class EnclosedSteps:

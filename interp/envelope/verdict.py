@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from interp.envelope.enclosure import Array, Enclosure, contains, is_nan
+from hlo.values import Array
+from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.exact.conversion import type_of
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.exact.rounding import rounded, rounded_fraction, rounded_sum
 
-Array = np.ndarray[Any, Any]
 Collect = Callable[[Array], Array]
 
 _LOWEST = -1074  # every float64 is a multiple of 2**_LOWEST

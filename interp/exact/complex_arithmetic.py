@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import C128, F32
+from hlo.values import Array
 from interp.exact.accumulator import two_sum
 from interp.exact.dots import dot_exact
 from interp.exact.elementary_functions import elementary
 from interp.exact.rounding import rounded_sum
 from interp.exact.sliced_dots import two_product
-
-Array = np.ndarray[Any, Any]
 
 
 def multiply(lhs: Array, rhs: Array) -> Array:

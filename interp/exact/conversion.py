@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import F32, F64, ElementType, element_type_of
+from hlo.values import Array
 from interp.exact.rounding import rounded, rounded_integer
-
-Array = np.ndarray[Any, Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}

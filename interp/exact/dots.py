@@ -14,17 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hlo.types import F64, ElementType
+from hlo.values import Array
 from interp.exact.accumulator import Accumulator, two_sum
 from interp.exact.rounding import rounded, rounded_fraction
 from interp.exact.sliced_dots import dot_sliced, two_product
 from interp.exact.sums import component_type, decided
-
-Array = np.ndarray[Any, Any]
 
 _UNIT = 1.2e-16
 _OUTPUTS = 1 << 24  # results at a time, in float64

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import F64
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.exact.elementary_machine import evaluated, evaluated_complex
 from interp.exact.rounding import rounded
-
-Array = np.ndarray[Any, Any]
 
 
 def elementary(name: str, *operands: Array) -> Array:

@@ -9,8 +9,7 @@ import numpy as np
 
 from hlo.elementary import evaluate, evaluate_complex
 from hlo.elementary.machine import Condition, Machine
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 _BLOCK = 8192  # elements at a time: a sequence's temporaries then stay in the second-level cache
 

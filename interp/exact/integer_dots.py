@@ -5,15 +5,12 @@ float64 adds integers up to 2**53 exactly; larger operands are cut into digits o
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.exact.conversion import wrapped
 from interp.exact.dots import pieces
-
-Array = np.ndarray[Any, Any]
 
 _RESULTS = 1 << 23  # at a time
 _DEPTH = 1 << 20  # of digits: 4 sums of 2**20 products of 2**30 stay below 2**53

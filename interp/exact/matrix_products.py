@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.exact.conversion import converted, type_of
 from interp.exact.dots import dot_exact
 from interp.exact.integer_dots import dot_integers, dot_pred
 from interp.exact.sums import component_type
-
-Array = np.ndarray[Any, Any]
 
 _Product = Callable[[Array, Array, ElementType], Array | None]
 _OTHER: ContextVar[_Product | None] = ContextVar("other", default=None)

@@ -9,13 +9,11 @@ correctly rounded sums", 2008; it needs two spare bits).
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from hlo.types import F16, F32, F64, ElementType
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 _WITHOUT_NAN = ("f4e2m1fn", "f6e2m3fn", "f6e3m2fn")
 

@@ -8,16 +8,15 @@ fast routines of matrix multiplication" (2012). With rows of lhs and columns of 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hlo.types import F64, ElementType
+from hlo.values import Array
 from interp.exact.accumulator import carried, composed, cut, two_sum
 from interp.exact.rounding import rounded_sum
 from interp.exact.sums import same_bits
-
-Array = np.ndarray[Any, Any]
 
 _SLICES = 5
 _ELEMENTS = 1 << 22  # of an operand at a time: its slices take six times the memory

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.attributes import WindowDimension
 from hlo.types import F32, F64, ElementType
+from hlo.values import Array
 from interp.exact.accumulator import Accumulator, two_sum
 from interp.exact.rounding import rounded
 from interp.windows import is_trivial, places, window_totals
-
-Array = np.ndarray[Any, Any]
 
 _LEAF = 1 << 17  # elements at a time in float64: 1 MiB, stays in the second level cache
 _CHUNK = 1 << 21  # elements at a time in an exact sum

@@ -16,9 +16,9 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import Array
 from interp.algorithms.triangular import cholesky_factor, triangular_solution
 
-Array = np.ndarray[Any, Any]
 Target = Callable[[tuple[Array, ...], Shape, str], Any]
 # (routine, backend_config, *matrices) -> results, None for those that are not computed
 Wrapper = Callable[..., tuple[Any, ...]]

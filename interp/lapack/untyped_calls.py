@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import Array
 from interp.lapack import routines
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

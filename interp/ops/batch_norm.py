@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.exact.rounding import rounded
 from interp.exact.sums import sum_along
@@ -20,7 +21,6 @@ from interp.ops.elementwise import add, divide, multiply, rsqrt, subtract
 
 __all__ = ["batch_norm_grad", "batch_norm_inference", "batch_norm_training"]
 
-Array = np.ndarray[Any, Any]
 V = TypeVar("V")
 
 

@@ -16,14 +16,13 @@ import numpy as np
 from hlo.errors import CollectiveError
 from hlo.text.replica_groups import send_recv_pairs
 from hlo.types import Shape, TupleShape
+from hlo.values import Array
 from interp.feeds import HostItems
 from interp.ops.host_transfers import host_items, send_to_host
 from interp.ranks import Channel, Parcel, Rank, Wait, current
 from interp.values import Value, conforms, described, zeros
 
 __all__ = ["recv", "recv_done", "send", "send_done"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ value holds the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.errors import CollectiveError
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, expanded
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.ops.reduction import reduce
 from interp.ranks import Rank, current
@@ -33,7 +33,6 @@ __all__ = [
     "replica_id",
 ]
 
-Array = np.ndarray[Any, Any]
 _Combine = Callable[[list[tuple[Array, ...]]], Sequence[Value]]
 
 # By whether there is a channel, and whether ids are global: what the ids of a group are.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, ElementType
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.exact.matrix_products import matrix_product
 from interp.exact.rounding import rounded
@@ -18,7 +18,6 @@ from interp.windows import padded, places
 
 __all__ = ["convolution", "dot"]
 
-Array = np.ndarray[Any, Any]
 
 _PATCHES = 1 << 23  # elements of the input's patches at a time
 

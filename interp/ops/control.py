@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from hlo.aliasing import Alias
 from hlo.attributes import Domain
 from hlo.types import Shape, TupleShape
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.values import Value, zeros
 
@@ -28,8 +25,6 @@ __all__ = [
     "tuple_",
     "while_",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 def tuple_(*operands: Value) -> Value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import numpy as np
 
@@ -19,11 +18,10 @@ from hlo.walk import Callee
 from interp import bounded_arrays
 from interp.lapack import routines, untyped_calls
 from interp.ops import indexing
+from interp.values import Value
 
 __all__ = ("custom_call",)
 
-Array = np.ndarray[Any, Any]
-Value = Any
 _NO_WINDOW = Window()
 # (operands, result shape, backend_config as text) -> value
 Target = Callable[[tuple[Value, ...], Shape, str], Value]

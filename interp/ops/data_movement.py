@@ -12,6 +12,7 @@ from hlo.dynamic_sizes import Run, reshape_runs
 from hlo.errors import ArgumentError, Unsupported
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Layout, TupleShape, bounded, is_bounded
+from hlo.values import Array
 from interp.bounded_arrays import resized
 from interp.exact.conversion import converted, type_of
 
@@ -34,8 +35,6 @@ __all__ = [
     "slice_",
     "transpose",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, ArrayShape, ElementType
+from hlo.values import Array
 from interp.exact import complex_arithmetic, conversion, integers
 from interp.exact.conversion import converted, total_order, type_of, widened, wrapped
 from interp.exact.elementary_functions import elementary
@@ -73,7 +74,6 @@ __all__ = [
     "xor",
 ]
 
-Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 

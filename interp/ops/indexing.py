@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms import stable_sort
 from interp.algorithms.index_vectors import along, clamped, index_vectors
 from interp.algorithms.scatter_updates import ScatterDimensions, combined, targets
 
 __all__ = ["dynamic_slice", "dynamic_update_slice", "gather", "scatter", "sort", "topk"]
-
-Array = np.ndarray[Any, Any]
 
 
 def dynamic_slice(

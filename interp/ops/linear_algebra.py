@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import F32, F64, ElementType
+from hlo.values import Array
 from interp.algorithms.fourier import Parts, hermitian, transformed
 from interp.algorithms.triangular import cholesky_factor, triangular_solution
 from interp.exact.rounding import rounded
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
-
-Array = np.ndarray[Any, Any]
 
 
 @np.errstate(all="ignore")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.types import ArrayShape
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.ops.contraction import contracted, others
 
 __all__ = ["ragged_dot"]
-
-Array = np.ndarray[Any, Any]
 
 
 def ragged_dot(

@@ -15,13 +15,13 @@ import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, U32, U64, ArrayShape, ElementType, TupleShape
+from hlo.values import Array
 from interp.exact import integers
 from interp.exact.conversion import converted
 from interp.ops import elementwise
 
 __all__ = ["rng", "rng_bit_generator", "rng_get_and_update_state"]
 
-Array = np.ndarray[Any, Any]
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.errors import ArgumentError, CollectiveError, Unsupported
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import Shape, TupleShape
+from hlo.values import Array
 from interp.ops.collective import met, one_or_all, required_group
 from interp.ranks import current
 from interp.values import Value, zeros
@@ -20,8 +20,6 @@ __all__ = [
     "collective_permute_start",
     "ragged_all_to_all",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 def _sources(given: SourceTargetPairs, channel: int) -> tuple[dict[int, int], tuple[int, ...]]:

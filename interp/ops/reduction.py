@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hlo.attributes import Window
 from hlo.types import F32, F64, ElementType
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.monoid_folds import fold_along, fold_windows, has_order, product_in_order
 from interp.exact.conversion import type_of
 from interp.exact.sums import same_bits, segment_sum, sum_along, window_sum
+from interp.values import Value
 from interp.windows import elements_at, places
 
 __all__ = ["reduce", "reduce_window", "select_and_scatter"]
 
-Array = np.ndarray[Any, Any]
 
 _STEPS_PER_RESULT = 64  # from here on it is worth while to look for steps that change nothing
 _LONGEST_RUN = 1 << 16
-Value = Any  # an array, or a tuple of them
 
 
 def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape
+from hlo.values import Array
 from interp.exact.conversion import type_of
 from interp.ops.contraction import contracted
 
 __all__ = ["scaled_dot"]
-
-Array = np.ndarray[Any, Any]
 
 
 def scaled_dot(

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ArrayShape, TupleShape
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.bounded_arrays import filled, resized
 
 __all__ = ["scan"]
-
-Array = np.ndarray[Any, Any]
 
 
 def scan(

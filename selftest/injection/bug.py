@@ -10,11 +10,11 @@ import ml_dtypes
 import numpy as np
 
 from hlo.module import Instruction
+from hlo.values import Array
 from hlo.walk import column, function_name
 from interp.exact.conversion import type_of
+from interp.values import Value
 
-Value = Any  # as in :mod:`interp.values`
-Array = np.ndarray[Any, Any]
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 

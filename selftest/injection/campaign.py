@@ -19,11 +19,12 @@ from fuzz.judge.failure import opcodes
 from fuzz.reducer.search import Case as Program
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Module
+from hlo.values import Array
 from interp.envelope.budget import XLA_CPU, Budget
 from interp.envelope.enclosure import point
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, judged
 from interp.values import Value
-from selftest.injection.bug import Array, Bug
+from selftest.injection.bug import Bug
 from selftest.injection.cases import Case, case, drawn, model, model_count
 from selftest.injection.catalogue import BUGS
 from selftest.injection.peer import Injected, NoBugError, Site, is_allowed

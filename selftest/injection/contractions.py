@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import Window, WindowDimension
+from hlo.values import Array
 from interp.exact.conversion import type_of
-from selftest.injection.bug import BF16, F16, F32, F64, Array, Call, Family, Value, operand, result
+from interp.values import Value
+from selftest.injection.bug import BF16, F16, F32, F64, Call, Family, operand, result
 from selftest.injection.reductions import WINDOW_CHANGES, changed_window
 
 _dots = Family("contractions")

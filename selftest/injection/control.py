@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
-from selftest.injection.bug import Array, Call, Family, Value, operand
+from interp.values import Value
+from selftest.injection.bug import Call, Family, operand
 
 _control = Family("control flow")
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from interp.ops.elementwise import __all__ as _elementwise
-from selftest.injection.bug import Array, Call, Family, Value, given, operand, result
+from interp.values import Value
+from selftest.injection.bug import Call, Family, given, operand, result
 
 _moves = Family("data movement")
 _loops = Family("loops over elements")

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from hlo.opcodes import ELEMENTARY, having
+from hlo.values import Array
 from interp.ops.elementwise import multiply
+from interp.values import Value
 from selftest.injection.bug import (
     BF16,
     F16,
     F32,
     F64,
     LEGAL,
-    Array,
     Bug,
     Call,
     Family,
-    Value,
     computed_as,
     given,
     off_by,

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
-from selftest.injection.bug import Array, Call, Family, Value, given, operand
+from interp.values import Value
+from selftest.injection.bug import Call, Family, given, operand
 
 _slices = Family("dynamic slices")
 _gathers = Family("gather")

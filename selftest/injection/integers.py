@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ArrayShape, element_type_of
+from hlo.values import Array
 from interp.exact.conversion import converted
+from interp.values import Value
 from selftest.injection.bug import (
     BF16,
     F16,
     F32,
     F64,
-    Array,
     Call,
     Family,
-    Value,
     bits_of,
     op,
     operand,

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from interp.ops.elementwise import complex_
-from selftest.injection.bug import Array, Call, Family, Value, given, op, operand, result, swapped
+from interp.values import Value
+from selftest.injection.bug import Call, Family, given, op, operand, result, swapped
 
 _complex = Family("complex numbers")
 _matrices = Family("linear algebra")

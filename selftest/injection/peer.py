@@ -10,7 +10,7 @@ import numpy as np
 
 from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from hlo.walk import Op
 from interp.envelope.budget import Budget
 from interp.envelope.evaluation import enclose
@@ -18,7 +18,7 @@ from interp.envelope.verdict import EQUAL, WITHIN, judged
 from interp.evaluator import Evaluation, evaluate
 from interp.exact.conversion import type_of
 from interp.values import Value, as_arrays, conforms, copied
-from selftest.injection.bug import Array, Bug, Call
+from selftest.injection.bug import Bug, Call
 
 FUEL = 20_000  # instructions that are evaluated; a bug may make a loop endless
 _MOST_SEEN = 8

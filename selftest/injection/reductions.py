@@ -10,9 +10,11 @@ import ml_dtypes
 import numpy as np
 
 from hlo.attributes import Window, WindowDimension
+from hlo.values import Array
 from hlo.walk import Callee
+from interp.values import Value
 from interp.windows import places
-from selftest.injection.bug import BF16, F16, F32, F64, Array, Call, Family, Value, result
+from selftest.injection.bug import BF16, F16, F32, F64, Call, Family, result
 
 _folds = Family("reductions")
 _windows = Family("windows")

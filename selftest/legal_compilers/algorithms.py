@@ -12,6 +12,7 @@ import numpy as np
 
 from hlo.attributes import Window
 from hlo.types import BF16, F16
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.scatter_updates import ScatterDimensions, targets
 from interp.exact.conversion import type_of
@@ -21,7 +22,6 @@ from interp.ops.reduction import steps_of
 from interp.windows import places
 from selftest.legal_compilers.sums import BATCHING, SCATTERS, Sums
 
-Array = np.ndarray[Any, Any]
 Made = Callable[..., Any]
 _LIBRARY = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 _IN_MEMORY = (*_LIBRARY, F16.numpy, BF16.numpy)  # each step is rounded to the type

@@ -17,6 +17,7 @@ from hlo.elementary.double_double import two_product, two_sum
 from hlo.module import Module
 from hlo.opcodes import EFFECT, EXTREME, LINEAR_ALGEBRA, MOVES, SUM, having, of_family
 from hlo.types import F32, F64
+from hlo.values import Array
 from hlo.walk import Op, column, function_name
 from interp.envelope.budget import EXACT, Budget
 from interp.envelope.ops.selection import holds
@@ -27,8 +28,6 @@ from interp.values import Value, mapped
 from selftest.legal_compilers.algorithms import Algorithms
 from selftest.legal_compilers.errors import MODES, NAMES, Errors, without_subnormals
 from selftest.legal_compilers.sums import Sums, fused
-
-Array = np.ndarray[Any, Any]
 
 # These keep the excess precision of a value; a bitcast reads its bits.
 _MOVES = frozenset(map(function_name, having(MOVES) - {"bitcast"} | {"abs", "negate"}))

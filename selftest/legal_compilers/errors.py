@@ -10,13 +10,12 @@ import ml_dtypes
 import numpy as np
 
 from hlo.opcodes import ROUNDS, having
+from hlo.values import Array
 from hlo.walk import function_name
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import outward, rounded_down, rounded_up
 from interp.exact.conversion import type_of
 from interp.ops.elementwise import complex_
-
-Array = np.ndarray[Any, Any]
 
 # How the errors of an array's elements go together; 0 is down, 1 none and 2 up.
 _DIRECTIONS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {

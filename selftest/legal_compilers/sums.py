@@ -11,14 +11,13 @@ import numpy as np
 
 from hlo.attributes import Window
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.algorithms.scatter_updates import ScatterDimensions, targets
 from interp.envelope.budget import Budget
 from interp.exact.conversion import type_of
 from interp.exact.sums import sum_along
 from interp.ops.reduction import steps_of
 from interp.windows import places
-
-Array = np.ndarray[Any, Any]
 
 _SUMMED = tuple(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 

@@ -26,12 +26,11 @@ import numpy as np
 from hlo.elementary import FUNCTIONS
 from hlo.elementary.misrounded import MISROUNDED
 from hlo.types import ELEMENT_TYPES, F32, F64, ElementType
+from hlo.values import Array
 from interp.exact.elementary_machine import NumpyMachine, evaluated
 from interp.exact.rounding import rounded, rounded_fraction
 from selftest.prove.c_program import build, c_name
 from selftest.prove.truth import true_value
-
-Array = np.ndarray[Any, Any]
 
 AGREEMENT = 2.0**-49
 UNDECIDED = 2.0**-48

@@ -6,14 +6,12 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hlo.elementary import FUNCTIONS
+from hlo.values import Array
 from selftest.prove.c_program import build, c_name
-
-Array = np.ndarray[Any, Any]
 
 _MAIN = """
 #include <stdio.h>

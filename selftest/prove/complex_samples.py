@@ -22,10 +22,9 @@ from mpmath import mpc, mpf
 
 from hlo.elementary import COMPLEX_FUNCTIONS
 from hlo.types import F32, F64, ElementType
+from hlo.values import Array
 from interp.exact.elementary_machine import evaluated_complex
 from interp.exact.rounding import rounded_fraction
-
-Array = np.ndarray[Any, Any]
 
 LIMIT = 0.51  # units in the last place of a component
 _PRECISION = 2600  # bits: components of f64 lie up to 2**2100 apart

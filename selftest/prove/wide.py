@@ -19,11 +19,10 @@ import numpy as np
 from hlo.elementary import FUNCTIONS, exponential_f64, logarithm_f64, trigonometric_f64
 from hlo.elementary.double_double import Pair, add_value
 from hlo.types import F32, F64, ElementType
+from hlo.values import Array
 from interp.exact.elementary_machine import NumpyMachine, evaluated
 from interp.exact.rounding import rounded, rounded_fraction
 from selftest.prove.truth import true_value
-
-Array = np.ndarray[Any, Any]
 
 _DIGITS = 1600  # bits: the ratio of two f64 can be 2**-2000, that of its arc tangent not be seen
 

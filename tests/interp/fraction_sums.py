@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hlo.types import ELEMENT_TYPES, ElementType
+from hlo.values import Array
 from interp.exact.rounding import rounded, rounded_fraction
-
-Array = np.ndarray[Any, Any]
 
 FLOATS = [ELEMENT_TYPES[name] for name in ("f64", "f32", "bf16", "f16", "f8e5m2", "f8e4m3fn")]
 

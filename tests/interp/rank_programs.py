@@ -9,8 +9,7 @@ import numpy as np
 
 import hlo
 import interp
-
-Array = np.ndarray[Any, Any]
+from hlo.values import Array
 
 
 def computation(name: str, opcode: str, element_type: str = "f32") -> str:

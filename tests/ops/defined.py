@@ -17,9 +17,9 @@ from hlo.bit_equality import differences
 from hlo.literal import Literal
 from hlo.module import Module
 from hlo.types import F32, F64, ArrayShape, ElementType, leaves
+from hlo.values import Array
 from hlo.walk import monoid
 
-Array = np.ndarray[Any, Any]
 Given = Mapping[str, Any]
 
 _SMALL = 24  # elements

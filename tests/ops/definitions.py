@@ -17,9 +17,9 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ArrayShape
+from hlo.values import Array
 from interp.exact.rounding import rounded_fraction
 
-Array = np.ndarray[Any, Any]
 Index = tuple[int, ...]
 Values = tuple[Array, ...]
 Fold = Callable[[Values, list[Values]], Values]

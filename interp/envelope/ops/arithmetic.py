@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.complex_numbers import function_of_complex, joined, parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     all_certain,
     anything,

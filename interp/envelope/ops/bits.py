@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hlo.types import ArrayShape, ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     anything,
     between,

@@ -15,10 +15,10 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.types import F64, ArrayShape, ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     all_certain,
     anything,

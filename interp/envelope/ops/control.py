@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlo.errors import Unsupported
 from hlo.walk import Callee
 from interp.envelope.enclosed_values import hull_of, unknown
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Enclosure, Value
 
 __all__ = ["conditional", "while_"]
 
 _MOST_TURNS = 1 << 22  # hours
-
-Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:

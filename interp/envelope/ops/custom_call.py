@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
 from hlo.literal import Literal
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, enclosed_values
 from interp.envelope.enclosed_values import unknown
-from interp.envelope.enclosure import Array, moved, point
+from interp.envelope.enclosure import Value, moved, point
 from interp.envelope.ops import lapack
 from interp.envelope.ops.sorting import topk
 from interp.ops import custom_call as exact
 
 __all__ = ["custom_call"]
 
-Value = Any
 _NO_WINDOW = Window()
 # (operands, result shape, backend_config as text) -> value
 Target = Callable[[tuple[Value, ...], Shape, str], Value]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlo.values import Array
 from interp.envelope.complex_numbers import function_of_complex
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     anything,
     between,

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from hlo.attributes import Window
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.scatter_updates import ScatterDimensions, targets
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     all_certain,
     anything,
@@ -32,8 +32,6 @@ from interp.ops import indexing as exact
 from interp.ops import reduction
 
 __all__ = ["scatter", "select_and_scatter"]
-
-Value = Any
 
 
 def scatter(

@@ -4,17 +4,15 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-from interp.envelope.enclosure import Enclosure, all_certain, anything, between, where
+from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, between, where
 from interp.envelope.ops.linear_algebra import factored, indefinite, triangular_solve
 from interp.lapack.routines import TRANSPOSES, letter
 
 __all__: list[str] = []
 
-Value = Any
 Target = Callable[[tuple[Enclosure, ...], str], Value]
 
 

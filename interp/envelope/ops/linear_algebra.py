@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from hlo.types import ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     all_certain,
     anything,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hlo.types import ArrayShape
+from hlo.values import Array
 from interp.envelope import budget
-from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, point
+from interp.envelope.enclosure import Enclosure, all_certain, anything, point
 from interp.ops import random as exact
 
 __all__ = ["rng", "rng_get_and_update_state"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlo.types import ElementType, leaves
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, fold_orders
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosed_values import hull_of, spread
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
+    Value,
     all_certain,
     anything,
     between,
@@ -35,7 +35,6 @@ from interp.ops import reduction as exact
 
 __all__ = ["reduce"]
 
-Value = Any
 
 _MOST_STEPS = 4096  # a fold in order of more uncertain elements is not followed
 

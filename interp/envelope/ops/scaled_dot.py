@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from hlo.types import F64, ArrayShape
+from hlo.values import Array
 from interp.envelope import budget
-from interp.envelope.enclosure import Array, Enclosure, all_certain, anything, is_nan, point
+from interp.envelope.enclosure import Enclosure, all_certain, anything, is_nan, point
 from interp.envelope.ops.contraction import Ball, enclosed_product, with_specials
 from interp.exact.matrix_products import products_by
 from interp.ops import contraction as exact

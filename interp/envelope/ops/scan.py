@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlo.types import TupleShape, leaves
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosed_values import unknown
-from interp.envelope.enclosure import Array, Enclosure, anything, moved
+from interp.envelope.enclosure import Enclosure, Value, anything, moved
 from interp.envelope.fold_orders import MONOIDS
 from interp.envelope.interval_rules import flushed
 from interp.envelope.ops.reduction import sum_of
 
 __all__ = ["scan"]
-
-Value = Any  # an Enclosure, a token, or a tuple of values
 
 
 def scan(

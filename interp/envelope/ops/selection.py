@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from hlo.types import F32, F64, ArrayShape, ElementType
+from hlo.values import Array
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
     anything,
     finfo,

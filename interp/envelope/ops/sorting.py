@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee, live
 from interp.algorithms import stable_sort
 from interp.envelope import budget
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
-    Array,
     Enclosure,
+    Value,
     finfo,
     is_certain,
     is_nan,
@@ -28,7 +29,6 @@ from interp.exact.conversion import widened
 
 __all__ = ["sort", "topk"]
 
-Value = Any
 
 _MOST_PAIRS = 1 << 22  # of elements and places; beyond, an element may be anywhere in its row
 

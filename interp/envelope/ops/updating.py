@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.scatter_updates import combined
 from interp.envelope import budget
 from interp.envelope.enclosed_values import spread
-from interp.envelope.enclosure import Array, Enclosure, anything, moved
+from interp.envelope.enclosure import Enclosure, anything, moved
 from interp.envelope.fold_orders import disagree, ends_of, open_where, rounds
 
 __all__: list[str] = []

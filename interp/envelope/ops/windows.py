@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlo.attributes import Window
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, fold_orders
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosed_values import spread
-from interp.envelope.enclosure import Array, Enclosure, anything, moved, where
+from interp.envelope.enclosure import Enclosure, Value, anything, moved, where
 from interp.envelope.fold_orders import disagree, ends_of, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
@@ -29,7 +29,6 @@ from interp.windows import is_trivial, places, window_fold
 
 __all__ = ["reduce_window"]
 
-Value = Any
 
 _MOST_NEIGHBOURS = 64  # in a window
 

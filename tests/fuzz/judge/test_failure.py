@@ -16,9 +16,8 @@ from fuzz.peers.xla import Answer
 from fuzz.reducer.reduction import exact
 from fuzz.report import Report, write
 from hlo.errors import Unsupported
-from hlo.values import arrays_of
+from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
-from interp.envelope.enclosure import Array
 
 WIDE = """HloModule wide
 ENTRY main {

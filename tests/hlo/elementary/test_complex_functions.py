@@ -17,7 +17,6 @@ from interp.exact.rounding import rounded_fraction
 from interp.ops import elementwise
 from selftest.prove import complex_samples
 
-Array = np.ndarray[Any, Any]
 INF, NAN, PI = math.inf, math.nan, math.pi
 
 

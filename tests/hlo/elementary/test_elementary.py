@@ -19,6 +19,7 @@ from hlo.elementary.misrounded import MISROUNDED
 from hlo.elementary.pi import pi
 from hlo.errors import Unsupported
 from hlo.types import BF16, ELEMENT_TYPES, F16, F32, F64, ElementType
+from hlo.values import Array
 from interp.exact.elementary_machine import NumpyMachine, evaluated
 from interp.exact.rounding import rounded_fraction
 from selftest.prove import fit, wide
@@ -26,7 +27,6 @@ from selftest.prove.__main__ import narrow_mistakes, one_operand_functions
 from selftest.prove.c_run import results_of_c
 from selftest.prove.truth import true_value
 
-Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
 NARROW = [name for name in FUNCTIONS if not name.endswith("_f64")]
 

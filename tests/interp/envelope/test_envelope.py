@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -18,8 +16,6 @@ from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 from selftest.legal_compilers.compiler import Perturbed
-
-Array = np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize("budget", [UNKNOWN, XLA_CPU, EXACT], ids=lambda budget: budget.name)

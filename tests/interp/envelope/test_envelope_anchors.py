@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +10,12 @@ import pytest
 import hlo
 import interp
 from hlo.module import Module
+from hlo.values import Array
 from interp.envelope.anchors import followed, planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.verdict import OUTSIDE
-
-Array = np.ndarray[Any, Any]
 
 # Each opens: anything is legal there.
 _OPENINGS = {

@@ -17,8 +17,6 @@ from interp.envelope.evaluation import enclose
 from interp.envelope.ops.bits import bitcast_convert
 from interp.ops import data_movement
 
-Array = np.ndarray[Any, Any]
-
 
 @pytest.mark.parametrize(("source", "target"), [(F32, S32), (F32, U32), (F16, S16), (S32, U32)])
 def test_bits_of_uncertain_numbers(source: ElementType, target: ElementType) -> None:

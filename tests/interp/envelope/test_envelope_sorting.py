@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 import hlo
+from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, contains, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.ops import selection, sorting
 from interp.ops import indexing
-
-Array = np.ndarray[Any, Any]
 
 _LESS = """HloModule m
 less { a = f32[] parameter(0)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import hlo
 import interp
 from hlo.module import Module
+from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
 from interp.envelope.observable_values import undisturbed
-
-Array = np.ndarray[Any, Any]
 
 _NAMES = {"add": [f"a{i}" for i in range(8)], "multiply": [f"m{i}" for i in range(8)]}
 

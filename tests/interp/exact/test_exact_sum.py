@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from hlo.attributes import WindowDimension
 from hlo.types import BF16, C64, C128, F16, F32, F64, ElementType
 from interp.exact.sums import segment_sum, sum_along, window_sum
 from interp.windows import elements_at, places
-
-Array = np.ndarray[Any, Any]
 
 
 @given(data=st.data(), element_type=st.sampled_from(FLOATS))

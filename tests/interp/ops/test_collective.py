@@ -14,8 +14,8 @@ from rank_programs import computation, f32, run
 
 import hlo
 from hlo.types import ELEMENT_TYPES
+from hlo.values import Array
 
-Array = np.ndarray[Any, Any]
 TWO = f32([1, 2], [3, 4])
 FOUR = f32([1, 2], [3, 4], [5, 6], [7, 8])
 

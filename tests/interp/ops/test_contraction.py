@@ -29,10 +29,9 @@ from hlo.types import (
     ArrayShape,
     ElementType,
 )
+from hlo.values import Array
 from interp.ops.contraction import convolution, dot
 from interp.windows import elements_at, places
-
-Array = np.ndarray[Any, Any]
 
 
 def exact_product(one: Array, other: Array, element_type: ElementType) -> Any:

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from hlo.elementary import roots_of_unity
 from hlo.types import F32, F64
+from hlo.values import Array
 from interp.ops.linear_algebra import cholesky, fft, triangular_solve
-
-Array = np.ndarray[Any, Any]
 
 
 def relative_error(one: Array, other: Array) -> float:

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from hlo.attributes import Window, WindowDimension
 from hlo.text.parser import parse
 from hlo.types import ELEMENT_TYPES, F32, S32, ElementType
+from hlo.values import Array
 from interp.evaluator import evaluate
 from interp.ops.reduction import reduce, reduce_window, select_and_scatter
 from interp.windows import places
-
-Array = np.ndarray[Any, Any]
 
 
 class Computation:
