@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hlo.bit_equality import arrays_of
 from hlo.errors import Unsupported
+from hlo.values import placed_arrays
 from hlo_oracle.arguments import Sums
 from hlo_oracle.recorded_sums import accumulated, judged_sums, sums_enclosed
 from interp import evaluate
@@ -105,10 +105,11 @@ def test_the_envelope_is_asked_for_only_where_sums_differ() -> None:
 @pytest.mark.parametrize("chunk", range(1, 60, 8))
 def test_the_sums_of_a_legal_compiler_are_not_outside(chunk: int) -> None:
     """And where that says something, those of one that doubles every number are."""
-    module, values = model(5, chunk)
-    exact = list(arrays_of(evaluate(module, *values)))
+    case = model(5, chunk)
+    module, values = case.module, case.arrays
+    exact = list(placed_arrays(evaluate(module, *values)))
     peer = Perturbed(XLA_CPU, chunk, MODES[chunk % len(MODES)])
-    actual = [array.real.astype(np.float64) for _, array in arrays_of(peer(module, *values))]
+    actual = [array.real.astype(np.float64) for _, array in placed_arrays(peer(module, *values))]
     enclosed = sums_enclosed(module, values, XLA_CPU, 0)
     sums = [Sums(float(x.sum()), float(np.abs(x).sum())) for x in actual]
     twice = [Sums(2 * one.sum, 2 * one.abs_sum) for one in sums]
