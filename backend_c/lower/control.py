@@ -6,8 +6,9 @@ are: they serve readers inside kernels as well (plumbing).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from backend_c.lower.block import Block
 from backend_c.lower.plan import Branch, Buffer, Repeat, Step, Value
 from backend_c.lower.scans import Slices
 from hlo.aliasing import Alias
@@ -15,9 +16,6 @@ from hlo.attributes import Domain
 from hlo.errors import Unsupported
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.walk import Callee
-
-if TYPE_CHECKING:
-    from backend_c.lower.lowering import Lowering
 
 __all__ = [
     "add_dependency",
@@ -87,7 +85,7 @@ def async_start(
     shape: Shape,
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
-    block: Lowering,
+    block: Block,
 ) -> Value:
     """Return (operands, result, contexts…): everything is done where the last operand is given.
 
@@ -122,7 +120,7 @@ def async_done(
     return operand[1]
 
 
-def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Lowering) -> Value:
+def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Block) -> Value:
     """Emit a loop. The state lives in buffers of its own, which each iteration overwrites."""
     state = block.fresh_copy(init)
     with block.collected_steps() as condition_steps:
@@ -141,7 +139,7 @@ def scan(
     num_carries: int,
     is_reverse: bool = False,
     is_associative: bool = False,
-    block: Lowering,
+    block: Block,
 ) -> Value:
     """Emit a loop over the slices, in order; each iteration overwrites the carries' buffers."""
     count = len(operands) - num_carries
@@ -176,7 +174,7 @@ def conditional(
     true_computation: Callee[Value] | None = None,
     false_computation: Callee[Value] | None = None,
     branch_computations: tuple[Callee[Value], ...] = (),
-    block: Lowering,
+    block: Block,
 ) -> Value:
     """Emit a switch; every branch copies its result into the same buffers."""
     branches = branch_computations
@@ -198,7 +196,7 @@ def conditional(
     return target
 
 
-def _assign(target: Value, source: Value, block: Lowering) -> None:
+def _assign(target: Value, source: Value, block: Block) -> None:
     """Emit copies that overwrite ``target`` by ``source`` at once.
 
     A buffer of the target that another part of the source still reads (a swap of two states) is

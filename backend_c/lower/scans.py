@@ -6,7 +6,6 @@ The counter and the slices are computed by kernels of HLO instructions, built an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,14 +13,12 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import INDEX, Array, Kernel
 from backend_c.ir.scope import Scope, apply
+from backend_c.lower.block import Block
 from backend_c.lower.plan import Buffer, Launch
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
 from hlo.types import PRED, S32, ArrayShape, bounded, is_bounded
-
-if TYPE_CHECKING:
-    from backend_c.lower.lowering import Lowering
 
 _COUNT = ArrayShape(S32)
 
@@ -30,7 +27,7 @@ class Slices:
     """Hold the position of a scan of ``inputs`` along ``dimension``; emit its steps there."""
 
     def __init__(
-        self, block: Lowering, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
+        self, block: Block, dimension: int, inputs: Sequence[Buffer], is_reverse: bool
     ) -> None:
         self._block, self._dimension = block, dimension
         self._length = inputs[0].shape.dims[dimension]

@@ -1,0 +1,115 @@
+"""Write the steps of a plan: buffers, copies, kernel launches and nested lists of steps.
+
+This is what control flow sees of the lowering (``block`` in :mod:`backend_c.lower.control`); how
+computations become steps is in :mod:`backend_c.lower.lowering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from backend_c.lower.kernel_builder import Columns, KernelBuilder
+from backend_c.lower.plan import Buffer, Copy, Launch, Plan, Step, Value
+from hlo.module import Computation, Module
+from hlo.types import S32, ArrayShape, Shape, element_type_of
+
+
+class Block:
+    """Hold the plan under construction, and the list of steps being written."""
+
+    def __init__(self, module: Module, kernel_columns: Columns, grain: int) -> None:
+        self.plan, self.grain = Plan(), grain
+        self.steps: list[Step] = []
+        self._module, self._columns = module, kernel_columns
+
+    def constant(self, values: np.ndarray) -> Buffer:
+        """Add a buffer that the program brings along."""
+        element_type = element_type_of(values.dtype)
+        assert element_type is not None, values.dtype
+        buffer = self.plan.buffer(ArrayShape(element_type, values.shape))
+        self.plan.constants.append((buffer, values))
+        return buffer
+
+    def launch(self, computation: Computation, operands: list[Value]) -> Value:
+        """Emit the launch of one kernel: elemental instructions around at most one hero."""
+        shape = computation.root_instruction.shape
+        result = self.new_buffers(shape)
+        outputs = self.buffers_of(result)
+        builder = KernelBuilder(self._module, self._columns, computation, self.grain)
+        kernel, inputs = builder.build(operands, outputs)
+        if not kernel.body:
+            return result  # nothing but empty arrays
+        self.plan.kernels.append(kernel)
+        written = [b for o in outputs for b in ((o, o.sizes) if o.sizes else (o,))]
+        scratch = [
+            self.plan.buffer(ArrayShape(array.element_type, (array.elements,)))
+            for array in kernel.scratch
+        ]
+        inputs = (*inputs, *map(self.constant, kernel.tables))
+        number = len(self.plan.kernels) - 1
+        self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
+        return result
+
+    # Building blocks of control flow
+
+    def emit(self, step: Step) -> None:
+        """Append a step."""
+        self.steps.append(step)
+
+    @contextmanager
+    def collected_steps(self) -> Iterator[list[Step]]:
+        """Collect the steps emitted inside in a list of their own: the body of a loop or branch."""
+        outside, self.steps = self.steps, []
+        yield self.steps
+        self.steps = outside
+
+    def new_buffers(self, shape: Shape) -> Value:
+        """Allocate buffers for a value of a shape."""
+        if not isinstance(shape, ArrayShape):
+            return tuple(map(self.new_buffers, shape.elements))
+        if not shape.element_type.is_array:
+            return ()  # tokens carry nothing
+        sizes = self.plan.buffer(ArrayShape(S32, (shape.rank,))) if shape.is_dynamic else None
+        return self.plan.buffer(ArrayShape(shape.element_type, shape.dims, shape.dynamic), sizes)
+
+    def zeros(self, shape: Shape) -> Value:
+        """Return a constant of zeros of a shape."""
+        if not isinstance(shape, ArrayShape):
+            return tuple(map(self.zeros, shape.elements))
+        if not shape.element_type.is_array:
+            return ()
+        return self.constant(np.zeros(shape.dims, shape.element_type.numpy))
+
+    def allocate_like(self, value: Value) -> Value:
+        """Allocate buffers of the shapes of another value."""
+        if isinstance(value, tuple):
+            return tuple(map(self.allocate_like, value))
+        return self.new_buffers(value.shape)
+
+    def fresh_copy(self, value: Value) -> Value:
+        """Copy a value to new buffers."""
+        if isinstance(value, tuple):
+            return tuple(map(self.fresh_copy, value))
+        return self.copied(value)
+
+    def copied(self, source: Buffer) -> Buffer:
+        """Copy a buffer to a new one."""
+        target = self.new_buffers(source.shape)
+        assert isinstance(target, Buffer)
+        self.copy(source, target)
+        return target
+
+    def copy(self, source: Buffer, target: Buffer) -> None:
+        """Copy a buffer to another, with its actual sizes."""
+        self.steps.append(Copy(source, target))
+        if source.sizes is not None and target.sizes is not None:
+            self.steps.append(Copy(source.sizes, target.sizes))
+
+    def buffers_of(self, value: Value) -> list[Buffer]:
+        """Return the arrays of a value in order, without the buffers of their sizes."""
+        if isinstance(value, Buffer):
+            return [value]
+        return [buffer for element in value for buffer in self.buffers_of(element)]
