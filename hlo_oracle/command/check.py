@@ -206,14 +206,10 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
         return f"{verdict}; the other compiler CRASHED", "red", [row.peer_crash]
     if row.refused is not None:
         return f"{verdict}; no results to judge", "yellow", [row.refused]
-    if row.sum_verdicts is not None and row.undetermined_sums:
-        counts = [(kind, row.sum_verdicts[kind]) for kind in KINDS]
-        verdict = f"{verdict}; recorded sums {peer_verdicts.described(counts)}"
     if row.verdicts is None:
-        return verdict, style, [*row.undetermined_sums]
+        return verdict, style, []
     judged = peer_verdicts.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
-    details = [*row.outside, *row.undetermined, *row.undetermined_sums]
-    return f"{verdict}; elements {judged}", _style(row), details
+    return f"{verdict}; elements {judged}", _style(row), [*row.outside, *row.undetermined]
 
 
 def _style(row: Row) -> str:
