@@ -14,7 +14,7 @@ import argparse
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -46,9 +46,12 @@ from interp.values import Value
 from selftest.injection.cases import PROGRAMS, model_arguments
 from selftest.legal_compilers.compiler import Perturbed
 from selftest.legal_compilers.errors import MODES
+from selftest.legal_compilers.literal import Literal
+from selftest.legal_compilers.over_the_reals import OverTheReals, has_extended_precision
 
 FUEL = 100_000
 SECONDS = 30  # for one program
+Compiler = Callable[..., Value]
 _RUNS = 2  # legal compilers for each program
 _BUDGETS = (XLA_CPU, UNKNOWN, XLA_CPU, EXACT)
 
@@ -101,10 +104,21 @@ def verdicts(
         actual = _results(peer, tuple(values), module)
         found = judge.judged(actual, partial(_results, peer, tuple(values)))
         yield f"{budget.name}, {mode}", found
+    if budget is EXACT:
+        return
+    followers: dict[str, Compiler] = {"literally": Literal()}
+    if has_extended_precision() and budget.rewrites:
+        followers["over the reals"] = OverTheReals(seed)
+    for name, compiler in followers.items():
+        actual = _results(compiler, tuple(values), module)
+        yield (
+            f"{budget.name}, {name}",
+            judge.judged(actual, partial(_results, compiler, tuple(values))),
+        )
 
 
 def _results(
-    peer: Perturbed, values: tuple[Value, ...], module: Module
+    peer: Compiler, values: tuple[Value, ...], module: Module
 ) -> list[np.ndarray[Any, Any]]:
     return list(arrays_of(peer(module, *values, fuel=FUEL)))
 

@@ -26,7 +26,14 @@ class Budget:
     0 for correctly rounded. ``elementary``: that of functions missing in ``ulps``. ``keeps_wide``:
     narrower types are computed in f32 and may stay there (excess precision). ``contracts``: a
     product may go into a sum unrounded (FMA). ``flushes``: subnormal operands and results may
-    become zeros. ``reassociates``: constants added one after the other may be added first."""
+    become zeros. ``rewrites``: chains of elementwise operations may be rewritten by identities of
+    real numbers (:mod:`interp.envelope.chains`).
+
+    Each of these is a permission: a budget with one more admits all that it admitted without, the
+    literal evaluation of the text above all, which rounds every instruction in the type and order
+    written. ``sums_in_f32`` is none: it leaves out sums of narrow types that are rounded in those
+    at each step, but for the order written. What is in such an enclosure is legal; what is outside
+    may be."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -34,12 +41,12 @@ class Budget:
     keeps_wide: bool = False
     contracts: bool = False
     flushes: bool = False
-    widest_sums: bool = False  # sums of narrow types are accumulated in f32
-    reassociates: bool = False
+    rewrites: bool = False
+    sums_in_f32: bool = False
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
-        accumulated = F32 if self.widest_sums and element_type.bits < 32 else element_type
+        accumulated = F32 if self.sums_in_f32 and element_type.bits < 32 else element_type
         return int(_finfo(accumulated.numpy).nmant) + 1
 
     def of(self, opcode: str, element_type: ElementType) -> float:
@@ -62,7 +69,7 @@ UNROUNDED = 2.0**-10  # not zero: the exact result, but for an error in a wider 
 EXACT = Budget("exact", elementary=0.0)
 
 # An IEEE machine with a good library, contraction, and narrow types kept in f32.
-UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, reassociates=True)
+UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, rewrites=True)
 
 # Measured against mpmath, worst of all f32 inputs or of 10^7: exponential 4.07, tanh 4.63,
 # erf 5.35. A division by a constant is a product with its reciprocal. cbrt is off by 3.4, but in
@@ -82,8 +89,7 @@ XLA_CPU = Budget(
     keeps_wide=True,
     contracts=True,
     flushes=True,
-    widest_sums=True,
-    reassociates=True,
+    rewrites=True,
 )
 
 # What becomes of an instruction when a pass writes it as others that mean the same: a quotient as a
@@ -96,7 +102,7 @@ REWRITTEN = Budget(
     keeps_wide=True,
     contracts=True,
     flushes=True,
-    widest_sums=True,
+    rewrites=True,
 )
 
 _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)

@@ -23,12 +23,11 @@ from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
-from interp.envelope import bounded_enclosures, budget, enclosed_values
+from interp.envelope import bounded_enclosures, budget, chains, enclosed_values
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, largest, least, moved
-from interp.envelope.reassociation import met_by_another, unrounded
 from interp.evaluator import Evaluation, is_scalar
 from interp.ops import random
 from interp.values import mapped
@@ -90,7 +89,7 @@ class Enclosing:
         self._seen = seen
         self.openings: list[Opening] = []
         self._module = module
-        self._added_up = {c.name: met_by_another(c) for c in module.computations}
+        self._inner = chains.inner_values(module)
         self._exact = Evaluation(module, None)
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
@@ -120,9 +119,8 @@ class Enclosing:
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
-        result = self._result(instruction, operands, given[0] if given else None)
-        if instruction.name in self._added_up[computation.name]:
-            result = unrounded(result)
+        is_inner = instruction.name in self._inner[computation.name]
+        result = self._result(instruction, operands, given[0] if given else None, is_inner)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
@@ -131,18 +129,28 @@ class Enclosing:
         known = self._seen(instruction, result) if isinstance(result, Enclosure) else None
         if known is None:
             return result
-        return unrounded(known) if instruction.name in self._added_up[computation.name] else known
+        return chains.wider(known) if is_inner and budget.current().rewrites else known
 
     def _result(
-        self, instruction: Instruction, operands: list[Value], first: Shape | None
+        self,
+        instruction: Instruction,
+        operands: list[Value],
+        first: Shape | None,
+        is_inner: bool,
     ) -> Value:
         name = function_name(instruction.opcode)
         rule = self._rules.get(name)
         if rule is not None:
             given = keywords(self._module, instruction, self._enter)
-            if name in self._elementwise and operands:
-                return in_blocks(lambda *x: call(rule, instruction, x, given, first), operands)
-            return call(rule, instruction, operands, given, first)
+            if name not in self._elementwise or not operands:
+                return call(rule, instruction, operands, given, first)
+
+            def elementwise(*values: Enclosure) -> Enclosure:
+                return call(rule, instruction, values, given, first)
+
+            if is_inner:
+                return in_blocks(chains.inside(instruction.opcode, elementwise), operands)
+            return in_blocks(elementwise, operands)
         op = self._ops.get(name)
         if op is None:
             raise Unsupported(f"%{instruction.name}: {instruction.opcode} has no enclosure")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -91,7 +91,29 @@ class Judge:
 
     @cached_property
     def _anchors(self) -> tuple[str, ...]:
-        return anchors.planned(self._inlined, *self._values, **self._given)
+        return anchors.planned(self._inlined, *self._values, **(self._usual or self._given))
+
+    @cached_property
+    def _usual(self) -> dict[str, Any] | None:
+        """The budget for sums as compilers usually add them, where the module has sums of narrow
+        types: what it encloses is legal, and tight."""
+        peer: Budget = self._given["peer"]
+        return {**self._given, "peer": replace(peer, sums_in_f32=True)} if self._is_narrow else None
+
+    @cached_property
+    def _is_narrow(self) -> bool:
+        shapes = (
+            leaf
+            for c in self._module.computations
+            for i in c.instructions
+            for leaf in leaves(i.shape)
+        )
+        return any(x.element_type.is_float and x.element_type.bits < 32 for x in shapes)
+
+    @cached_property
+    def _usually(self) -> tuple[Enclosure, ...]:
+        assert self._usual is not None
+        return tuple(arrays_of(enclose(self._module, *self._values, **self._usual).result))
 
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
@@ -102,6 +124,8 @@ class Judge:
         if mismatch is not None:
             return Found((), mismatch=mismatch)
         found = self._kinds(actual, legal)
+        if _is_open(found) and self._usual is not None:
+            found = [*map(resolved, found, self._kinds(actual, self._usually))]
         wrong: tuple[Step, ...] = ()
         if _is_open(found) and self._anchors:
             found, wrong = self._by_steps(actual, found, run)
@@ -138,10 +162,14 @@ class Judge:
         wrong."""
         own = self._own(steps, actual)
         known = dict(zip(names, steps[len(actual) :], strict=True))
-        narrower, wrong = self._followed(known, own)
+        narrower, wrong = self._followed(known, own, self._given)
         kinds_of = [*map(resolved, found, map(anchors.beside_middle, actual, narrower))]
+        if not wrong and self._usual is not None and _is_open(kinds_of):
+            usual, unusual = self._followed(known, own, self._usual)
+            if not unusual:  # else what follows may rest on an illegal value
+                kinds_of = [*map(resolved, kinds_of, map(anchors.beside_middle, actual, usual))]
         if not wrong and _is_open(kinds_of):
-            wrong = self._followed(known, own, is_proof=False)[1]
+            wrong = self._followed(known, own, self._given, is_proof=False)[1]
         return kinds_of, wrong
 
     def _undisturbed(
@@ -165,12 +193,16 @@ class Judge:
         return best
 
     def _followed(
-        self, known: Mapping[str, Array], own: Sequence[Array], is_proof: bool = True
+        self,
+        known: Mapping[str, Array],
+        own: Sequence[Array],
+        given: Mapping[str, Any],
+        is_proof: bool = True,
     ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
         """Enclose intermediate values, and the steps to them, and from them to the results
         that came with them, that are wrong."""
         enclosed, wrong = anchors.followed(
-            self._inlined, known, *self._values, **self._given, is_proof=is_proof
+            self._inlined, known, *self._values, **given, is_proof=is_proof
         )
         legal = tuple(arrays_of(enclosed.result))
         root = self._inlined.entry.root_instruction

@@ -276,7 +276,7 @@ class Perturbed:
     # Constants, one after the other
 
     def _keep_terms(self, name: str, value: Array, operands: Sequence[Array]) -> None:
-        sums = self._budget.reassociates and name in _SUMS
+        sums = self._budget.rewrites and name in _SUMS
         if not sums or id(operands[1]) not in self._constants:
             return
         constant = operands[1] if name == "add" else -operands[1]

@@ -52,8 +52,7 @@ class Sums:
         count = 3 if name == "scatter" else 2
         if len(operands) != count or to_apply.monoid != "add":
             return None
-        in_memory = name == "scatter"
-        return self._summed(lambda given: make(self, given, attributes), operands, in_memory)
+        return self._summed(lambda given: make(self, given, attributes), operands)
 
     def total(self, operand: Array, dimensions: tuple[int, ...]) -> Array:
         """Sum an array along some dimensions."""
@@ -68,14 +67,13 @@ class Sums:
         self,
         make: Callable[[Sequence[Array]], Array],
         operands: Sequence[Array],
-        in_memory: bool = False,
     ) -> Array | None:
         first = operands[0]
         if first.dtype in _SUMMED:
             return make(operands)
         if first.dtype.itemsize != 2 or not type_of(first).is_float or not self._rng.integers(0, 2):
             return None
-        if (in_memory or not self._budget.widest_sums) and self._rng.integers(0, 2):
+        if self._rng.integers(0, 2):  # in the type written, rounded at each step
             return make(operands)
         wide = [self._in_full(x) if x.dtype == first.dtype else x for x in operands]
         return make(wide).astype(first.dtype)
@@ -145,7 +143,9 @@ class Sums:
             return None
         if self._is_padded and not all(np.isfinite(x).all() for x in (lhs, rhs)):
             return None  # where padding meets an infinity, or a NaN, it is no factor
-        narrow = dtype.itemsize == 2 and element_type.is_float and self._budget.widest_sums
+        narrow = dtype.itemsize == 2 and element_type.is_float
+        if narrow and lhs.dtype == rhs.dtype == dtype and self._rng.integers(0, 2):
+            return self._terms(lhs, rhs)
         if narrow and lhs.dtype == rhs.dtype == dtype:
             wide = self._terms(lhs.astype(np.float32), rhs.astype(np.float32))
             return wide.astype(dtype)

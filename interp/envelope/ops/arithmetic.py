@@ -283,7 +283,7 @@ def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     high = np.where(lhs.high > 0, np.minimum(top, np.maximum(lhs.high, zero)), zero)
     low = np.where(lhs.low < 0, -np.minimum(top, -np.minimum(lhs.low, zero)), -zero)
     nan = lhs.nan | rhs.nan | has_zero(rhs) | has_infinity(lhs)
-    both = (lhs.low == lhs.high) & (rhs.low == rhs.high)
+    both = is_certain(lhs) & is_certain(rhs)
     return where(both, certain, finished("remainder", low, high, nan))
 
 

@@ -28,6 +28,7 @@ from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import sum_of
 from interp.envelope.ops.updating import updated
+from interp.envelope.sums_in_order import or_in_order, ordered_addition
 from interp.ops import indexing as exact
 from interp.ops import reduction
 
@@ -77,7 +78,15 @@ def scatter(
     ):
         return point(scattered(values[0].low, updates[0].low))
     if known and to_apply.monoid == "add" and element_type.is_float:
-        return _summed(values[0], updates[0], scattered)
+
+        def in_order(target: Array, update: Array) -> Array:
+            added = ordered_addition(to_apply)
+            return np.asarray(
+                exact.scatter(target, indices.low, update, to_apply=added, **attributes)
+            )
+
+        result = _summed(values[0], updates[0], scattered)
+        return or_in_order(result, (values[0], updates[0]), in_order)
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
         return joined(*(_summed(value, update, scattered) for value, update in pairs))
@@ -237,14 +246,8 @@ def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
 
 def _of_finite(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     element_type = value.element_type
-    ends = [scattered(*pair) for pair in ((value.low, update.low), (value.high, update.high))]
-    low, high = (end.astype(np.float64) for end in ends)
-    most = [np.maximum(np.abs(x.low), np.abs(x.high)) for x in (value, update)]
-    magnitudes = scattered(*most).astype(np.float64)
-    terms = int(
-        scattered(np.ones_like(value.low), np.ones_like(update.low))
-        .astype(np.float64)
-        .max(initial=0)
-    )
-    magnitudes = magnitudes * (1 + 2.0**-20)
-    return sum_of(low, high, magnitudes, terms + 1, element_type, accumulates=False)
+    ends = [[x.low.astype(np.float64), x.high.astype(np.float64)] for x in (value, update)]
+    low, high = (scattered(*pair) for pair in zip(*ends, strict=True))
+    magnitudes = scattered(*(np.maximum(np.abs(a), np.abs(b)) for a, b in ends))
+    terms = scattered(np.ones(value.shape), np.ones(update.shape))
+    return sum_of(low, high, magnitudes, terms + 1, element_type)

@@ -24,6 +24,7 @@ from interp.envelope.ops.reduction import (
     sum_of,
     with_specials,
 )
+from interp.envelope.sums_in_order import or_in_order, ordered_addition
 from interp.ops import reduction as exact
 from interp.windows import is_trivial, places, window_fold
 
@@ -70,7 +71,9 @@ def _windows_folded(
         nan = _any_in_windows(inputs[0].nan, window) | inits[0].nan
         return compared(Enclosure(low, high, nan))
     if monoid == "add" and element_type.is_float:
-        return _window_sums(inputs[0], inits[0], window)
+        ordered = ordered_addition(to_apply)
+        total = partial(exact.reduce_window, to_apply=ordered, window=window)
+        return or_in_order(_window_sums(inputs[0], inits[0], window), (inputs[0], inits[0]), total)
     if monoid == "add" and element_type.is_complex:
         sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
@@ -162,8 +165,7 @@ def _window_sums(operand: Enclosure, init: Enclosure, window: Window) -> Enclosu
     most = [np.maximum(np.abs(a), np.abs(b)) for a, b in ends]
     terms = total(np.ones_like(ends[0][0])) + 1
     magnitudes = total(most[0]) + most[1]
-    in_full = operand.element_type.bits >= 16  # XLA adds windows of f8 in the type itself
-    result = sum_of(low, high, magnitudes, terms, operand.element_type, accumulates=in_full)
+    result = sum_of(low, high, magnitudes, terms, operand.element_type)
     special = _any_in_windows(~finite[0], window) | ~finite[1]
     if not special.any():
         return result

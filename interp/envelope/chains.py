@@ -1,0 +1,171 @@
+"""Admit what compilers make of a chain of elementwise operations by identities of real numbers.
+
+A compiler may rewrite ``log(exp(x))`` as ``x``, ``exp(x) / exp(y)`` as ``exp(x - y)`` or
+``(x + c) - c`` as ``x`` (XLA: ``algebraic_simplifier.cc``). What is inside of such a chain is then
+never computed: neither rounded nor overflowed nor underflowed. So a value that goes on into
+arithmetic is enclosed by the hull of two evaluations: the literal one, in which it is rounded, and
+the one over the reals, in which it is not. As every operation is applied to hulls, any mixture of
+rewritten and literal parts is in the hull of the result.
+
+An identity of exponentials and logarithms moves a rounding to their operands: ``exp(x - y)`` rounds
+``x - y``, a relative error of |x - y| units where that of ``exp(x)`` is one. In a chain these
+functions admit one more rounding of their operands.
+
+Chains go through data movement, tuples, selections, and the boundaries of computations: inlining a
+call, unrolling a loop or moving a reverse makes neighbours of instructions that are none in the
+text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlo.elementary.double_double import two_sum
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import EXTREME, IDENTITY, MOVES, OPAQUE, ROUNDS, SUM, having
+from hlo.types import ArrayShape, Shape
+from hlo.values import Array
+from hlo.walk import called
+from interp.envelope import budget
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import (
+    Enclosure,
+    anything,
+    finfo,
+    is_nan,
+    outward,
+    rounded_down,
+    rounded_up,
+    where,
+)
+from interp.envelope.interval_rules import Rule, settled
+from interp.exact.conversion import type_of
+
+_ROUNDS, _SUMS = having(ROUNDS), having(SUM)
+_ARITHMETIC = _ROUNDS - {"convert"}
+# What hands elements on, changed by no rounding of its own: after it a chain goes on.
+_HANDS_ON = (
+    having(MOVES) | having(EXTREME) | having(IDENTITY) | having(OPAQUE)
+    | {"abs", "clamp", "complex", "convert", "get-tuple-element", "imag", "negate", "real", "tuple"}
+)  # fmt: skip
+# exp and log turn sums to products and back, and with them absolute errors to relative ones.
+_MOVES_ROUNDINGS = frozenset(("exponential", "exponential-minus-one", "log", "log-plus-one"))
+
+
+def inner_values(module: Module) -> dict[str, frozenset[str]]:
+    """Find, by computation, the instructions that round floats and whose results go on into
+    arithmetic: perhaps in another computation, if they are its operands or this one's root."""
+    return {c.name: _inner(c, c is module.entry) for c in module.computations}
+
+
+def _inner(computation: Computation, is_entry: bool) -> frozenset[str]:
+    goes_on: set[str] = set() if is_entry else {computation.root_instruction.name}
+    for instruction in reversed(computation.instructions):
+        hands_on = instruction.opcode in _HANDS_ON and instruction.name in goes_on
+        if hands_on or _is_arithmetic(instruction) or called(instruction):
+            goes_on.update(instruction.operands)
+    found = (i.name for i in computation.instructions if i.opcode in _ARITHMETIC)
+    return frozenset(goes_on.intersection(found))
+
+
+def _is_arithmetic(instruction: Instruction) -> bool:
+    return instruction.opcode in _ARITHMETIC and _is_inexact(instruction.shape)
+
+
+def _is_inexact(shape: Shape) -> bool:
+    return isinstance(shape, ArrayShape) and (
+        shape.element_type.is_float or shape.element_type.is_complex
+    )
+
+
+def inside(opcode: str, rule: Rule) -> Rule:
+    """Make the rule of an inner value's opcode from that of a value that is stored."""
+
+    def unstored(*operands: Enclosure) -> Enclosure:
+        result = rule(*with_operands_rounded(opcode, operands))
+        return unrounded(opcode, operands, result)
+
+    return unstored
+
+
+def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[Enclosure]:
+    """Admit another rounding of the operands of exponentials and logarithms in a chain."""
+    if opcode not in _MOVES_ROUNDINGS or not budget.current().rewrites:
+        return list(operands)
+    return [_rounded_again(x) if x.element_type.is_float else x for x in operands]
+
+
+def _rounded_again(operand: Enclosure) -> Enclosure:
+    kept = settled(operand)
+    return where(kept, operand, wider(operand)) if kept.any() else wider(operand)
+
+
+def unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    """Admit a result without its rounding, overflow and underflow, since it may never be computed.
+    Results that need no rounding stay, and those whose budget admits their neighbours anyway."""
+    peer = budget.current()
+    if not peer.rewrites or not (result.element_type.is_float or result.element_type.is_complex):
+        return result
+    if opcode == "power" and result.element_type.is_float:
+        found = _relatively_wider(wider(result), _rounding_of_logarithm(operands, result))
+        return where(_is_exact(opcode, operands, result), result, found)
+    if peer.of(opcode, type_of(result.low.real)):
+        return result
+    if result.element_type.is_complex:
+        both = zip(*map(parts, operands), parts(result), strict=True)
+        return joined(*(_unrounded(opcode, terms, one) for *terms, one in both))
+    return _unrounded(opcode, operands, result)
+
+
+def _unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    kept = _is_exact(opcode, operands, result)
+    return where(kept, result, wider(result)) if kept.any() else wider(result)
+
+
+def wider(result: Enclosure) -> Enclosure:
+    """Admit the neighbours of real or complex numbers."""
+    if result.element_type.is_complex:
+        return joined(*map(wider, parts(result)))
+    if not result.element_type.is_float:
+        return result
+    return Enclosure(*outward(result.low, result.high, 1), result.nan)
+
+
+def _rounding_of_logarithm(operands: Sequence[Enclosure], result: Enclosure) -> Array:
+    """Bound the relative error of exp(y log x) if x, y and y log x are rounded once more:
+    2 |y| (1 + |log x|) u."""
+    info = finfo(result.low.dtype)
+    bases, exponents = ([np.abs(end.astype(np.float64)) for end in x.ends()] for x in operands)
+    numbers = (np.clip(x, float(info.smallest_subnormal), float(info.max)) for x in bases)
+    logarithm = np.maximum.reduce([np.abs(np.log(x)) for x in numbers])
+    return np.asarray(np.maximum.reduce(exponents) * (1 + logarithm) * float(info.eps))
+
+
+def _relatively_wider(result: Enclosure, error: Array) -> Enclosure:
+    """Widen an enclosure by a relative error; anything from one half on, and where it is NaN."""
+    element_type = result.element_type
+    low, high = (end.astype(np.float64) for end in (result.low, result.high))
+    below = np.where(np.isinf(low), low, np.nextafter(low - np.abs(low) * error, -np.inf))
+    above = np.where(np.isinf(high), high, np.nextafter(high + np.abs(high) * error, np.inf))
+    ends = rounded_down(below, element_type), rounded_up(above, element_type)
+    found = Enclosure(*ends, result.nan)  # NaN stays NaN
+    lost = ~(is_nan(result.low) | is_nan(result.high)) & ~(error < 0.5)
+    return where(lost, anything(found.shape, element_type), found) if lost.any() else found
+
+
+def _is_exact(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Array:
+    """Test where a correctly rounded result is the real one: infinities and zeros that come of
+    infinities and zeros, and sums of certain numbers without a rounding error."""
+    one = result.low == result.high
+    special = settled(*operands) & (np.isinf(result.low) | (result.low == 0)) & one
+    if opcode not in _SUMS or result.element_type.bits > 64:
+        return np.asarray(special)
+    for operand in operands:
+        one = one & (operand.low == operand.high)
+    if not one.any():
+        return np.asarray(special)
+    lhs, rhs = (x.low.astype(np.float64) for x in operands)
+    exact = two_sum(lhs, -rhs if opcode == "subtract" else rhs)
+    return np.asarray(special | (one & (exact.low == 0) & (exact.high == result.low)))

@@ -1,0 +1,81 @@
+"""Evaluate a program literally: each instruction as written, in the type and order written.
+
+The definition of this project rounds a sum once. A compiler that follows the text adds one element
+after the other, the init first, and rounds each partial sum to the type written, f16 and bf16 too.
+Whatever a budget allows, that is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Module
+from hlo.types import ElementType
+from hlo.values import Array
+from hlo.walk import Callee, column
+from interp.evaluator import Evaluation
+from interp.exact.conversion import converted
+from interp.exact.matrix_products import products_by
+from interp.ops.elementwise import add, multiply
+from interp.values import Value
+
+_FOLDS = {
+    "reduce": "to_apply",
+    "reduce_window": "to_apply",
+    "scatter": "to_apply",
+    "select_and_scatter": "scatter",
+}
+
+
+class _InOrder(Callee[Value]):
+    """An addition that no fold takes for a sum, which would be exact."""
+
+    @property
+    def monoid(self) -> str | None:
+        return None
+
+
+def _in_order(callee: Callee[Value]) -> Callee[Value]:
+    return _InOrder(callee.computation, add) if callee.monoid == "add" else callee
+
+
+def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
+    """Multiply matrices [b, m, k] and [b, k, n]: each product and each partial sum is rounded."""
+    if not (element_type.is_float or element_type.is_complex):
+        return None
+    if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
+        return None  # padding that meets an infinity or a NaN is no factor
+    left, right = converted(lhs, element_type), converted(rhs, element_type)
+    total = np.zeros((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
+    for k in range(lhs.shape[2]):
+        rows, columns = np.broadcast_arrays(left[:, :, k, None], right[:, k, None, :])
+        total = add(total, multiply(rows, columns))
+    return total
+
+
+class Literal:
+    """Run programs literally."""
+
+    def __init__(self) -> None:
+        self._ops = dict(column("interp.ops"))
+        for name, attribute in _FOLDS.items():
+            op = self._ops[name]
+            self._ops[name] = replace(op, function=_folding(op.function, attribute))
+
+    def __call__(
+        self, module: Module, *arguments: Value, seed: int = 0, fuel: int | None = None
+    ) -> Value:
+        with products_by(_product):
+            return Evaluation(module, fuel, ops=self._ops).result(arguments, seed)
+
+
+def _folding(function: Callable[..., Any], attribute: str) -> Callable[..., Any]:
+    def fold(*operands: Any, **attributes: Any) -> Any:
+        attributes[attribute] = _in_order(attributes[attribute])
+        return function(*operands, **attributes)
+
+    return fold

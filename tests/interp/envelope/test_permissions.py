@@ -1,0 +1,73 @@
+"""Budgets are sets of permissions: one more never narrows what is legal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import interp
+from fuzz.draw.choices import Choices, examples
+from fuzz.draw.programs import program
+from fuzz.draw.values import arguments
+from fuzz.reducer.search import Case
+from hlo.types import BF16, F16, F32
+from hlo.values import arrays_of
+from interp.envelope.budget import REWRITTEN, UNKNOWN, XLA_CPU, Budget
+from interp.envelope.enclosure import Enclosure, is_nan
+from interp.envelope.evaluation import enclose
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import OUTSIDE
+from selftest.legal_compilers.literal import Literal
+
+PERMISSIONS = ("keeps_wide", "contracts", "flushes", "rewrites")
+BARE = Budget("as written", elementary=0.0)
+
+
+def drawn(count: int) -> list[Case]:
+    types = (F32, BF16, F16)
+
+    def one(choices: Choices) -> Case:
+        module = program(choices, max_instructions=12, element_types=types)
+        return Case(module, arguments(choices, module))
+
+    return examples(one, count, "permissions")
+
+
+def is_part(one: Enclosure, other: Enclosure) -> bool:
+    """Whether all of one enclosure is legal in another."""
+    if one.element_type.is_complex:
+        return is_part_of(one.low.real, one.high.real, other.low.real, other.high.real)
+    return is_part_of(one.low, one.high, other.low, other.high) and bool(
+        (other.nan | ~one.nan).all()
+    )
+
+
+def is_part_of(low: np.ndarray, high: np.ndarray, least: np.ndarray, most: np.ndarray) -> bool:
+    with np.errstate(invalid="ignore"):  # bf16 warns of NaN
+        inside = np.asarray(low >= least) & np.asarray(high <= most)
+        return bool((inside | is_nan(low) | is_nan(high)).all())
+
+
+@pytest.mark.parametrize("case", drawn(60))
+def test_one_more_permission_widens(case: Case) -> None:
+    sets = [some for n in range(3) for some in combinations(PERMISSIONS, n)]
+    for some in sets:
+        fewer = replace(BARE, **dict.fromkeys(some, True))
+        found = list(arrays_of(enclose(case.module, *case.arrays, peer=fewer).result))
+        for name in set(PERMISSIONS).difference(some):
+            more = replace(fewer, **{name: True})
+            wider = arrays_of(enclose(case.module, *case.arrays, peer=more).result)
+            assert all(map(is_part, found, wider)), (some, name)
+
+
+@pytest.mark.parametrize("case", drawn(150)[60:])
+def test_the_literal_evaluation_is_legal(case: Case) -> None:
+    """Under every budget: each instruction rounded as written, in the type and order written."""
+    literal = list(arrays_of(Literal()(case.module, *case.arrays)))
+    exact = [("", x) for x in arrays_of(interp.evaluate(case.module, *case.arrays))]
+    for peer in (BARE, UNKNOWN, XLA_CPU, REWRITTEN):
+        found = Judge(case.module, case.arrays, exact, peer=peer).judged(literal, lambda m: None)
+        assert not found.counts[OUTSIDE], peer.name
