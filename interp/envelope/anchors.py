@@ -201,7 +201,8 @@ class _Followed:
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
-        verdict = summary(beside_middle(actual, value))
+        found = beside_middle(actual, value)
+        verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
         if value.is_point:
@@ -209,7 +210,9 @@ class _Followed:
         known = self._or_flushed(self._known(instruction, actual), value)
         if instruction.name in self.trusted or not verdict.counts[UNDETERMINED]:
             return known
-        return where(is_wide(value, middle(value)), value, known)
+        # What is wrong here is not blamed on what follows.
+        unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
+        return where(unsure, value, known)
 
     def _known(self, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow

@@ -27,7 +27,8 @@ class Budget:
     narrower types are computed in f32 and may stay there (excess precision). ``contracts``: a
     product may go into a sum unrounded (FMA). ``flushes``: subnormal operands and results may
     become zeros. ``rewrites``: chains of elementwise operations may be rewritten by identities of
-    real numbers (:mod:`interp.envelope.chains`).
+    real numbers (:mod:`interp.envelope.chains`). ``through_f32``: what is converted from f64 to a
+    narrower type than f32 may be rounded to f32 first.
 
     Each of these is a permission: a budget with one more admits all that it admitted without, the
     literal evaluation of the text above all, which rounds every instruction in the type and order
@@ -42,6 +43,7 @@ class Budget:
     contracts: bool = False
     flushes: bool = False
     rewrites: bool = False
+    through_f32: bool = False
     sums_in_f32: bool = False
 
     def significant_bits(self, element_type: ElementType) -> int:
@@ -69,7 +71,7 @@ UNROUNDED = 2.0**-10  # not zero: the exact result, but for an error in a wider 
 EXACT = Budget("exact", elementary=0.0)
 
 # An IEEE machine with a good library, contraction, and narrow types kept in f32.
-UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, rewrites=True)
+UNKNOWN = Budget("unknown", {"divide": 1.5, "sqrt": 1.0}, 16.0, True, True, True, True, True)
 
 # Measured against mpmath, worst of all f32 inputs or of 10^7: exponential 4.07, tanh 4.63,
 # erf 5.35. A division by a constant is a product with its reciprocal. cbrt is off by 3.4, but in
@@ -90,6 +92,7 @@ XLA_CPU = Budget(
     contracts=True,
     flushes=True,
     rewrites=True,
+    through_f32=True,
 )
 
 # What becomes of an instruction when a pass writes it as others that mean the same: a quotient as a
@@ -103,6 +106,7 @@ REWRITTEN = Budget(
     contracts=True,
     flushes=True,
     rewrites=True,
+    through_f32=True,
 )
 
 _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)

@@ -50,6 +50,7 @@ _HANDS_ON = (
     having(MOVES) | having(EXTREME) | having(IDENTITY) | having(OPAQUE)
     | {"abs", "clamp", "complex", "convert", "get-tuple-element", "imag", "negate", "real", "tuple"}
 )  # fmt: skip
+_MOVES_ALONE = having(MOVES) - {"select"} | {"get-tuple-element", "tuple"}
 # exp and log turn sums to products and back, and with them absolute errors to relative ones.
 _MOVES_ROUNDINGS = frozenset(("exponential", "exponential-minus-one", "log", "log-plus-one"))
 
@@ -68,6 +69,23 @@ def _inner(computation: Computation, is_entry: bool) -> frozenset[str]:
             goes_on.update(instruction.operands)
     found = (i.name for i in computation.instructions if i.opcode in _ARITHMETIC)
     return frozenset(goes_on.intersection(found))
+
+
+def stored_values(entry: Computation) -> frozenset[str]:
+    """Find the elementwise instructions whose results only become results of the entry computation,
+    perhaps moved: they are rounded to the type written, whatever else is kept in a wider one."""
+    others: set[str] = set()
+    for instruction in reversed(entry.instructions):
+        hands_on = instruction.opcode in _MOVES_ALONE and instruction.name not in others
+        if not hands_on:
+            others.update(instruction.operands)
+    found = (i for i in entry.instructions if i.opcode in _ROUNDS and _has_infinity(i.shape))
+    return frozenset(i.name for i in found) - others
+
+
+def _has_infinity(shape: Shape) -> bool:
+    """Test for a type in which what is too large has a place of its own."""
+    return isinstance(shape, ArrayShape) and shape.element_type.bits >= 16
 
 
 def _is_arithmetic(instruction: Instruction) -> bool:

@@ -190,17 +190,25 @@ def all_certain(value: Enclosure) -> bool:
 
 
 def contains(value: Enclosure, actual: Array) -> Array:
-    """Test where an actual result is legal. Zeros of either sign are the same number."""
-    if actual.dtype.kind == "c":
-        inside = [
-            (a >= low) & (a <= high)
-            for a, low, high in (
-                (actual.real, value.low.real, value.high.real),
-                (actual.imag, value.low.imag, value.high.imag),
-            )
-        ]
-        return np.where(is_nan(actual), value.nan, inside[0] & inside[1])
-    return np.where(is_nan(actual), value.nan, (actual >= value.low) & (actual <= value.high))
+    """Test where an actual result is legal. Zeros of either sign are the same number, but where the
+    legal zero has a certain sign: it was only moved there."""
+    if actual.dtype.kind != "c":
+        numbers = _is_between(value.low, value.high, actual)
+        return np.where(is_nan(actual), value.nan, numbers)
+    found: Array = ~is_nan(actual) | value.nan
+    is_open = value.nan & ~is_nan(value.low)  # of which part NaN is legal is not known
+    for (low, high), part in zip(_components(value), (actual.real, actual.imag), strict=True):
+        nan = is_nan(part) & (is_nan(low) | is_open)
+        found = found & (nan | _is_between(low, high, part))
+    return np.asarray(found)
+
+
+def _is_between(low: Array, high: Array, actual: Array) -> Array:
+    inside = np.asarray((actual >= low) & (actual <= high))
+    if not type_of(low).is_float or not (zero := inside & (low == 0) & (high == 0)).any():
+        return inside
+    signs = np.signbit(low), np.signbit(high), np.signbit(actual)
+    return np.asarray(inside & ~(zero & (signs[0] == signs[1]) & (signs[0] != signs[2])))
 
 
 # Rounding outwards

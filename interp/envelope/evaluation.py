@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -90,6 +90,7 @@ class Enclosing:
         self.openings: list[Opening] = []
         self._module = module
         self._inner = chains.inner_values(module)
+        self._stored = chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
@@ -120,7 +121,8 @@ class Enclosing:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
         is_inner = instruction.name in self._inner[computation.name]
-        result = self._result(instruction, operands, given[0] if given else None, is_inner)
+        with budget.using(self._budget(computation, instruction)):
+            result = self._result(instruction, operands, given[0] if given else None, is_inner)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
@@ -130,6 +132,14 @@ class Enclosing:
         if known is None:
             return result
         return chains.wider(known) if is_inner and budget.current().rewrites else known
+
+    def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
+        """Choose what holds of an instruction: one that only makes a result rounds it to the type
+        written, once."""
+        peer = budget.current()
+        if computation is not self._module.entry or instruction.name not in self._stored:
+            return peer
+        return replace(peer, keeps_wide=False, contracts=False)
 
     def _result(
         self,

@@ -7,6 +7,7 @@ sum in order grows with each of its terms, also rounded, so the sums of the ends
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -47,7 +48,8 @@ def or_in_order(
 def added_along(operand: Array, init: Array, dimensions: tuple[int, ...]) -> Array:
     """Add along some dimensions in row-major order, the init first."""
     kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
-    rows = operand.transpose(*sorted(dimensions), *kept)
-    rows = rows.reshape(-1, *(operand.shape[axis] for axis in kept))
+    dims = [operand.shape[axis] for axis in kept]
+    steps = math.prod(operand.shape[axis] for axis in dimensions)
+    rows = operand.transpose(*sorted(dimensions), *kept).reshape(steps, *dims)
     start = np.broadcast_to(init, (1, *rows.shape[1:]))
     return np.asarray(np.add.accumulate(np.concatenate([start, rows]), axis=0)[-1])

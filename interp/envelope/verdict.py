@@ -46,7 +46,14 @@ def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
         inside = np.asarray(contains(legal, actual))
         wide = is_wide(legal, exact)
     found = np.where(inside, np.where(wide, _UNDETERMINED, _WITHIN), _OUTSIDE)
+    same &= inside | ~_has_zero(actual)  # a zero that was only moved keeps its sign
     return np.where(same, _EQUAL, found).astype(np.int8)
+
+
+def _has_zero(actual: Array) -> Array:
+    return np.asarray(
+        (actual.real == 0) | (actual.imag == 0) if actual.dtype.kind == "c" else actual == 0
+    )
 
 
 def legal_kinds(actual: Array, exact: Array) -> Array:

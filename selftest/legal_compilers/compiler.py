@@ -168,9 +168,8 @@ class Perturbed:
         if not target.is_float:
             return self._errors.flushed(value)
         if self._budget.keeps_wide and target.bits < 32 and operand.dtype == np.float32:
-            shown = self._errors.directed(value, operand.astype(np.float64))
-            self._kept[id(shown)] = _Kept(shown, wide=operand)
-            return shown
+            self._kept[id(value)] = _Kept(value, wide=operand)
+            return value
         moved = self._errors.moved("convert", value) if _narrows(operand, value) else value
         return self._errors.flushed(moved)
 
@@ -185,7 +184,7 @@ class Perturbed:
             rest = two_product(lhs, rhs).low
             shown = self._errors.finished("multiply", value)
         else:
-            shown = self._errors.signed(self._errors.directed(value, product))
+            shown = self._errors.signed(value)
         kept = product, np.where(np.isfinite(rest), rest, 0.0)
         self._kept[id(shown)] = _Kept(shown, product=kept)
         return np.asarray(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +14,7 @@ from hlo.opcodes import ROUNDS, having
 from hlo.values import Array
 from hlo.walk import function_name
 from interp.envelope.budget import Budget
-from interp.envelope.enclosure import outward, rounded_down, rounded_up
+from interp.envelope.enclosure import outward
 from interp.exact.conversion import type_of
 from interp.ops.elementwise import complex_
 
@@ -39,7 +40,8 @@ class Errors:
     """The errors of one compiler: its budget, and how they correlate."""
 
     def __init__(self, rng: np.random.Generator, budget: Budget, mode: str) -> None:
-        self._rng, self._budget = rng, budget
+        # What is kept wide, or goes into a sum unrounded, is the compiler's affair.
+        self._rng, self._budget = rng, replace(budget, keeps_wide=False, contracts=False)
         self._direction = _DIRECTIONS[mode]
 
     def moved(self, name: str, value: Array) -> Array:
@@ -99,15 +101,6 @@ class Errors:
             return value
         turned = either & (self._direction(self._rng, value.shape) != 1)
         return np.where(turned, -value, value)
-
-    def directed(self, value: Array, exact: Array) -> Array:
-        """A number that is shown rounded up, down or to nearest, where a compiler keeps what it is:
-        a unit off the nearest it would be none of those."""
-        element_type = type_of(value)
-        ends = rounded_down(exact, element_type), value, rounded_up(exact, element_type)
-        chosen = np.choose(self._direction(self._rng, value.shape), ends)
-        shown = np.where(np.isfinite(value) & (value != 0), chosen, value)
-        return np.asarray(self.flushed(shown))
 
 
 def _has_subnormals(value: Any) -> bool:

@@ -18,7 +18,7 @@ from hlo.types import ElementType
 from hlo.values import Array
 from hlo.walk import Callee, column
 from interp.evaluator import Evaluation
-from interp.exact.conversion import converted
+from interp.exact.conversion import converted, type_of
 from interp.exact.matrix_products import products_by
 from interp.ops.elementwise import add, multiply
 from interp.values import Value
@@ -44,17 +44,21 @@ def _in_order(callee: Callee[Value]) -> Callee[Value]:
 
 
 def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
-    """Multiply matrices [b, m, k] and [b, k, n]: each product and each partial sum is rounded."""
+    """Multiply matrices [b, m, k] and [b, k, n]: each product and each partial sum is rounded, in
+    the widest of the types."""
     if not (element_type.is_float or element_type.is_complex):
         return None
     if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
         return None  # padding that meets an infinity or a NaN is no factor
-    left, right = converted(lhs, element_type), converted(rhs, element_type)
-    total = np.zeros((*lhs.shape[:2], rhs.shape[2]), element_type.numpy)
+    if not all(x.is_float or x.is_complex for x in (type_of(lhs), type_of(rhs))):
+        return None  # of integers: whether they are rounded first, the text does not say
+    widest = max(type_of(lhs), type_of(rhs), element_type, key=lambda x: (x.is_complex, x.bits))
+    left, right = converted(lhs, widest), converted(rhs, widest)
+    total = np.zeros((*lhs.shape[:2], rhs.shape[2]), widest.numpy)
     for k in range(lhs.shape[2]):
         rows, columns = np.broadcast_arrays(left[:, :, k, None], right[:, k, None, :])
         total = add(total, multiply(rows, columns))
-    return total
+    return converted(total, element_type)
 
 
 class Literal:

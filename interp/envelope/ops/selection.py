@@ -3,7 +3,7 @@ legal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +16,12 @@ from interp.envelope.enclosure import (
     Enclosure,
     anything,
     finfo,
+    greatest_of,
     hull,
     is_nan,
     largest,
     least,
+    least_of,
     point,
     where,
 )
@@ -147,6 +149,8 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
+    if source is F64 and target.is_float and target.bits < 32 and budget.current().through_f32:
+        low, high = _also_through_f32(ends, values, shape)
     if target.kind == "pred":
         zero = _DIRECTIONS["EQ"]((ends.low, ends.high), (np.zeros_like(ends.low),) * 2)
         return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
@@ -159,6 +163,17 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
             return _beyond(ends, result)
         return Enclosure(low, high, nan)
     return _to_integer(ends, low, high)
+
+
+def _also_through_f32(
+    operand: Enclosure, values: Sequence[Array], shape: ArrayShape
+) -> tuple[Array, Array]:
+    """Admit that ends are rounded twice: to f32, then to the result's type."""
+    in_f32 = [exact.convert(x, shape=replace(shape, element_type=F32)) for x in operand.ends()]
+    twice = [exact.convert(x, shape=shape) for x in in_f32]
+    low, high = least_of(values[0], twice[0]), greatest_of(values[-1], twice[-1])
+    same = values[0] is values[-1] and not np.any((low != high) & ~(is_nan(low) & is_nan(high)))
+    return low, low if same else high
 
 
 def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:

@@ -1,0 +1,72 @@
+"""What is only moved keeps its bits, and what is only stored is rounded once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from hlo.types import BF16
+from hlo.values import Array
+from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN
+
+MOVED = "HloModule m\nENTRY e {{ x = {type}[2] parameter(0)\n ROOT r = {type}[2] {op} }}"
+
+
+def kinds(text: str, operand: Array, actual: Array, peer: Budget = XLA_CPU) -> dict[str, int]:
+    """The verdict on a result that another compiler gives."""
+    module = hlo.parse(text)
+    exact = [("", np.asarray(interp.evaluate(module, operand)))]
+    judge = Judge(module, (operand,), exact, peer=peer)
+    return {k: n for k, n in judge.judged([actual], lambda module: None).counts.items() if n}
+
+
+@pytest.mark.parametrize("actual", [(7, 1), (3, np.nan), (np.nan, np.nan)])
+def test_a_complex_nan_keeps_its_other_part(actual: tuple[float, float]) -> None:
+    text = MOVED.format(type="c64", op="reverse(x), dimensions={0}")
+    operand = np.array([complex(1, 2), complex(np.nan, 3)], np.complex64)
+    right = operand[::-1]
+    wrong = right.copy()
+    wrong[0] = complex(np.nan, actual[0]) if actual[0] == 7 else complex(*actual)
+    assert kinds(text, operand, right) == {EQUAL: 2}
+    assert kinds(text, operand, wrong) == {EQUAL: 1, OUTSIDE: 1}
+
+
+def test_a_zero_that_is_moved_keeps_its_sign() -> None:
+    text = MOVED.format(type="f32", op="reverse(x), dimensions={0}")
+    operand = np.array([-0.0, 1], np.float32)
+    assert kinds(text, operand, np.array([1, -0.0], np.float32)) == {EQUAL: 2}
+    assert kinds(text, operand, np.array([1, 0.0], np.float32)) == {EQUAL: 1, OUTSIDE: 1}
+
+
+def test_a_zero_that_is_computed_has_either_sign() -> None:
+    text = MOVED.format(type="f32", op="multiply(x, x)")
+    operand = np.array([-0.0, 1], np.float32)
+    assert kinds(text, operand, np.array([-0.0, 1], np.float32)) == {EQUAL: 2}
+
+
+@pytest.mark.parametrize("peer", [XLA_CPU, UNKNOWN], ids=lambda peer: peer.name)
+def test_conversions_may_round_twice_but_not_truncate(peer: Budget) -> None:
+    """1 + 2^-8 + 2^-40 is above the middle of two bf16, in f32 it is the middle."""
+    text = "HloModule m\nENTRY e { x = f64[2] parameter(0)\n ROOT r = bf16[2] convert(x) }"
+    operand = np.array([1 + 2.0**-8 + 2.0**-40, 1 + 2.0**-8 + 2.0**-9])
+    once, twice = np.array([1 + 2.0**-7, 1 + 2.0**-7]), np.array([1, 1 + 2.0**-7])
+    truncated = np.array([1.0, 1.0])
+    assert kinds(text, operand, once.astype(BF16.numpy), peer) == {EQUAL: 2}
+    assert kinds(text, operand, twice.astype(BF16.numpy), peer) == {EQUAL: 1, WITHIN: 1}
+    assert kinds(text, operand, truncated.astype(BF16.numpy), peer) == {WITHIN: 1, OUTSIDE: 1}
+
+
+@pytest.mark.parametrize("op", ["add(x, x)", "multiply(x, x)", "subtract(x, h)"])
+@pytest.mark.parametrize("name", ["bf16", "f32"])
+def test_a_result_is_rounded_to_nearest(name: str, op: str) -> None:
+    """Its neighbours are wrong: nothing goes on from it in which it might be kept wider."""
+    half = f"h = {name}[2] constant({{0.3, 0.7}})\n ROOT"
+    text = MOVED.format(type=name, op=op).replace("ROOT", half)
+    operand = np.array([1.7, 3.3]).astype(hlo.types.ELEMENT_TYPES[name].numpy)
+    right = np.asarray(interp.evaluate(hlo.parse(text), operand))
+    above = np.nextafter(right, np.asarray(np.inf).astype(right.dtype))
+    assert kinds(text, operand, above) == {OUTSIDE: 2}
