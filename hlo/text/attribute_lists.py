@@ -16,11 +16,9 @@ from hlo.text.scanning import Source, parts
 from hlo.text.shapes import ARRAY
 from hlo.text.suggestion import suggestion
 
-# A name, = right behind it, and a value; only a scalar's padding= has none, before a line's end.
+# A name, = right behind it, and a value, also on a later line; a scalar's padding= has none.
 _ATTRIBUTE = re.compile(
-    r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=[ \t]*+"
-    r"(?:\s*+(?=[{\[\"'\d\-]|true\b|false\b|%[\w.\-]++(?!\s*+=)))?+",
-    re.ASCII,
+    r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=(?:(?<!\bpadding=)\s*+|[ \t]*+(?:\s*+(?=[\d\-]))?+)", re.ASCII
 )
 _STRING = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
 _WORD = re.compile(r"[^\s,{}()\[\]\"']++")
@@ -95,6 +93,8 @@ class TailReader:
         return known
 
     def _first(self, start: int, text: str, key: tuple[str, str], metadata: str) -> Described:
+        if text.rstrip().endswith("="):
+            raise KeyError(text)  # the line below says whether that is the end
         again = self._of_known(key, metadata)
         if again is not None:
             self._lines[key] = self.known[text] = again
@@ -150,7 +150,7 @@ class TailReader:
             if name in attributes or name in annotations:
                 source.fail(f"attribute {name!r} is given twice", match.start(1))
             if start == position and name != "padding":  # that of a scalar is empty
-                source.fail(f"expected a value of {name}", start)
+                source.fail(f"expected a value of {name}", match.end(1) + 1)
             if name in ANNOTATIONS:
                 annotations[name] = source.text[start:position]
             else:

@@ -20,7 +20,7 @@ from hlo.text.shapes import ARRAY, ShapeReader
 from hlo.text.string_escapes import read_string, show_string
 from hlo.types import Shape, TupleShape
 
-_NAME = re.compile(rf"%?{NAME}", re.ASCII)
+_NAME = re.compile(NAME, re.ASCII)
 _INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
 _LARGEST = 2.0**128 - 2.0**104  # of f32

@@ -19,14 +19,15 @@ from hlo.text.literals import LiteralError, read_literal
 from hlo.text.scanning import NAME, Source, parts, plain_name
 from hlo.text.shapes import SPACED_ARRAY, ShapeReader
 from hlo.text.suggestion import suggestion
-from hlo.types import Shape, TupleShape, compatible
+from hlo.types import Shape, TupleShape, same_bounds
 
 _HEAD = re.compile(
-    rf"(ROOT(?:\s++|(?=%)))?+(?:%({NAME})\s*+|({NAME})(?:\s++|(?<=\")))=\s*+", re.ASCII
+    rf"(ROOT(?:\s++|(?=%)))?+(?:(?=[%\"])({NAME})|({NAME})(?:(?<=:)|(?=\s)))\s*+=\s*+",
+    re.ASCII,
 )
 _ARRAY_SHAPE = re.compile(SPACED_ARRAY, re.ASCII)
 _OPCODE = re.compile(r"([a-z][a-z0-9\-]*+)\s*+\(", re.ASCII)
-_OPERAND = re.compile(rf"(?:(.*\S)(?:\s++|(?=%)))?%?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
+_OPERAND = re.compile(rf"(?:(.*\S)(?:\s++|(?=%)))?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
 _PARAMETER = re.compile(r"\s*+(\d{1,9}+)\s*+", re.ASCII)
 _DEPTH = 60  # reading what is nested recurses
 _ANONYMOUS = "_"
@@ -192,7 +193,7 @@ class ExpressionReader:
         found = known[name]
         for index in match[3].split("#")[1:]:
             found = self._element(found, int(index), first, known)
-        if shape is not None and not compatible(shape, found.shape):
+        if shape is not None and not same_bounds(shape, found.shape):
             source.fail(f"operand {found.name!r} is {found.shape}, not {shape}", first)
         return found.name
 
@@ -279,6 +280,6 @@ class ExpressionReader:
 
     def fresh_computation(self, name: str) -> str:
         """A name for a computation that has none in the text."""
-        declared = re.compile(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+)\s*+(?=[({{])")
+        declared = re.compile(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
         taken = set(declared.findall(self._source.code))  # later ones too
         return fresh(name, lambda n: n in self._computations or n in taken)

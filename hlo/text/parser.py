@@ -21,10 +21,10 @@ from hlo.text.module_header import read_header
 from hlo.text.plain_lines import LineReader, odd_name
 from hlo.text.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.text.shapes import ShapeReader
-from hlo.types import ELEMENT_TYPES, Shape, compatible
+from hlo.types import ELEMENT_TYPES, Shape, same_bounds
 
-_MODULE = re.compile(rf"HloModule\s++%?({NAME})", re.ASCII)
-_COMPUTATION = re.compile(rf"(ENTRY\s++)?+%?({NAME})\s*+(?=[({{])", re.ASCII)
+_MODULE = re.compile(rf"HloModule\s++({NAME})", re.ASCII)
+_COMPUTATION = re.compile(rf"(ENTRY\s++)?+({NAME})\s*+(?=[({{])", re.ASCII)
 _ROWS = {
     "FileNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
     "FunctionNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
@@ -33,7 +33,8 @@ _ROWS = {
 }
 _TABLES = [re.compile(rf"{name}\b\s*+{rows}", re.ASCII) for name, rows in _ROWS.items()]
 _SHAPE = re.compile(r"\(|[a-z]\w*+\[", re.ASCII)
-_INSTRUCTION = re.compile(rf"{_SHAPE.pattern}|(?:ROOT\s++)?+%?{NAME}\s*+=", re.ASCII)
+_INSTRUCTION = re.compile(rf"{_SHAPE.pattern}|(?:ROOT\s++)?+{NAME}\s*+=", re.ASCII)
+_MARKED = re.compile(r"(?:ROOT\s*+)?+(?:%|[\w.\-]++:)", re.ASCII)  # a name, whatever it is
 _ANONYMOUS = "_"  # XLA's name for what has none
 _WORDS = KEYWORDS | ELEMENT_TYPES.keys()
 
@@ -168,7 +169,7 @@ class _ModuleReader:
         if match is None:
             source.fail("expected a computation", position)
         name = plain_name(match[2])
-        if name in KEYWORDS and not source.code.endswith("%", position, match.start(2)):
+        if name in KEYWORDS and match[2] == name:
             source.fail(f"illegal name {name!r} of a computation; call it '{name}_'", position)
         if name in self._computations:
             source.fail(f"computation {name!r} is defined twice", match.start(2))
@@ -192,19 +193,19 @@ class _ModuleReader:
 
     def _check_names(self, found: Known) -> None:
         """No instruction is called like a type, and like another word of the language only behind
-        a %; what is spelled like no name is in quotes."""
+        a % or before a colon; what is spelled like no name is in quotes."""
         odd = odd_name(self._source.code, found)
         if odd is not None:
             self._source.fail("expected an instruction: name = shape opcode(operands)", odd.offset)
         for name in () if _WORDS.isdisjoint(found) else _WORDS & found.keys():
             offset = found[name].offset
-            behind = self._source.code[offset:].removeprefix("ROOT").lstrip().startswith("%")
-            if name in ELEMENT_TYPES or not behind:
+            marked = _MARKED.match(self._source.code, offset)
+            if name in ELEMENT_TYPES or not marked:
                 message = f"illegal name {name!r} of an instruction; call it '{name}_'"
                 self._source.fail(message, offset)
 
     def _check_result(self, given: Shape, position: int, root: Instruction) -> None:
-        if not compatible(given, root.shape):
+        if not same_bounds(given, root.shape):
             message = f"the result is declared {given}, root {root.name!r} is {root.shape}"
             self._source.fail(message, position)
 

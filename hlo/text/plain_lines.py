@@ -95,7 +95,9 @@ class LineReader:
             inside, closed, tail = inside.partition(")")
             spelling = before.removeprefix("ROOT ")
             name = spelling.removeprefix("%")
-            if not closed or not name.isprintable() or " " in name or '"' in name or name in known:
+            if not closed or not name.isprintable() or " " in name or '"' in name or ":" in name:
+                break
+            if name in known:
                 break
             try:
                 shape, opcode, shape_text, given = heads[head]

@@ -14,7 +14,10 @@ from hlo.errors import ParseError
 from hlo.types import ELEMENT_TYPES
 
 _STRING = r""""(?:[^"\\]|\\.)*+"?+|'(?:[^'\\]|\\.)*+'?+"""
-NAME = r'(?:[A-Za-z_][\w.\-]*+|"[^"\n]*+")'
+_BARE = r"[A-Za-z_][\w.\-]*+"
+_IN_QUOTES = r'"[^"\n]*+"'
+# A name as a text has it: %name, name, or name: (which XLA's lexer takes for one token, as %name).
+NAME = rf"(?:%(?:{_BARE}|{_IN_QUOTES})|{_BARE}:?+|{_IN_QUOTES})"
 
 _TOKEN = re.compile(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
 _COMMENT_START = re.compile(r"/(?=[/*])")
@@ -109,12 +112,13 @@ def without_comments(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name as the text had it, without its quotes."""
-    return name.removeprefix("%").strip('"')
+    """A name without what the text had around it."""
+    return name.removeprefix("%").removesuffix(":").strip('"')
 
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][\w.\-]*+", re.ASCII)
-# Words of the language: names only behind a %; instructions are never called like a type.
+_PLAIN_NAME = re.compile(_BARE, re.ASCII)
+# Words of the language: names only behind a % or before a colon; instructions are never called like
+# a type.
 KEYWORDS = frozenset(
     [
         "true", "false", "inf", "nan", "HloModule", "ENTRY", "ROOT", "FileLocations",
