@@ -201,7 +201,7 @@ class Ranks:
         self,
         rank: Rank,
         group: tuple[int, ...],
-        channel: int,
+        channel: int | None,
         agreement: Mapping[str, str],
         value: Value,
         combine: Callable[[list[Value]], Sequence[Value]],
@@ -287,9 +287,9 @@ class Rank:
         at_line = f" (line {line})" if 0 <= instruction.offset <= len(text) and text else ""
         return f"%{instruction.name} = {instruction.opcode}{at_line}"
 
-    def site(self, channel: int) -> object:
+    def site(self, channel: int | None) -> object:
         """Key a rendezvous: by channel, else by instruction."""
-        if channel:
+        if channel is not None:
             return channel
         return self.computation, "" if self.instruction is None else self.instruction.name
 

@@ -76,7 +76,7 @@ def all_reduce(
     *operands: Element,
     to_apply: Callee[Value],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -107,7 +107,7 @@ def all_gather(
     shape: Shape,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
@@ -121,7 +121,7 @@ def all_gather_start(
     shape: Shape,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
@@ -143,7 +143,7 @@ def reduce_scatter(
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -157,7 +157,7 @@ def all_to_all(
     *operands: Element,
     dimensions: tuple[int, ...] = (),
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
 ) -> Value:
     """result = operands: the one piece that this rank sends is its own."""
@@ -171,7 +171,7 @@ def collective_broadcast(
     *operands: Element,
     has_dynamic_root: bool = False,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
 ) -> Value:
     """result = operands: this rank is the root."""
     return _identity(operands[:-1] if has_dynamic_root else operands, replica_groups)
@@ -180,7 +180,7 @@ def collective_broadcast(
 def collective_permute(
     *operands: Value,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
     """result = operands if this rank sends to itself, zeros if nobody sends to it.
@@ -255,7 +255,7 @@ def collective_permute_start(
     *operands: Value,
     shape: Shape,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
     """Return (operands, results, contexts…)."""
@@ -285,7 +285,7 @@ def ragged_all_to_all(
     recv_sizes: Element,
     *,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     dimensions: tuple[int, ...] = (),
 ) -> Element:
     """result[i] = output[i], overwritten by slices of the operand's rows.
@@ -329,25 +329,29 @@ def _unsupported(opcode: str) -> Unsupported:
 
 
 def send(
-    operand: Element, token: Value, *, channel_id: int = 0, is_host_transfer: bool = False
+    operand: Element, token: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Value:
     """Raise Unsupported."""
     raise _unsupported("send")
 
 
-def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+def send_done(
+    operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> Value:
     """Raise Unsupported."""
     raise _unsupported("send-done")
 
 
 def recv(
-    token: Value, *, shape: Shape, channel_id: int = 0, is_host_transfer: bool = False
+    token: Value, *, shape: Shape, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Value:
     """Raise Unsupported."""
     raise _unsupported("recv")
 
 
-def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+def recv_done(
+    operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> Value:
     """Raise Unsupported."""
     raise _unsupported("recv-done")
 

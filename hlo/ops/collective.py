@@ -85,7 +85,7 @@ def all_gather(
     shape: Shape,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Shape:
@@ -102,7 +102,7 @@ def reduce_scatter(
     to_apply: Callee[Shape],
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -138,7 +138,7 @@ def all_gather_start(
     shape: Shape,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Shape:
@@ -171,7 +171,7 @@ def all_reduce(
     *operands: ArrayShape,
     to_apply: Callee[Shape],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -196,7 +196,7 @@ def all_to_all(
     *operands: ArrayShape,
     dimensions: tuple[int, ...] = (),
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
 ) -> Shape:
     """C1: arrays; C2: one operand with one dimension to split and join, or several operands, all
@@ -217,7 +217,7 @@ def collective_broadcast(
     *operands: ArrayShape,
     has_dynamic_root: bool = False,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
 ) -> Shape:
     """C1: arrays; C2: groups. The last one is the root's number where that is dynamic."""
     require_groups("C2", replica_groups, partial=True)
@@ -227,7 +227,7 @@ def collective_broadcast(
 def collective_permute(
     *operands: Shape,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
     """C1: arrays; C2: with slice_sizes input, output and where slices of them start: an array (or
@@ -267,7 +267,7 @@ def collective_permute_start(
     *operands: Shape,
     shape: Shape,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Shape:
     """(operands, results, contexts…), or (input, output, contexts…): C1 to C4 as of
@@ -299,7 +299,7 @@ def ragged_all_to_all(
     recv_sizes: ArrayShape,
     *,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     dimensions: tuple[int, ...] = (),
 ) -> ArrayShape:
     """C1: arrays, operand and output alike but for the first dimension; C2: offsets and sizes are
@@ -325,7 +325,11 @@ partition_id = replica_id
 
 
 def send(
-    operand: ArrayShape, token: Shape, *, channel_id: int = 0, is_host_transfer: bool = False
+    operand: ArrayShape,
+    token: Shape,
+    *,
+    channel_id: int | None = None,
+    is_host_transfer: bool = False,
 ) -> TupleShape:
     """(data, context, token); C1: an array and a token."""
     data = without_layout(array("C1", operand))
@@ -341,14 +345,16 @@ def _started(operand: Shape, opcode: str) -> Shape:
     return found[0]
 
 
-def send_done(operand: Shape, *, channel_id: int = 0, is_host_transfer: bool = False) -> ArrayShape:
+def send_done(
+    operand: Shape, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> ArrayShape:
     """A token; C1: of what send gives."""
     _started(operand, "send")
     return ArrayShape(TOKEN)
 
 
 def recv(
-    token: Shape, *, shape: Shape, channel_id: int = 0, is_host_transfer: bool = False
+    token: Shape, *, shape: Shape, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Shape:
     """(data, context, token); C1: from a token."""
     require("C1", is_token(token), f"{token} is not a token")
@@ -356,7 +362,9 @@ def recv(
     return without_layout(shape)
 
 
-def recv_done(operand: Shape, *, channel_id: int = 0, is_host_transfer: bool = False) -> TupleShape:
+def recv_done(
+    operand: Shape, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> TupleShape:
     """(data, token); C1: of what recv gives."""
     return TupleShape((_started(operand, "recv"), ArrayShape(TOKEN)))
 

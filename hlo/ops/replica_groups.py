@@ -21,7 +21,7 @@ def require_groups(
     *,
     uniform: bool = False,
     partial: bool = False,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     flattened: bool = False,
 ) -> None:
     """Groups are not empty, name each of the ids 0, 1, … once (at most once if ``partial``), and
@@ -31,7 +31,7 @@ def require_groups(
     except ValueError as error:
         require(label, False, f"replica_groups: {error}")
     if flattened:
-        require(label, channel_id != 0, "use_global_device_ids=true without a channel_id")
+        require(label, channel_id is not None, "use_global_device_ids=true without a channel_id")
         require(label, id_count(groups) > 0, "use_global_device_ids=true without replica_groups")
     if isinstance(groups, ListedGroups):
         _require_each_once(label, groups.groups, uniform, partial)

@@ -50,7 +50,7 @@ _SAME = {  # attributes of an end that are those of its start
     "send-done": ("channel_id", "is_host_transfer"),
     "recv-done": ("channel_id", "is_host_transfer"),
 }
-_NOT_GIVEN = {"channel_id": 0, "is_host_transfer": False, "async_execution_thread": "main"}
+_NOT_GIVEN = {"channel_id": None, "is_host_transfer": False, "async_execution_thread": "main"}
 
 
 def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -> Iterator[Fault]:
@@ -128,9 +128,9 @@ class Agreements:
         """Yield the faults of an instruction, given those seen before."""
         attributes = instruction.attributes
         if instruction.opcode in ("send", "recv") and attributes.get("is_host_transfer"):
-            channel = attributes.get("channel_id", 0)
+            channel = attributes.get("channel_id")
             key = instruction.opcode, without_layout(instruction.shape), attributes
-            if self._transfers.setdefault(channel, key) != key and channel:
+            if self._transfers.setdefault(channel, key) != key and channel is not None:
                 yield Fault(instruction, "channel", f"channel {channel} is of another transfer")
         channel = attributes.get("channel_id", 1)
         if instruction.opcode == "all-reduce" and isinstance(channel, int) and channel <= 0:

@@ -24,7 +24,7 @@ def participant_faults(
     attributes = instruction.attributes
     pairs = attributes.get("source_target_pairs")
     if isinstance(pairs, SourceTargetPairs):
-        total = partitions if attributes.get("channel_id") else replicas
+        total = partitions if "channel_id" in attributes else replicas
         yield from _pairs(instruction, pairs, total)
         return
     groups = attributes.get("replica_groups", ALL_IDS)
@@ -53,7 +53,7 @@ def _sizes(
 ) -> tuple[int, int]:
     """Count the ids of all groups, and the ranks of one."""
     attributes = instruction.attributes
-    channel = bool(attributes.get("channel_id"))
+    channel = "channel_id" in attributes
     given = group_size(groups)
     if instruction.opcode in _BY_PARTITION:
         total = partitions if channel else replicas

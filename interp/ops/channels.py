@@ -36,7 +36,7 @@ class _Reception:
     place: str
 
 
-def _ends(rank: Rank, channel_id: int, attributes: str) -> list[tuple[int, int]] | None:
+def _ends(rank: Rank, channel_id: int | None, attributes: str) -> list[tuple[int, int]] | None:
     """The (source, target) ranks that this rank's replica or partition is concerned with."""
     try:
         pairs = send_recv_pairs(attributes)
@@ -46,12 +46,12 @@ def _ends(rank: Rank, channel_id: int, attributes: str) -> list[tuple[int, int]]
         return None
     if not pairs:
         return []
-    among = rank.among_partitions if channel_id else rank.among_replicas
+    among = rank.among_partitions if channel_id is not None else rank.among_replicas
     sources, targets = (among(ids) for ids in zip(*pairs, strict=True))
     return list(zip(sources, targets, strict=True))
 
 
-def _channels(rank: Rank, channel_id: int, attributes: str, end: int) -> list[Channel]:
+def _channels(rank: Rank, channel_id: int | None, attributes: str, end: int) -> list[Channel]:
     """List the channels of which this rank is the source (``end`` 0) or the target (1)."""
     known = rank.ranks.channels
     ends = _ends(rank, channel_id, attributes)
@@ -60,12 +60,16 @@ def _channels(rank: Rank, channel_id: int, attributes: str, end: int) -> list[Ch
     return [known[channel_id, pair] for pair in ends if pair[end] == rank.number]
 
 
-def _only(members: list[Rank], what: str, channel_id: int) -> None:
+def _named(channel_id: int | None) -> str:
+    return "the channel without an id" if channel_id is None else f"channel {channel_id}"
+
+
+def _only(members: list[Rank], what: str, channel_id: int | None) -> None:
     others = {member.number for member in members}
     if len(others) > 1:
         numbers = ", ".join(map(str, sorted(others)))
         raise CollectiveError(
-            f"ranks {numbers} all {what} channel {channel_id}, which has no"
+            f"ranks {numbers} all {what} {_named(channel_id)}, which has no"
             " _xla_send_recv_source_target_pairs to say who is with whom"
         )
 
@@ -74,14 +78,14 @@ def send(
     operand: Array,
     token: Value,
     *,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     is_host_transfer: bool = False,
     frontend_attributes: str = "",
 ) -> Value:
     """(the operand, a context, a token)."""
     del token
     if is_host_transfer:
-        send_to_host(operand, channel_id)
+        send_to_host(operand, channel_id or 0)
         return operand, np.zeros((), np.uint32), None
     rank = current()
     for channel in _channels(rank, channel_id, frontend_attributes, 0):
@@ -91,7 +95,9 @@ def send(
     return operand, np.zeros((), np.uint32), None
 
 
-def send_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+def send_done(
+    operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> Value:
     """A token. What nobody receives is an error at the end of the run."""
     del operand, channel_id, is_host_transfer
 
@@ -111,7 +117,7 @@ def recv(
     token: Value,
     *,
     shape: Shape,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     is_host_transfer: bool = False,
     frontend_attributes: str = "",
 ) -> Value:
@@ -120,7 +126,7 @@ def recv(
     assert isinstance(shape, TupleShape)
     rank, wanted = current(), shape.elements[0]
     if is_host_transfer:
-        items = host_items(wanted, channel_id)
+        items = host_items(wanted, channel_id or 0)
         reception = _Reception(items, items.next_receiver(), wanted, rank.place)
     else:
         reception = _from_rank(rank, wanted, channel_id, frontend_attributes)
@@ -128,10 +134,10 @@ def recv(
     return zeros(wanted), np.asarray(number, np.uint32), None
 
 
-def _from_rank(rank: Rank, wanted: Shape, channel_id: int, attributes: str) -> _Reception:
+def _from_rank(rank: Rank, wanted: Shape, channel_id: int | None, attributes: str) -> _Reception:
     channels = _channels(rank, channel_id, attributes, 1)
     if len(channels) > 1:
-        raise CollectiveError(f"several ranks send to {rank} through channel {channel_id}")
+        raise CollectiveError(f"several ranks send to {rank} through {_named(channel_id)}")
     for channel in channels:
         channel.receivers.append(rank)
         _only(channel.receivers, "receive from", channel_id)
@@ -139,7 +145,9 @@ def _from_rank(rank: Rank, wanted: Shape, channel_id: int, attributes: str) -> _
     return _Reception(None, 0, wanted, rank.place)
 
 
-def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = False) -> Value:
+def recv_done(
+    operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
+) -> Value:
     """(the value, a token), when it is sent."""
     del is_host_transfer
     rank = current()
@@ -150,9 +158,9 @@ def recv_done(operand: Value, *, channel_id: int = 0, is_host_transfer: bool = F
     if channel is None:
         return operand[0], None
     if isinstance(channel, HostItems):
-        return channel.item(reception.number, reception.shape, channel_id), None
+        return channel.item(reception.number, reception.shape, channel_id or 0), None
     awaited = _Count(channel.sent, reception.number)
-    rank.wait(Wait(awaited, lambda: f"a send through channel {channel_id}"))
+    rank.wait(Wait(awaited, lambda: f"a send through {_named(channel_id)}"))
     parcel = channel.sent[reception.number - 1]
     if not conforms(parcel.value, reception.shape):
         raise CollectiveError(

@@ -58,17 +58,21 @@ def one_or_all(results: Sequence[Value]) -> Value:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _group(groups: ReplicaGroups, channel: int, global_ids: bool | None) -> tuple[int, ...] | None:
+def _group(
+    groups: ReplicaGroups, channel: int | None, global_ids: bool | None
+) -> tuple[int, ...] | None:
     """The numbers of the ranks in this rank's group. ``global_ids`` is None for operations that
     are between partitions where they have a channel."""
     if global_ids is None:
-        among = Rank.among_partitions if channel else Rank.among_replicas
+        among = Rank.among_partitions if channel is not None else Rank.among_replicas
     else:
-        among = _MODES[channel != 0, global_ids]
+        among = _MODES[channel is not None, global_ids]
     return current().group(expanded(groups), among)
 
 
-def required_group(groups: ReplicaGroups, channel: int, global_ids: bool | None) -> tuple[int, ...]:
+def required_group(
+    groups: ReplicaGroups, channel: int | None, global_ids: bool | None
+) -> tuple[int, ...]:
     group = _group(groups, channel, global_ids)
     if group is None:
         raise CollectiveError(f"{current()} is in none of the groups {str(groups)[:60]}")
@@ -77,7 +81,7 @@ def required_group(groups: ReplicaGroups, channel: int, global_ids: bool | None)
 
 def met(
     group: tuple[int, ...],
-    channel: int,
+    channel: int | None,
     operands: tuple[Array, ...],
     combine: _Combine,
     agreement: Mapping[str, str],
@@ -106,7 +110,7 @@ def all_reduce(
     *operands: Array,
     to_apply: Callee[Value],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -135,7 +139,7 @@ def all_gather(
     *operands: Array,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
@@ -155,7 +159,7 @@ def all_gather_start(
     *operands: Array,
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
@@ -190,7 +194,7 @@ def reduce_scatter(
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
     mode: str = "",
@@ -213,7 +217,7 @@ def all_to_all(
     *operands: Array,
     dimensions: tuple[int, ...] = (),
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     constrain_layout: bool = False,
 ) -> Value:
     """Member i gets the i-th operand of every member; of one operand with a dimension, the i-th
@@ -238,7 +242,7 @@ def collective_broadcast(
     *operands: Array,
     has_dynamic_root: bool = False,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
 ) -> Value:
     """The operands of the first member of the group, or of that at the place in the group which
     the last operand says; zeros on a rank of no group."""

@@ -22,13 +22,15 @@ __all__ = [
 ]
 
 
-def _sources(given: SourceTargetPairs, channel: int) -> tuple[dict[int, int], tuple[int, ...]]:
+def _sources(
+    given: SourceTargetPairs, channel: int | None
+) -> tuple[dict[int, int], tuple[int, ...]]:
     """For each rank that receives the one that sends to it, and all that take part, for the
     ranks among which ids count for this one."""
     if not given.pairs:
         return {}, ()
     rank = current()
-    among = rank.among_partitions if channel else rank.among_replicas
+    among = rank.among_partitions if channel is not None else rank.among_replicas
     sources, targets = (among(ids) for ids in zip(*given.pairs, strict=True))
     found = dict(zip(targets, sources, strict=True))
     if len(found) != len(targets):
@@ -39,7 +41,7 @@ def _sources(given: SourceTargetPairs, channel: int) -> tuple[dict[int, int], tu
 def collective_permute(
     *operands: Value,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
     """The operands of the rank that sends to this one; zeros if none does.
@@ -114,7 +116,7 @@ def collective_permute_start(
     *operands: Value,
     shape: Shape,
     source_target_pairs: SourceTargetPairs,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
     """(the operands, the results, contexts: zeros); of an update of an output (input, output)."""
@@ -146,7 +148,7 @@ def ragged_all_to_all(
     recv_sizes: Array,
     *,
     replica_groups: ReplicaGroups = ALL_IDS,
-    channel_id: int = 0,
+    channel_id: int | None = None,
     dimensions: tuple[int, ...] = (),
 ) -> Array:
     """The output with rows from every member of the group.

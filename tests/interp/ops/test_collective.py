@@ -66,8 +66,12 @@ MODES = [
     ("all-gather", ", channel_id=1", "{}", [[0, 1, 2, 3]] * 4),
     ("all-gather", ", channel_id=1, use_global_device_ids=true", "{{1,0},{3,2}}",
      [[1, 0], [1, 0], [3, 2], [3, 2]]),
+    ("all-gather", ", channel_id=0", "{{1,0}}", [[2, 3, 0, 1]] * 4),
+    ("all-gather", ", channel_id=0, use_global_device_ids=true", "{{1,0},{3,2}}",
+     [[1, 0], [1, 0], [3, 2], [3, 2]]),
     ("all-to-all", "", "{{1,0}}", [[2, 0], [3, 1], [2, 0], [3, 1]]),
     ("all-to-all", ", channel_id=1", "{{1,0}}", [[1, 0], [1, 0], [3, 2], [3, 2]]),
+    ("all-to-all", ", channel_id=0", "{{1,0}}", [[1, 0], [1, 0], [3, 2], [3, 2]]),
 ]  # fmt: skip
 
 
@@ -83,11 +87,12 @@ def test_group_modes(opcode: str, ids: str, groups: str, expected: list[Any]) ->
     assert rows(run(body, given_, replicas=2, partitions=2)) == expected
 
 
-def test_permutations_are_among_partitions_with_a_channel() -> None:
-    body = """
+@pytest.mark.parametrize("channel", [0, 1])
+def test_permutations_are_among_partitions_with_a_channel(channel: int) -> None:
+    body = f"""
         p = f32[2] parameter(0)
-        a = f32[2] collective-permute(p), source_target_pairs={{0,1}}
-        b = f32[2] collective-permute(p), source_target_pairs={{0,1}}, channel_id=1
+        a = f32[2] collective-permute(p), source_target_pairs={{{{0,1}}}}
+        b = f32[2] collective-permute(p), source_target_pairs={{{{0,1}}}}, channel_id={channel}
         r = (f32[2], f32[2]) tuple(a, b)"""
     none = [0, 0]
     expected = [[none, none], [none, [1, 2]], [[1, 2], none], [[3, 4], [5, 6]]]
