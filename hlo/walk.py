@@ -21,9 +21,10 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import MONOID, having
-from hlo.types import Shape
+from hlo.types import Shape, TupleShape
 
 V = TypeVar("V")
+R = TypeVar("R")
 
 _MONOIDS = having(MONOID)
 
@@ -58,6 +59,14 @@ class Callee(Generic[V]):
     def monoid(self) -> str | None:
         """add, multiply, maximum, … if that is all the computation does, else None."""
         return monoid(self.computation)
+
+    def bundled(self, results: Sequence[R]) -> R | tuple[R, ...]:
+        """The results of a fold by this computation: a tuple if it gives one, also of one result
+        (XLA's ``InferReduceShape``), else the only one."""
+        if isinstance(self.computation.root_instruction.shape, TupleShape):
+            return tuple(results)
+        (result,) = results
+        return result
 
 
 @dataclass(frozen=True, slots=True)

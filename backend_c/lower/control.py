@@ -14,7 +14,7 @@ from backend_c.lower.scans import Slices
 from hlo.aliasing import Alias
 from hlo.attributes import Domain
 from hlo.errors import Unsupported
-from hlo.types import ArrayShape, Shape, TupleShape
+from hlo.types import Shape, TupleShape, leaves
 from hlo.walk import Callee
 
 __all__ = [
@@ -134,6 +134,7 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
 
 def scan(
     *operands: Value,
+    shape: Shape,
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
     num_carries: int,
@@ -148,24 +149,22 @@ def scan(
     slices = Slices(block, dimension, inputs, is_reverse)
     init = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
     carries = block.fresh_copy(tuple(map(slices.static, init)))
-    result = to_apply.computation.root_instruction.shape
-    assert isinstance(result, TupleShape) and isinstance(carries, tuple)
-    output_shapes = result.elements[: len(result.elements) - num_carries]
-    outputs = [
-        slices.allocate_stacked(shape) for shape in output_shapes if isinstance(shape, ArrayShape)
-    ]
+    assert isinstance(carries, tuple)
+    made = leaves(to_apply.computation.root_instruction.shape)
+    outputs = list(map(slices.allocate_stacked, made[: len(made) - num_carries]))
     with block.collected_steps() as condition_steps:
         predicate = slices.has_next()
     with block.collected_steps() as body_steps:
         slices.start_iteration()
-        results = to_apply(*map(slices.slice_of, inputs), *carries)
-        assert isinstance(results, tuple)
+        given = to_apply(*map(slices.slice_of, inputs), *carries)
+        results = given if isinstance(given, tuple) else (given,)
         for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
             slices.store(slices.static(value), output)
         _assign(carries, results[len(outputs) :], block)
         slices.end_iteration()
     block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))
-    return (*map(slices.with_actual_length, outputs), *carries)
+    found = (*map(slices.with_actual_length, outputs), *carries)
+    return found if isinstance(shape, TupleShape) else found[0]
 
 
 def conditional(

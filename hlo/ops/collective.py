@@ -123,7 +123,7 @@ def _combines(label: str, to_apply: Callee[Shape], operands: Sequence[ArrayShape
     for element in scalars(operands):
         stands = to_apply.monoid is not None and _is_of_kind(to_apply, element)
         taken = to_apply.computation.root_instruction.shape if stands else element
-        called_on(label, to_apply, (taken, taken), (taken,))
+        called_on(label, to_apply, (taken, taken), (taken,), folds=True)
 
 
 def _is_of_kind(callee: Callee[Shape], element: Shape) -> bool:

@@ -75,9 +75,10 @@ def called_on(
     results: Sequence[Shape],
     *,
     alike: Callable[[Shape, Shape], bool] = compatible,
+    folds: bool = False,
 ) -> None:
     """The computation takes exactly these arguments and gives these results (a tuple of several,
-    or the one), as far as ``alike`` looks."""
+    or the one), as far as ``alike`` looks. Of a fold the one result may also come as a tuple."""
     name, parameters = callee.computation.name, callee.computation.parameters
     require(
         label,
@@ -90,7 +91,7 @@ def called_on(
             raise Violation(label, message)
     given = callee.computation.root_instruction.shape
     wanted = results[0] if len(results) == 1 else TupleShape(tuple(results))
-    if not (alike(given, wanted) or alike(given, TupleShape(tuple(results)))):
+    if not (alike(given, wanted) or (folds and alike(given, TupleShape(tuple(results))))):
         raise Violation(label, f"{name} gives {given}, {wanted} is needed")
 
 

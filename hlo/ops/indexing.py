@@ -186,7 +186,7 @@ def scatter(
         require("C3", same, f"dimension {d} of update {update}, {from_} of {indices}")
     _batching(source, indices, input_batching_dims, scatter_indices_batching_dims)
     elements = scalars(inputs)
-    called_on("C4", to_apply, (*elements, *scalars(updates)), elements)
+    called_on("C4", to_apply, (*elements, *scalars(updates)), elements, folds=True)
     results: list[Shape] = [ArrayShape(s.element_type, s.dims, s.dynamic) for s in inputs]
     return one_or_tuple(results)
 

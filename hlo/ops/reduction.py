@@ -14,7 +14,6 @@ from hlo.ops.constraints import (
     arrays,
     called_on,
     distinct_dimensions,
-    one_or_tuple,
     require,
     same_dims,
     scalars,
@@ -56,12 +55,17 @@ def _halves(operands: Sequence[Shape]) -> tuple[list[ArrayShape], list[ArrayShap
 def _accumulating(label: str, to_apply: Callee[Shape], inits: Sequence[ArrayShape]) -> None:
     """The computation takes accumulators and elements, and gives accumulators."""
     elements = scalars(inits)
-    called_on(label, to_apply, (*elements, *elements), elements)
+    called_on(label, to_apply, (*elements, *elements), elements, folds=True)
+
+
+def _bundled(to_apply: Callee[Shape], results: Sequence[Shape]) -> Shape:
+    found = to_apply.bundled(results)
+    return TupleShape(found) if isinstance(found, tuple) else found
 
 
 def reduce(*operands: ArrayShape, dimensions: tuple[int, ...], to_apply: Callee[Shape]) -> Shape:
     """C1: N inputs of the same dims, N scalar inits; C2: distinct dimensions; C3: to_apply takes 2N
-    scalars and gives N."""
+    scalars and gives N. N results; a tuple if to_apply gives one, also of one."""
     inputs, inits = _halves(operands)
     distinct_dimensions("C2", dimensions, inputs[0].rank)
     _accumulating("C3", to_apply, inits)
@@ -70,7 +74,7 @@ def reduce(*operands: ArrayShape, dimensions: tuple[int, ...], to_apply: Callee[
     for one in inputs:
         dynamic = tuple(bool(one.dynamic) and one.dynamic[d] for d in kept)
         results.append(bounded(one.element_type, tuple(one.dims[d] for d in kept), dynamic))
-    return one_or_tuple(results)
+    return _bundled(to_apply, results)
 
 
 def reduce_window(
@@ -79,14 +83,14 @@ def reduce_window(
     window: Window = Window(),  # noqa: B008  # frozen
 ) -> Shape:
     """C1: N inputs of the same dims, N scalar inits; C2: a window dimension for each; C3: positive
-    strides and dilations; C4: to_apply takes 2N scalars and gives N."""
+    strides and dilations; C4: to_apply takes 2N scalars and gives N. N results, as of reduce."""
     inputs, inits = _halves(operands)
     count = len(window.dimensions) == inputs[0].rank
     require("C2", count, f"{len(window.dimensions)} window dimensions for {inputs[0]}")
     pairs = list(zip(inputs[0].dims, window.dimensions, strict=True))
     dims = tuple(window_positions("C3", extent, dimension) for extent, dimension in pairs)
     _accumulating("C4", to_apply, inits)
-    return one_or_tuple([bounded(one.element_type, dims, one.dynamic) for one in inputs])
+    return _bundled(to_apply, [bounded(one.element_type, dims, one.dynamic) for one in inputs])
 
 
 def select_and_scatter(
@@ -111,12 +115,13 @@ def select_and_scatter(
     require("C2", updates.dims == dims, f"source {updates}, the windows make {wanted}")
     element = ArrayShape(values.element_type)
     called_on("C3", select, (element, element), (ArrayShape(PRED),))
-    called_on("C4", scatter, (element, element), (element,))
+    called_on("C4", scatter, (element, element), (element,), folds=True)
     return array("C1", ArrayShape(values.element_type, values.dims, values.dynamic))
 
 
 def scan(
     *operands: ArrayShape,
+    shape: Shape,
     to_apply: Callee[Shape],
     dimensions: tuple[int, ...],
     num_carries: int,
@@ -126,7 +131,8 @@ def scan(
     """Inputs, then ``num_carries`` initial carries; to_apply takes a slice of each input and the
     carries, gives outputs and the next carries. Results: all outputs stacked, the last carries.
     C1: arrays, at least one input; C2: one dimension of the inputs, of one size; C3: to_apply takes
-    slices and carries; C4: it gives a tuple that ends with carries."""
+    slices and carries; C4: it gives a tuple that ends with carries. Where there is one output or
+    carry in all, to_apply may give it as it is, and so may the scan (XLA's ``HandleScan``)."""
     inputs = len(operands) - num_carries
     require("C1", num_carries >= 0 and inputs > 0, f"num_carries={num_carries}: no inputs are left")
     shapes = arrays("C1", operands)
@@ -141,7 +147,7 @@ def scan(
     carries: list[Shape] = [ArrayShape(one.element_type, one.dims) for one in shapes[inputs:]]
     given = to_apply.computation.root_instruction.shape
     called_on("C3", to_apply, (*slices, *carries), (given,))
-    results = given.elements if isinstance(given, TupleShape) else ()
+    results = given.elements if isinstance(given, TupleShape) else (given,)
     outputs = len(results) - num_carries
     ends = outputs >= 0 and all(map(compatible, results[outputs:], carries))
     name = to_apply.computation.name
@@ -155,7 +161,8 @@ def scan(
         dims = (*output.dims[:dimension], size, *output.dims[dimension:])
         dynamic = tuple(varies and d == dimension for d in range(len(dims)))
         stacked.append(bounded(output.element_type, dims, dynamic))
-    return TupleShape((*stacked, *carries))
+    found = (*stacked, *carries)
+    return found[0] if len(found) == 1 and isinstance(shape, ArrayShape) else TupleShape(found)
 
 
 def _without(dims: tuple[int, ...], dimension: int) -> tuple[int, ...]:

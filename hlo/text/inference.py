@@ -40,7 +40,7 @@ def inferred_shape(
         name: _callees(value, computations) if name in COMPUTATION_ATTRIBUTES else value
         for name, value in attributes.items()
     }
-    shape = _wanted(opcode, operands, attributes) if "shape" in op.given else _ANY
+    shape = _wanted(opcode, operands, given) if "shape" in op.given else _ANY
     driver = dict.fromkeys(op.given)
     try:
         inspect.signature(op.function).bind(*operands, **given, **driver)
@@ -74,10 +74,11 @@ def _callees(value: Attribute, computations: Mapping[str, Computation]) -> objec
     return tuple(callee(str(name)) for name in value)
 
 
-def _wanted(
-    opcode: str, operands: Sequence[Shape], attributes: Mapping[str, Attribute]
-) -> ArrayShape:
+def _wanted(opcode: str, operands: Sequence[Shape], attributes: Mapping[str, object]) -> Shape:
     """A stand-in for the declared result, of which rules take what they cannot infer."""
+    combined = attributes.get("to_apply")
+    if opcode == "scan" and isinstance(combined, Callee):  # a tuple of one, or that one
+        return combined.computation.root_instruction.shape
     arrays = [shape for shape in operands if isinstance(shape, ArrayShape)]
     if not arrays:
         raise NotInferred(f"no shape: {opcode} of no arrays")

@@ -99,7 +99,8 @@ def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
     if not others:
         return first
     stacked = np.stack(others)
-    return np.asarray(reduce(stacked, first, dimensions=(0,), to_apply=to_apply))
+    folded = reduce(stacked, first, dimensions=(0,), to_apply=to_apply)
+    return np.asarray(folded[0] if isinstance(folded, tuple) else folded)
 
 
 def _combination(to_apply: Callee[Value]) -> str:

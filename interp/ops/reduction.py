@@ -57,7 +57,7 @@ def _reduced_in_order(
     dims = tuple(inputs[0].shape[axis] for axis in kept)
     steps = math.prod(inputs[0].shape[axis] for axis in reduced)
     if 0 in dims:
-        return _one_or_all([np.empty(dims, x.dtype) for x in inputs])
+        return to_apply.bundled([np.empty(dims, x.dtype) for x in inputs])
     elements = [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in inputs]
     state = [np.broadcast_to(init, dims) for init in inits]
     if to_apply.monoid == "multiply" and type_of(inputs[0]) in (F32, F64):
@@ -69,7 +69,7 @@ def _reduced_in_order(
     else:
         for step in range(steps):
             state = _applied(to_apply, state, [x[step, ...] for x in elements])
-    return _one_or_all([np.array(x) for x in state])
+    return to_apply.bundled([np.array(x) for x in state])
 
 
 def _folded_in_runs(
@@ -104,10 +104,6 @@ def _applied(
     return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
 
 
-def _one_or_all(results: Sequence[Array]) -> Value:
-    return results[0] if len(results) == 1 else tuple(results)
-
-
 def reduce_window(
     *operands: Array,
     to_apply: Callee[Value],
@@ -128,7 +124,7 @@ def reduce_window(
     for step in steps_of(window, inputs[0].shape):
         after = _applied(to_apply, state, [x[step.elements] for x in inputs])
         state = [np.where(step.inside, new, old) for new, old in zip(after, state)]
-    return _one_or_all([np.array(x) for x in state])
+    return to_apply.bundled([np.array(x) for x in state])
 
 
 class _Step(NamedTuple):
@@ -204,5 +200,5 @@ def _scattered(
     for number in range(int(rank.max(initial=-1)) + 1):  # each place at most once in a round
         chosen = order[rank == number]
         places_ = ids[chosen]
-        result[places_] = scatter(result[places_], values[chosen])
+        (result[places_],) = _applied(scatter, [result[places_]], [values[chosen]])
     return result.reshape(operand.shape)

@@ -6,28 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from hlo.types import ArrayShape, TupleShape
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.bounded_arrays import filled, resized
+from interp.values import Value
 
 __all__ = ["scan"]
 
 
 def scan(
     *operands: Array,
+    shape: Shape,
     to_apply: Callee[Any],
     dimensions: tuple[int, ...],
     num_carries: int,
     is_reverse: bool = False,
     is_associative: bool = False,
-) -> tuple[Array, ...]:
+) -> Value:
     """(outputs of all steps, stacked along the dimension; the last carries).
 
     Step i gives the slices i of the inputs and the carries to ``to_apply``, which gives outputs and
     the next carries; a reverse scan starts at the last slice, and its outputs stay beside their
     inputs. That the computation is associative allows another order and changes nothing here. Of
-    bounded outputs, which may differ in size from step to step, what is not there is zero.
+    bounded outputs, which may differ in size from step to step, what is not there is zero. One
+    output or carry in all may be the result itself, not a tuple, as ``shape`` says; likewise what
+    ``to_apply`` gives.
     """
     del is_associative
     (dimension,) = dimensions
@@ -40,19 +44,19 @@ def scan(
     for step in reversed(range(length)) if is_reverse else range(length):
         slices = [filled(row[step, ...], shape) for row, shape in zip(rows, shapes, strict=False)]
         carries = tuple(map(filled, carries, shapes[count:]))
-        results = to_apply(*slices, *carries)
+        given = to_apply(*slices, *carries)
+        results = given if isinstance(given, tuple) else (given,)
         for output, value in zip(outputs, results, strict=False):
             output[step] = resized(value, output.shape[1:])
         carries = results[len(outputs) :]
-    return (*(np.moveaxis(output, 0, dimension) for output in outputs), *carries)
+    found = (*(np.moveaxis(output, 0, dimension) for output in outputs), *carries)
+    return found if isinstance(shape, TupleShape) else found[0]
 
 
 def _empty(to_apply: Callee[Any], num_carries: int, length: int) -> list[Array]:
     """Room for the outputs, the steps first."""
-    result = to_apply.computation.root_instruction.shape
-    assert isinstance(result, TupleShape)
-    shapes = result.elements[: len(result.elements) - num_carries]
-    return [_room(shape, length) for shape in shapes if isinstance(shape, ArrayShape)]
+    shapes = leaves(to_apply.computation.root_instruction.shape)
+    return [_room(shape, length) for shape in shapes[: len(shapes) - num_carries]]
 
 
 def _room(shape: ArrayShape, length: int) -> Array:

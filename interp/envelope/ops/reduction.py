@@ -64,7 +64,7 @@ def separately(
     opcodes = fold_orders.separate(to_apply.computation)
     found = [anything(dims, element_type) for element_type in types]
     if opcodes is None:
-        return found[0] if len(found) == 1 else tuple(found)
+        return to_apply.bundled(found)
     result: Value = None
     for number, (opcode, element_type) in enumerate(zip(opcodes, types, strict=True)):
         if opcode == "add" and element_type.is_float:
@@ -144,7 +144,7 @@ def _in_some_order(
         open_ = open_ | fold_orders.lawless(to_apply, rows)
     if open_.all():  # without following it
         found = [anything(open_.shape, x.element_type) for x in inputs]
-        return found[0] if len(found) == 1 else tuple(found)
+        return to_apply.bundled(found)
     open_ = open_ | disagree(fold, to_apply, ends)
     return open_where(open_, _in_order(inputs, inits, dimensions, to_apply))
 
@@ -257,7 +257,7 @@ def _in_order(
     steps = math.prod(inputs[0].shape[axis] for axis in reduced)
     if steps > _MOST_STEPS or 0 in dims:
         found = [anything(dims, x.element_type) for x in inputs]
-        return found[0] if len(found) == 1 else tuple(found)
+        return to_apply.bundled(found)
     rows = [
         [x.transpose(*reduced, *kept).reshape(steps, *dims) for x in (v.low, v.high, v.nan)]
         for v in inputs
@@ -267,7 +267,7 @@ def _in_order(
         others = [Enclosure(*(part[step, ...] for part in row)) for row in rows]
         result = to_apply(*state, *others)
         state = list(result) if isinstance(result, tuple) else [result]
-    return state[0] if len(state) == 1 else tuple(state)
+    return to_apply.bundled(state)
 
 
 def in_any_order(

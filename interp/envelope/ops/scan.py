@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo.types import TupleShape, leaves
+from hlo.types import Shape, TupleShape, leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
@@ -21,15 +21,28 @@ __all__ = ["scan"]
 
 def scan(
     *operands: Enclosure,
+    shape: Shape,
     to_apply: Callee[Value],
     dimensions: tuple[int, ...],
     num_carries: int,
     is_reverse: bool = False,
     is_associative: bool = False,
-) -> tuple[Value, ...]:
+) -> Value:
     """Only what takes slices and carries alike can be grouped. Then sums of floats may come in any
     grouping, and what does not round is the same in all; anything else is open."""
     (dimension,) = dimensions
+    found = _results(operands, to_apply, dimension, num_carries, is_reverse, is_associative)
+    return found if isinstance(shape, TupleShape) else found[0]
+
+
+def _results(
+    operands: Sequence[Enclosure],
+    to_apply: Callee[Value],
+    dimension: int,
+    num_carries: int,
+    is_reverse: bool,
+    is_associative: bool,
+) -> tuple[Value, ...]:
     count = len(operands) - num_carries
     inputs, carries = operands[:count], operands[count:]
     length = inputs[0].shape[dimension]
@@ -67,7 +80,8 @@ def _in_order(
     steps: list[tuple[Enclosure, ...]] = []
     for step in reversed(range(length)) if is_reverse else range(length):
         slices = [moved(lambda x, n=step: x.take(n, dimension), x) for x in inputs]
-        results = to_apply(*slices, *carries)
+        given = to_apply(*slices, *carries)
+        results = given if isinstance(given, tuple) else (given,)
         steps.append(results[: len(results) - len(carries)])
         carries = results[len(results) - len(carries) :]
     ordered = steps[::-1] if is_reverse else steps
@@ -93,10 +107,8 @@ def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]]
     parameters = [parameter.name for parameter in to_apply.computation.parameters]
     pairs = [sorted((parameters[n], parameters[n + num_carries])) for n in range(num_carries)]
     root = by_name[to_apply.computation.root]
-    made = [by_name[name] for name in root.operands]
-    if root.opcode != "tuple" or not all(
-        i.opcode in MONOIDS and sorted(i.operands) in pairs for i in made
-    ):
+    made = [by_name[name] for name in root.operands] if root.opcode == "tuple" else [root]
+    if not all(i.opcode in MONOIDS and sorted(i.operands) in pairs for i in made):
         return None
     found = [(pairs.index(sorted(i.operands)), i.opcode) for i in made]
     own = found[len(found) - num_carries :]
@@ -134,10 +146,9 @@ def _running_sums(
 def _open_scan(
     to_apply: Callee[Value], num_carries: int, dimension: int, length: int, carries: Value
 ) -> tuple[Value, ...]:
-    shape = to_apply.computation.root_instruction.shape
-    assert isinstance(shape, TupleShape)
+    found = leaves(to_apply.computation.root_instruction.shape)
     outputs = []
-    for leaf in leaves(TupleShape(shape.elements[: len(shape.elements) - num_carries])):
+    for leaf in found[: len(found) - num_carries]:
         dims = (*leaf.dims[:dimension], length, *leaf.dims[dimension:])
         outputs.append(anything(dims, leaf.element_type))
     return (*outputs, *(map(unknown, carries) if length else carries))

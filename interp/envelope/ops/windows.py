@@ -143,7 +143,7 @@ def _windows_in_order(
         result = to_apply(*state, *(spread(x, dims) for x in elements))
         after = result if isinstance(result, tuple) else (result,)
         state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
-    return state[0] if len(state) == 1 else tuple(state)
+    return to_apply.bundled(state)
 
 
 def _any_in_windows(mask: Array, window: Window) -> Array:

@@ -69,7 +69,9 @@ C1 | f32[8,2] f32[2] | (f32[8,2], f32[2]) scan(a, b), {ALONG}, num_carries=2
 C1 | f32[8,2] f32[2] | (f32[8,2], f32[2]) scan(a, b), {ALONG}, num_carries=-1
 C2 | f32[8,2] f32[2] | (f32[8,2], f32[2]) scan(a, b), to_apply=step, dimensions={{2}}, num_carries=1
 C3 | f32[8,3] f32[2] | (f32[8,2], f32[2]) scan(a, b), {ALONG}, num_carries=1
-C4 | f32[8] f32[] | (f32[8], f32[]) scan(a, b), to_apply=add, dimensions={{0}}, num_carries=1
+C4 | f32[8] f32[] | (f32[8], f32[]) scan(a, b), to_apply=less, dimensions={{0}}, num_carries=1
+shape | f32[8] f32[] | (f32[8], f32[]) scan(a, b), to_apply=add, dimensions={{0}}, num_carries=1
+   | f32[8] f32[] | f32[] scan(a, b), to_apply=add, dimensions={{0}}, num_carries=1
  | f32[2,3] f32[3] f32[3] | (f32[2,3], f32[3], f32[3]) batch-norm-training(a, b, c), {NORM}
 C1 | s32[2,3] s32[3] s32[3] | (s32[2,3], s32[3], s32[3]) batch-norm-training(a, b, c), {NORM}
 C2 | f32[3] f32[3] f32[3] | (f32[3], f32[3], f32[3]) batch-norm-training(a, b, c), {NORM}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,9 @@ class Computation:
         with np.errstate(all="ignore"):
             result = self.function(*arguments)
         return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
+
+    def bundled(self, results: Sequence[Array]) -> Any:
+        return results[0] if len(results) == 1 else tuple(results)
 
 
 def maximum(lhs: Array, rhs: Array) -> Array:
