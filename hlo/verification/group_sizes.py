@@ -11,7 +11,6 @@ from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.verification.async_chains import Fault
 
 _BY_PARTITION = having(BY_PARTITION)
-_ANY = 1  # a count that the header does not say
 
 
 def participant_faults(
@@ -20,51 +19,57 @@ def participant_faults(
     replicas: int,
     partitions: int,
 ) -> Iterator[Fault]:
-    """Yield the faults of a collective's groups and shapes among so many ranks."""
+    """Yield the faults of a collective's groups and shapes among so many ranks. A header that says
+    one rank says nothing: such a module runs on any number (docs/ranks.md)."""
     attributes = instruction.attributes
     pairs = attributes.get("source_target_pairs")
     if isinstance(pairs, SourceTargetPairs):
-        total = partitions if "channel_id" in attributes else replicas
-        yield from _pairs(instruction, pairs, total)
+        among = partitions if "channel_id" in attributes else replicas
+        yield from _pairs(instruction, pairs, among)
         return
     groups = attributes.get("replica_groups", ALL_IDS)
     assert isinstance(groups, ReplicaGroups)
     total, size = _sizes(instruction, groups, replicas, partitions)
     found = id_count(groups)
     partial = instruction.opcode == "collective-broadcast"  # zeros on those that no group has
-    if found and total != _ANY and found != total and not partial:
+    if found and total not in (None, found) and not partial:
         yield Fault(instruction, "groups", f"replica_groups name {found} of {total} ranks")
         return
     operands = [shapes[name] for name in instruction.operands]
     if instruction.opcode == "all-to-all":
         yield from _split(instruction, operands, size)
-    elif "dimensions" in attributes and size != _ANY:
+    elif "dimensions" in attributes and size not in (None, 1):
         yield from _scaled(instruction, operands, size)
 
 
 def _pairs(instruction: Instruction, pairs: SourceTargetPairs, total: int) -> Iterator[Fault]:
     most = max((max(pair) for pair in pairs.pairs), default=0)
-    if most >= total != _ANY:
+    if most >= total != 1:
         yield Fault(instruction, "groups", f"source_target_pairs name {most} of {total} ranks")
 
 
 def _sizes(
     instruction: Instruction, groups: ReplicaGroups, replicas: int, partitions: int
-) -> tuple[int, int]:
-    """Count the ids of all groups, and the ranks of one."""
-    attributes = instruction.attributes
-    channel = "channel_id" in attributes
-    given = group_size(groups)
+) -> tuple[int | None, int | None]:
+    """Count the ids of all groups, and the ranks of one; None if the header does not say."""
+    attributes, given = instruction.attributes, group_size(groups)
+    channel, has_partitions = "channel_id" in attributes, False  # of each id all partitions
     if instruction.opcode in _BY_PARTITION:
         total = partitions if channel else replicas
-        return total, given or total
-    if attributes.get("use_global_device_ids"):
-        return replicas * partitions, given or replicas * partitions
-    size = given or replicas
-    return replicas, size * partitions if channel else size
+    elif attributes.get("use_global_device_ids"):
+        total = replicas * partitions
+    else:
+        total, has_partitions = replicas, channel
+    size = (given or total) * (partitions if has_partitions else 1)
+    is_known = replicas * partitions > 1 or (given and not has_partitions)
+    return total if total > 1 else None, size if is_known else None
 
 
-def _split(instruction: Instruction, operands: Sequence[Shape], size: int) -> Iterator[Fault]:
+def _split(
+    instruction: Instruction, operands: Sequence[Shape], size: int | None
+) -> Iterator[Fault]:
+    if size is None:
+        return
     dimensions = instruction.attributes.get("dimensions")
     if not dimensions:
         if len(operands) != size:

@@ -10,9 +10,10 @@ import pytest
 from fraction_sums import exact_sum, hard_arrays, same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rank_programs import computation, f32, run
+from rank_programs import computation, f32, program, run
 
 import hlo
+import interp
 from hlo.types import ELEMENT_TYPES
 from hlo.values import Array
 
@@ -97,6 +98,26 @@ def test_permutations_are_among_partitions_with_a_channel(channel: int) -> None:
     none = [0, 0]
     expected = [[none, none], [none, [1, 2]], [[1, 2], none], [[3, 4], [5, 6]]]
     assert rows(run(body, FOUR, replicas=2, partitions=2)) == expected
+
+
+@pytest.mark.parametrize(
+    ("instruction", "partitions", "expected"),
+    [
+        ("(f32[2], f32[2]) all-to-all(p, p)", 1, [[[1, 2], [5, 6]]] * 2),
+        ("f32[1] reduce-scatter(p), dimensions={0}, to_apply=add, channel_id=1", 1, [[6], [8]]),
+        ("f32[1] reduce-scatter(p), dimensions={0}, to_apply=add, replica_groups={{0},{1}},"
+         " channel_id=1", 2, [[4], [6], [12], [14]]),
+        ("f32[8] all-gather(p), dimensions={0}, replica_groups={{0,1}}, channel_id=1", 2,
+         [[1, 2, 3, 4, 5, 6, 7, 8]] * 4),
+    ],
+)  # fmt: skip
+def test_the_header_need_not_count_ranks(
+    instruction: str, partitions: int, expected: list[Any]
+) -> None:
+    module = program(f"p = f32[2] parameter(0)\nr = {instruction}")
+    given_ = [(array,) for array in FOUR[:: 2 // partitions]]
+    results = interp.evaluate(module, *given_, replicas=2, partitions=partitions)
+    assert rows(results) == expected
 
 
 def test_ids() -> None:
