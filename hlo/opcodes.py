@@ -190,7 +190,7 @@ _ROWS = (
     Opcode("gather", INDEXING, MOVES),
     Opcode("scatter", INDEXING),
     Opcode("sort", INDEXING),
-    Opcode("topk", INDEXING),
+    Opcode("topk", INDEXING, READS_BITS),
     # linear algebra
     Opcode("cholesky", LINEAR_ALGEBRA),
     Opcode("fft", LINEAR_ALGEBRA),

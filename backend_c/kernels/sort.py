@@ -62,7 +62,7 @@ def topk(
 ) -> None:
     """Return the first k of the last dimension in falling order, and their indices.
 
-    Every NaN counts as the largest value, -0 as less than +0; ``largest=False``: in rising order.
+    Floats are in total order; ``largest=False``: in rising order.
     """
     last = operand.shape.rank - 1
     sizes = (*operand.sizes[:-1], smaller_size(operand.sizes[-1], k)) if operand.sizes else ()
@@ -81,10 +81,7 @@ def _key(value: Expr) -> Expr:
     """Return an integer in the order of the values."""
     if not value.type.is_float:
         return value
-    key = S64 if value.type is F64 else S32
-    is_nan = apply("compare-NE", value, value, type=PRED)
-    largest = Constant(key, 2 ** (key.bits - 1) - 1)
-    return apply("select", is_nan, largest, apply("total-order", value, type=key), type=key)
+    return apply("total-order", value, type=S64 if value.type is F64 else S32)
 
 
 class _Sort:

@@ -13,9 +13,10 @@ from interp.exact.conversion import total_order, type_of, widened
 
 
 def ranking(operand: Array, descending: bool) -> Array:
-    """The stable order of the last dimension by value; -0 comes before +0, every NaN is the
-    largest."""
-    found = keys(operand)
+    """The stable order of the last dimension by value; of floats, by total order: -0 comes before
+    +0, a NaN with the sign bit before all numbers, and any other behind them."""
+    is_float = type_of(operand).is_float
+    found = total_order(operand).astype(np.int64) if is_float else keys(operand)
     return np.argsort(~found if descending else found, axis=-1, kind="stable")
 
 
@@ -34,7 +35,7 @@ def sorting_order(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
 
 
 def keys(operand: Array) -> Array:
-    """Integers in the order of the values."""
+    """Integers in the order of the values, every NaN the largest."""
     element_type = type_of(operand)
     if element_type.is_float:
         order = total_order(operand).astype(np.int64)  # with room above the numbers of fewer bits
