@@ -51,6 +51,8 @@ def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
     """The index along ``iota_dimension``, converted to the element type."""
+    if not shape.elements:  # however many there are along iota_dimension
+        return np.empty(shape.dims, shape.element_type.numpy)
     count = np.arange(shape.dims[iota_dimension], dtype=np.int64)
     along = [-1 if d == iota_dimension else 1 for d in range(shape.rank)]
     return np.broadcast_to(converted(count, shape.element_type).reshape(along), shape.dims)

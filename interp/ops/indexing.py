@@ -129,6 +129,8 @@ def sort(
     """All operands reordered alike along one dimension; always stable. ``to_apply`` says whether
     the left one of two rows comes first: its parameters are lhs 0, rhs 0, lhs 1, rhs 1, ..."""
     del is_stable
+    if not operands[0].size:  # however large the other dimensions are
+        return operands if len(operands) > 1 else operands[0]
     (dimension,) = dimensions
     rows = tuple(np.moveaxis(operand, dimension, -1) for operand in operands)
     order = stable_sort.sorting_order(rows, to_apply)
@@ -138,8 +140,11 @@ def sort(
 
 
 def topk(operand: Array, *, k: int, largest: bool = True, is_stable: bool = True) -> Any:
-    """The k first of the last dimension in (descending) order, -0 before +0 and every NaN the
-    largest, and their indices as s32; the lower index first where they tie."""
+    """The k first of the last dimension in (descending) order, of floats in total order, and their
+    indices as s32; the lower index first where they tie."""
     del is_stable
+    if not operand.size:  # however large the other dimensions are
+        dims = (*operand.shape[:-1], k)
+        return np.empty(dims, operand.dtype), np.empty(dims, np.int32)
     order = stable_sort.ranking(operand, descending=largest)[..., :k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
