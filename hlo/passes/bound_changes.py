@@ -68,7 +68,8 @@ class _Module:
         if compatible(taken, operand) and compatible(returned, result):
             return name
         parameter = Instruction("operand", operand, "parameter", (), {"parameter_number": 0})
-        empty = Computation(self._names.fresh(f"{name}.bounds"), (parameter,), parameter.name)
+        fresh, annotations = self._names.fresh(f"{name}.bounds"), callee.annotations
+        empty = Computation(fresh, (parameter,), parameter.name, annotations)
         body = _Body(self, empty)
         body.shapes[parameter.name] = operand
         body.rebuilt.add(parameter)

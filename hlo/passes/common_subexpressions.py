@@ -92,7 +92,7 @@ def _computation_key(computation: Computation) -> Hashable:
         )
         for i in computation.instructions
     )
-    return keys, numbers[computation.root]
+    return keys, numbers[computation.root], tuple(sorted(computation.annotations.items()))
 
 
 def _with_callees(computation: Computation, rename: Callable[[str], str]) -> Computation:

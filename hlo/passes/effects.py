@@ -11,14 +11,18 @@ from hlo.walk import called
 _EFFECTS = having(EFFECT)
 
 
+def has_own_effect(instruction: Instruction) -> bool:
+    """Return whether an instruction has side effects, whatever those that it calls do."""
+    is_declared = instruction.attributes.get("custom_call_has_side_effect")
+    return bool(is_declared) or instruction.opcode in _EFFECTS
+
+
 def effects(module: Module) -> Callable[[Instruction], bool]:
     """Return a predicate: whether an instruction, or what it calls, has side effects."""
     with_effects: set[str] = set()
 
     def has(instruction: Instruction) -> bool:
-        if instruction.opcode in _EFFECTS:
-            return True
-        if instruction.attributes.get("custom_call_has_side_effect"):
+        if has_own_effect(instruction):
             return True
         return bool(with_effects) and not with_effects.isdisjoint(called(instruction))
 

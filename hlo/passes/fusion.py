@@ -76,7 +76,7 @@ def _fused(computation: Computation, names: Names) -> list[Computation]:
             callee, operands = fused_computation(
                 names.fresh(f"fused_{opcode}"), members, decisions.by_name
             )
-            callees.append(callee)
+            callees.append(replace(callee, annotations=computation.annotations))
             attributes = {"kind": "kLoop", "calls": callee.name}
             kept.append(
                 instruction._replace(opcode="fusion", operands=operands, attributes=attributes)

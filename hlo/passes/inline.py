@@ -137,6 +137,5 @@ class _Body:
     def done(self) -> Computation:
         """Return the computation with all calls inlined."""
         root = self._replaced.get(self._computation.root, self._computation.root)
-        return Computation(
-            self._computation.name, tuple(self._instructions), root, self._computation.annotations
-        )
+        # Without its execution thread: what ran on another one is part of this one now.
+        return Computation(self._computation.name, tuple(self._instructions), root)

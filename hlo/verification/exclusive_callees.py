@@ -1,7 +1,7 @@
 """Computations that belong to the fusion or async-start that calls them.
 
-Sources: ``HandleFusion`` and ``RunImpl`` of XLA's ``hlo_verifier.cc``. The execution thread of what
-an async-start calls is that of the async-start, whatever the text says: so XLA's parser.
+Sources: ``HandleFusion`` and ``RunImpl`` of XLA's ``hlo_verifier.cc``. What runs on another thread
+than main may be of any length.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlo.module import Computation, Instruction
+from hlo.passes.effects import has_own_effect
 from hlo.verification.async_chains import Fault
+from hlo.verification.execution_threads import MAIN, thread_of_start
 
 # Annotations of an async-start whose computation may be longer: a group of collectives, or a
 # stream.
@@ -34,15 +36,24 @@ def _fused(instruction: Instruction, called: Computation) -> Iterator[Fault]:
         message = f"root %{called.root} of {called.name} is used in it"
         yield Fault(instruction, "calls", message)
     for one in called.instructions:
-        if one.name not in used and one.name != called.root:
+        is_used = one.name in used or one.name == called.root
+        if not is_used and not _has_effect(one):
             yield Fault(instruction, "calls", f"nothing uses %{one.name} in {called.name}")
+
+
+def _has_effect(instruction: Instruction) -> bool:
+    """Test for side effects as XLA's ``HasSideEffectNoRecurse``: a channel is one, too."""
+    return has_own_effect(instruction) or "channel_id" in instruction.attributes
 
 
 def _wrapped(instruction: Instruction, called: Computation) -> Iterator[Fault]:
     attributes = instruction.annotations.get("frontend_attributes", "")
-    if any(group in attributes for group in _GROUPS):
+    if thread_of_start(instruction) != MAIN or any(group in attributes for group in _GROUPS):
         return
+    parameters = {one.name for one in called.instructions if one.opcode == "parameter"}
     for one in called.instructions:
-        if one.opcode not in ("parameter", "send", "recv") and one.name != called.root:
+        is_taken = one.opcode == "get-tuple-element" and one.operands[0] in parameters
+        is_free = is_taken or one.opcode in ("parameter", "send", "recv")
+        if not is_free and one.name != called.root:
             message = f"computation {called.name} is more than one instruction: %{one.name}"
             yield Fault(instruction, "calls", message)

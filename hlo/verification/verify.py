@@ -19,6 +19,7 @@ from hlo.verification.annotations import annotation_faults, is_ruled
 from hlo.verification.async_chains import LINKS, Agreements, Fault, chain_faults
 from hlo.verification.entry_layout import entry_faults
 from hlo.verification.exclusive_callees import OWNERS, owner_faults
+from hlo.verification.execution_threads import IN_PLACE, execution_threads, thread_faults
 from hlo.verification.group_sizes import participant_faults
 from hlo.walk import Callee, Op, call, called, column, function_name
 
@@ -35,7 +36,7 @@ def verify(module: Module) -> None:
 
     Each computation is looked at once, after those that it calls. Labels are C1, C2, … of the op's
     function in ``hlo/ops``, or say what all instructions must keep: names, operands, attributes,
-    calls, parameters, layout, shape, rank, size, bounds, chain, channel, groups, composite,
+    calls, parameters, layout, shape, rank, size, bounds, chain, channel, groups, thread, composite,
     control-predecessors.
     """
     checker = _Checker(module)
@@ -76,6 +77,7 @@ class _Checker:
         self._callees: dict[str, Callee[Shape]] = {}
         self._computations = {c.name: c for c in module.computations}
         self._agreements = Agreements()
+        self._threads = execution_threads(module)
         self._possible: set[int] = set()  # ids of shapes
         try:
             self._ranks = ranks.declared(module)
@@ -95,7 +97,7 @@ class _Checker:
                 self._instruction(instruction, shapes)
             except Violation as violation:
                 raise self._error(instruction, violation.label, violation.message) from None
-            for fault in self._faults(instruction, shapes):
+            for fault in self._faults(instruction, shapes, computation):
                 raise self._error(*fault)
             shapes[instruction.name] = instruction.shape
             chained = chained or instruction.opcode in LINKS
@@ -109,7 +111,9 @@ class _Checker:
             raise VerifyError(f"computation {computation.name} is defined twice")
         self._depths[computation.name] = depth + 1
 
-    def _faults(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> Iterator[Fault]:
+    def _faults(
+        self, instruction: Instruction, shapes: Mapping[str, Shape], where: Computation
+    ) -> Iterator[Fault]:
         """Yield what is wrong beyond the op's own constraints."""
         opcode = instruction.opcode
         if is_ruled(instruction):
@@ -117,6 +121,8 @@ class _Checker:
         if opcode in _EXCHANGES:
             yield from participant_faults(instruction, shapes, *self._ranks)
         yield from self._agreements.faults(instruction)
+        if opcode in IN_PLACE:
+            yield from thread_faults(instruction, self._threads[where.name], self._threads)
         if opcode in OWNERS:
             computation = self._computations[str(instruction.attributes["calls"])]
             yield from owner_faults(instruction, computation, self._module.entry_name)

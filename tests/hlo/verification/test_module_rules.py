@@ -92,7 +92,8 @@ CHANGES = [
     ("async", "chain", 'd = f32[4] async-done(u), async_execution_thread="host", calls=inner',
      "d = f32[4] abs(a)"),
     ("async", "calls", "ROOT r = f32[4] negate(p)",
-     "q = f32[4] negate(p)\n  ROOT r = f32[4] abs(q)"),
+     "q = f32[4] negate(p)\n  ROOT r = f32[4] abs(q)",
+     'async_execution_thread="host", calls=inner\n  u', "calls=inner\n  u"),
     ("async", "control-predecessors", "={u}", "={t}"),
     ("async", "C2", "f32[4], s32[]) async-start", "f32[5], s32[]) async-start"),
     ("copy", "chain", "copy-done(s)", "get-tuple-element(s), index=0"),
@@ -208,6 +209,63 @@ def test_threads_need_not_be_named_twice() -> None:
     hlo.verify(hlo.parse(ASYNC.replace(', execution_thread="host"', "")))
 
 
+def test_what_runs_on_another_thread_may_be_longer() -> None:
+    longer = "q = f32[4] abs(p)\n  ROOT r = f32[4] negate(q)"
+    hlo.verify(hlo.parse(ASYNC.replace("ROOT r = f32[4] negate(p)", longer)))
+
+
+THREADS = """HloModule m
+f { p = s32[] parameter(0)
+  ROOT n = s32[] negate(p) }, execution_thread="other"
+c { q = s32[] parameter(0)
+  ROOT l = pred[] compare(q, q), direction=LT }
+h { x = s32[] parameter(0)
+  ROOT w = s32[] CALL
+}THREAD
+ENTRY e { x = s32[] parameter(0)
+  ROOT r = s32[] call(x), to_apply=h
+}"""
+IN_PLACE = {
+    "fusion": "fusion(x), kind=kLoop, calls=f",
+    "while": "while(x), condition=c, body=f",
+    "conditional": "conditional(x, x), branch_computations={f}",
+}
+
+
+@pytest.mark.parametrize("call", IN_PLACE.values(), ids=IN_PLACE.keys())
+def test_what_is_called_in_place_is_of_the_same_thread(call: str) -> None:
+    text = THREADS.replace("CALL", call)
+    with pytest.raises(hlo.VerifyError, match=r"thread: f is of thread 'other', its caller"):
+        hlo.verify(hlo.parse(text.replace("THREAD", "")))
+    if "while" not in call:
+        hlo.verify(hlo.parse(text.replace("THREAD", ', execution_thread="other"')))
+    started = (
+        text.replace("THREAD", "")
+        .replace("ROOT r = s32[] call(x), to_apply=h", "ROOT r = s32[] async-done(s)")
+        .replace(
+            "ENTRY e { x = s32[] parameter(0)",
+            "ENTRY e { x = s32[] parameter(0)\n  s = ((s32[]), s32[]) async-start(x), calls=h",
+        )
+    )
+    hlo.verify(hlo.parse(started))  # puts all that it calls on its own thread
+
+
+def test_other_computations_may_be_of_other_threads() -> None:
+    for call in ("call(x), to_apply=f", "map(x), dimensions={}, to_apply=f"):
+        hlo.verify(hlo.parse(THREADS.replace("CALL", call).replace("THREAD", "")))
+
+
+def test_fusions_may_have_unused_instructions_with_effects() -> None:
+    """Others may not (a change of FUSION, above)."""
+    for line in (
+        'x = f32[2,3] custom-call(p), custom_call_target="x", custom_call_has_side_effect=true',
+        "x = f32[3] rng(q, q), distribution=rng_uniform",
+        "x = f32[2,3] all-reduce(p), channel_id=1, to_apply=add",
+    ):
+        changed = FUSION.replace("n = f32[2,3] negate(p)", f"{line}\n  n = f32[2,3] negate(p)")
+        hlo.verify(hlo.parse(changed))
+
+
 def test_headers_need_not_say_which_dimensions_are_bounded() -> None:
     hlo.verify(
         hlo.parse(
@@ -223,7 +281,7 @@ ENTRY e {
 def test_a_group_of_collectives_may_be_longer() -> None:
     text = ASYNC.replace(
         "ROOT r = f32[4] negate(p)", "q = f32[4] abs(p)\n  ROOT r = f32[4] negate(q)"
-    )
+    ).replace('async_execution_thread="host", ', "")
     grouped = text.replace(
         "calls=inner\n  u", 'calls=inner, frontend_attributes={_collectives_group=""}\n  u'
     )
