@@ -26,7 +26,10 @@ MOST_RANK = 5
 
 _TRIES = 20  # of dimensions that may not be accepted
 
-_LARGE = (0, 7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
+# One dimension in so many has size 0: more, and most programs compute nothing somewhere.
+EMPTY = 100
+
+_LARGE = (7, 8, 9, 16, 31, 32, 33, 64, 100, 257)
 
 # Elements of one, two, three and more vectors of 16, 32 and 64 bytes; one less, which is nearly all
 # tail, and one more.
@@ -48,10 +51,20 @@ def nonzero(dims: Sequence[int]) -> int:
     return math.prod(size or 1 for size in dims)
 
 
+def size_to(choices: Choices, most: int) -> int:
+    """Draw the size of a dimension up to ``most``: rarely 0."""
+    if most < 1 or choices.chance(EMPTY):
+        return 0
+    return choices.integer(1, most)
+
+
 def extent(choices: Choices, most: int) -> int:
-    """Draw the size of a dimension: small, zero, or next to a power of two."""
-    if choices.boolean():
-        return choices.choice([size for size in _LARGE if size <= most])
+    """Draw the size of a dimension: small, next to a power of two, or rarely 0."""
+    if choices.chance(EMPTY):
+        return 0
+    large = [size for size in _LARGE if size <= most]
+    if large and choices.boolean():
+        return choices.choice(large)
     return choices.integer(1, min(5, max(1, most)))
 
 

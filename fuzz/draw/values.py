@@ -1,4 +1,4 @@
-"""Draw array values rich in the numbers that reveal bugs."""
+"""Draw array values that reveal bugs: distinct numbers of every magnitude, and special values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import ml_dtypes
 import numpy as np
 
 from fuzz.draw.choices import Choices
+from fuzz.draw.distinct_values import distinct
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.types import C64, F32, F64, ArrayShape, ElementType, Shape, TupleShape
 
+_SEEDS = 1 << 16
+_SPREAD = 8  # one element in so many, at most, is a special value
+
 
 def arguments(choices: Choices, module: Module) -> tuple[object, ...]:
-    """Draw arguments for the entry computation: NaN, ±0, ±inf, subnormals, extremes, arbitrary
-    bits."""
+    """Draw arguments for the entry computation: distinct numbers mostly, of any magnitude and near
+    1; NaN, ±0, ±inf, subnormals, extremes, arbitrary bits among them, or nothing else."""
     return tuple(_argument(choices, parameter.shape) for parameter in module.entry.parameters)
 
 
@@ -28,14 +32,28 @@ def _argument(choices: Choices, shape: Shape) -> object:
 
 
 def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
-    """Draw an array by strewing a few drawn numbers with a drawn seed: cheap to draw and to shrink.
-    Bounded dimensions get any size up to their bound."""
+    """Draw an array, cheap to draw and to shrink: a few drawn numbers that a drawn seed strews, or,
+    three times in four, distinct numbers of a drawn seed, half of the time with a few drawn numbers
+    among them. Bounded dimensions get any size up to their bound."""
     if shape.is_dynamic:
         sizes = zip(shape.dims, shape.dynamic, strict=True)
         dims = tuple(choices.integer(0, size) if dynamic else size for size, dynamic in sizes)
         shape = ArrayShape(shape.element_type, dims)
+    if shape.elements < 2 or not choices.integer(0, 3):
+        return _strewn(choices, shape)
+    kind, seed = choices.integer(0, 3), choices.integer(0, _SEEDS - 1)
+    rng = np.random.default_rng(seed)
+    found = distinct(rng, shape.element_type, shape.elements, kind)
+    if choices.boolean():
+        drawn = choices.several(lambda: scalar(choices, shape.element_type), 1, 4)
+        special = np.stack(drawn)[: max(1, shape.elements // _SPREAD)]
+        found[rng.permutation(shape.elements)[: len(special)]] = special
+    return found.reshape(shape.dims)
+
+
+def _strewn(choices: Choices, shape: ArrayShape) -> np.ndarray:
     palette = np.stack(choices.several(lambda: scalar(choices, shape.element_type), 1, 6))
-    seed = choices.integer(0, 255) if len(palette) > 1 and shape.elements > 1 else 0
+    seed = choices.integer(0, _SEEDS - 1) if len(palette) > 1 and shape.elements > 1 else 0
     if shape.elements <= len(palette):
         return palette[: shape.elements].reshape(shape.dims)
     chosen = np.random.default_rng(seed).integers(0, len(palette), shape.dims)
@@ -43,17 +61,21 @@ def array(choices: Choices, shape: ArrayShape) -> np.ndarray:
 
 
 def scalar(choices: Choices, element_type: ElementType) -> np.ndarray:
-    """Draw a number as an array of rank 0: a simple one, a notable one, or arbitrary bits."""
+    """Draw a number as an array of rank 0: a simple one, a notable one, arbitrary bits, or one of a
+    magnitude near 1."""
     if element_type.kind == "pred":
         return np.array(choices.boolean(), element_type.numpy)
     if element_type.is_complex:
         part = F32 if element_type is C64 else F64
         return _complex(element_type, scalar(choices, part), scalar(choices, part))
-    kind = choices.choice(("simple", "notable", "any"))
+    kind = choices.choice(("simple", "notable", "any", "near one"))
     if kind == "simple":
         return _number(element_type, choices.integer(0, 4))
     if kind == "notable":
         return choices.choice(notable(element_type))
+    if kind == "near one" and element_type.bits > 8:
+        rng = np.random.default_rng(choices.integer(0, _SEEDS - 1))
+        return distinct(rng, element_type, 1, 0).reshape(())
     return from_bits(element_type, choices.integer(0, 2**element_type.bits - 1))
 
 

@@ -292,10 +292,12 @@ def sum_of_products(factors: Sequence[tuple[Array, Array]], shape: ArrayShape) -
 
 
 def exact_sum(addends: Sequence[float], shape: ArrayShape) -> Any:
-    """The real sum, rounded once to a float type. Of -0 only it is -0."""
+    """The real sum, rounded once to a float type. Of -0 only it is -0. A NaN is the positive one,
+    whose sign decides what it becomes in a type without NaN."""
     dtype = shape.element_type.numpy
     if not all(map(math.isfinite, addends)):
-        return np.float64(sum(x for x in addends if not math.isfinite(x))).astype(dtype)
+        limit = sum(x for x in addends if not math.isfinite(x))
+        return np.float64(math.nan if math.isnan(limit) else limit).astype(dtype)
     if all(x == 0 and math.copysign(1, x) < 0 for x in addends):
         return np.float64(-0.0).astype(dtype)
     return rounded_fraction(sum(map(Fraction, addends), Fraction(0)), shape.element_type)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.scalar_computations import fold
-from fuzz.draw.shapes import Accepts, dims
+from fuzz.draw.shapes import Accepts, dims, size_to
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.replica_groups import ALL_IDS, Iota, IotaGroups, ListedGroups, SourceTargetPairs
@@ -146,7 +146,7 @@ def _slice_and_places(
     builder: Builder, shape: ArrayShape
 ) -> tuple[list[str], dict[str, Attribute]]:
     """An operand of the same rank, what a slice of it goes into, and any starts in both."""
-    extents = [builder.integer(0, size) for size in shape.dims]
+    extents = [size_to(builder, size) for size in shape.dims]
     room = [size + builder.integer(0, 2) for size in extents]
     operand = builder.value(ArrayShape(shape.element_type, tuple(room)))
     output = builder.value(shape)
@@ -158,7 +158,7 @@ def _slice_and_places(
 
 def ragged_all_to_all(builder: Builder, shape: ArrayShape) -> str:
     """Slices of rows that lie inside, for what lies outside means nothing."""
-    rows = builder.integer(0, 5)
+    rows = size_to(builder, 5)
     operand = builder.value(ArrayShape(shape.element_type, (rows, *shape.dims[1:])))
     output = builder.value(shape)
     count = builder.integer(1, _MOST_SLICES)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.window import windows_onto
-from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, extent, nonzero, size_to
 from hlo.attributes import Attribute, ConvolutionDimensions, SparsityConfig
 from hlo.types import BF16, F16, F32, F64, ArrayShape, ElementType
 
@@ -96,7 +96,7 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
     group, by_batch = _groups(builder, features)
     feature_groups, batch_groups = (1, group) if by_batch else (group, 1)
     room = MOST_ELEMENTS * 4 // max(nonzero(spatial) * nonzero((batch,)) * group, nonzero(sizes))
-    inner = builder.integer(0, max(1, min(4, room)))
+    inner = size_to(builder, max(1, min(4, room)))
     element_types = operand_types(builder, shape.element_type)
     lhs = (batch * batch_groups, inner * feature_groups, *spatial)
     rhs = (inner, features, *sizes)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators import elementwise
-from fuzz.draw.shapes import Accepts
+from fuzz.draw.shapes import Accepts, size_to
 from hlo.aliasing import Alias
 from hlo.attributes import Attribute, Domain
 from hlo.types import PRED, S32, TOKEN, ArrayShape, Shape, TupleShape
@@ -29,7 +29,7 @@ def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
     if depth and builder.integer(0, 2) == 0:
         count = builder.integer(0, 2)
         return builder.tuple(*(_other(builder, depth - 1) for _ in range(count)))
-    dims = builder.choice([(), (3,), (2, 2), (0,)])
+    dims = builder.choice([(), (3,), (2, 2), (size_to(builder, 4),)])
     return builder.value(ArrayShape(builder.choice(builder.types), dims))
 
 

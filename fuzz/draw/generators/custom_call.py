@@ -11,7 +11,7 @@ from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.dynamic import size
 from fuzz.draw.generators.linear_algebra import has_small_systems, positive
 from fuzz.draw.generators.sort import wider
-from fuzz.draw.shapes import Accepts
+from fuzz.draw.shapes import Accepts, size_to
 from hlo.aliasing import Alias
 from hlo.attributes import Attribute, ConvolutionDimensions, Window, WindowDimension
 from hlo.literal import Literal
@@ -115,7 +115,7 @@ def _topk(builder: Builder, shape: ArrayShape) -> str:
 def _padded(builder: Builder, shape: ArrayShape) -> str:
     """Draw an array cut by SliceToDynamic, or any array, at its bounds; or one of its sizes."""
     is_size = shape == _SIZE and builder.boolean()
-    dims = tuple(builder.several(lambda: builder.integer(0, 4), 1, 3))
+    dims = tuple(builder.several(lambda: size_to(builder, 4), 1, 3))
     whole = ArrayShape(builder.element_type(lambda t: True), dims) if is_size else shape
     value = builder.value(whole)
     if builder.integer(0, 3):

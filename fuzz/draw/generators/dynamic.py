@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.data_movement import other_dims
-from fuzz.draw.shapes import Accepts
+from fuzz.draw.shapes import Accepts, size_to
 from hlo.types import S32, ArrayShape, bounded
 
 _SIZE = ArrayShape(S32)
@@ -34,7 +34,7 @@ def set_dimension_size(builder: Builder, shape: ArrayShape) -> str:
 
 def get_dimension_size(builder: Builder, shape: ArrayShape) -> str:
     element_type = builder.element_type(lambda t: True)
-    dims = tuple(builder.several(lambda: builder.integer(0, 5), 1, 3))
+    dims = tuple(builder.several(lambda: size_to(builder, 5), 1, 3))
     operand = ArrayShape(element_type, dims)
     dimension = builder.integer(0, operand.rank - 1)
     value = builder.value(operand)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.contraction import contracted, divided, operand, operand_types, precision
-from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero, size_to
 from hlo.literal import Literal
 from hlo.types import BF16, ArrayShape, ElementType
 
@@ -21,7 +21,7 @@ def ragged_dot(builder: Builder, shape: ArrayShape) -> str:
     mode = builder.choice(("free", "depth", "batch"))
     dims = shape.dims[1:] if mode == "depth" else shape.dims
     batch, mine, other = divided(builder, dims, batch=mode == "batch", free=mode == "free")
-    groups = shape.dims[0] if mode == "depth" else builder.integer(0, 4)
+    groups = shape.dims[0] if mode == "depth" else size_to(builder, 4)
     most = MOST_RANK - len(batch) - max(len(mine), len(other) + (mode == "free"))
     least = int(mode == "depth")
     room = max(1, MOST_ELEMENTS * 2 // nonzero((*shape.dims, groups)))

@@ -9,7 +9,7 @@ import numpy as np
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.reduction import element_types, emit_variadic
 from fuzz.draw.scalar_computations import fold
-from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero, size_to
 from hlo.literal import Literal
 from hlo.types import ArrayShape, ElementType
 
@@ -24,10 +24,15 @@ def dynamic_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def dynamic_update_slice(builder: Builder, shape: ArrayShape) -> str:
-    dims = tuple(builder.integer(max(0, size - 3), size) for size in shape.dims)
+    dims = tuple(_part(builder, size) for size in shape.dims)
     operand, update = builder.value(shape), builder.value(ArrayShape(shape.element_type, dims))
     starts = _starts(builder, shape.dims)
     return builder.emit("dynamic-update-slice", shape, operand, update, *starts)
+
+
+def _part(builder: Builder, size: int) -> int:
+    """Draw the size of a part that is nearly the whole dimension."""
+    return max(size_to(builder, size), size - 3)
 
 
 def gather(builder: Builder, shape: ArrayShape) -> str:
@@ -53,7 +58,7 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
 def scatter(builder: Builder, shape: ArrayShape) -> str:
     """The result has the operand's shape: some of its dimensions are the windows'."""
     batch = [
-        builder.choice((builder.integer(0, 5), *shape.dims)) for _ in range(builder.integer(0, 2))
+        builder.choice((size_to(builder, 5), *shape.dims)) for _ in range(builder.integer(0, 2))
     ]
     batch = batch if nonzero(batch) <= _MOST_INDICES else []
     lie = _Places.of(builder, shape.dims, batch)
@@ -61,7 +66,7 @@ def scatter(builder: Builder, shape: ArrayShape) -> str:
     room = MOST_ELEMENTS * 2 // nonzero(batch)
     sizes: list[int] = []
     for d in lie.kept:
-        least = max(0, shape.dims[d] - builder.integer(0, 2))
+        least = max(min(1, shape.dims[d]), shape.dims[d] - builder.integer(0, 2))
         size = builder.choice((least, shape.dims[d], min(1, shape.dims[d])))
         sizes.append(size if nonzero((*sizes, size)) <= room else 1)
     rank = len(sizes) + len(batch)
@@ -128,7 +133,7 @@ class _Places:
             d: number for d, (kind, number, _) in enumerate(entries) if kind == "paired"
         }
         may = builder.permutation([*self.kept, *self.single])
-        self.mapped = tuple(may[: builder.integer(0, len(may))])
+        self.mapped = tuple(may[: size_to(builder, len(may))])
 
     def batching(self, ours: str, theirs: str, vectors: int) -> dict[str, tuple[int, ...]]:
         """Both attributes that say which dimensions go along with which of the indices."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fuzz.draw.builder import Builder, Generator
 from fuzz.draw.generators.control import computed
-from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, Accepts, nonzero, size_to
 from hlo.types import ArrayShape, TupleShape
 
 _MOST_STEPS = 6
@@ -18,7 +18,7 @@ def scan(builder: Builder, shape: ArrayShape) -> str:
         length, inner = shape.dims[dimension], _without(shape, dimension)
     else:
         dimension = builder.integer(0, min(shape.rank, MOST_RANK - 1))
-        length, inner = builder.integer(0, _MOST_STEPS), shape
+        length, inner = size_to(builder, _MOST_STEPS), shape
     alike = inner.rank < MOST_RANK and nonzero((*inner.dims, length)) <= MOST_ELEMENTS * 2
     slices = [_slice(builder, inner, dimension, alike) for _ in range(1 + _few(builder))]
     outputs = [_slice(builder, inner, dimension, alike) for _ in range(_few(builder))]
@@ -73,7 +73,7 @@ def _with(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
 
 def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
     most = max(least_rank, min(MOST_RANK - 1, least_rank + 2))
-    dims = builder.several(lambda: builder.integer(0, 3), least_rank, most)
+    dims = builder.several(lambda: size_to(builder, 3), least_rank, most)
     return ArrayShape(builder.element_type(lambda t: True), tuple(dims))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzz.draw.builder import Builder
 from fuzz.draw.generators.data_movement import other_dims, sliced
 from fuzz.draw.patterns.pattern import Pattern, Patterns, changed, ranked
-from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, nonzero
+from fuzz.draw.shapes import MOST_ELEMENTS, MOST_RANK, nonzero, size_to
 from hlo.types import S32, ArrayShape, ElementType
 
 _PARTS = (2, 3, 4, 8, 16)
@@ -66,7 +66,7 @@ def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
     """Slices of one value concatenated again, each perhaps changed, perhaps in another order."""
     dimension = builder.integer(0, shape.rank - 1)
     size, name = shape.dims[dimension], builder.value(shape)
-    place = builder.integer(0, size)
+    place = size_to(builder, max(1, size - 1)) if size else 0
     parts = []
     for start, limit in builder.permutation(((0, place), (place, size))):
         window = tuple(
