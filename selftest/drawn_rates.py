@@ -2,8 +2,11 @@
 
 ``python -m selftest.drawn_rates --programs N --seed S`` draws programs with arguments as campaigns
 draw them and prints rates: programs and constants without elements, arguments whose elements hardly
-differ (data moved to a wrong place looks right in them), exponents of floats, special values. A
-generator that drifts to programs that show little is not wrong; this is how it is seen.
+differ (data moved to a wrong place looks right in them), exponents of floats, special values; and
+how many programs with elements have each pattern (:mod:`fuzz.draw.patterns`), the rarest first, and
+the rarest pairs of a reader and what made its operand. A generator that drifts to programs that
+show little is not wrong; this is how it is seen. Exit status: 1 if a pattern is in less than one
+program with elements in a hundred.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
 
 import numpy as np
 
-from fuzz.campaign.plan import Plan, cases
+from fuzz.campaign.plan import any_program
+from fuzz.draw.choices import Seeded
+from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.patterns.producers import PRODUCERS, READERS
+from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
 from hlo.literal import Literal
 from hlo.module import Instruction, Module
@@ -24,9 +30,10 @@ from hlo.types import PRED, ArrayShape, leaves
 from hlo.values import Array, arrays_of
 from interp.values import Value
 
-_CHUNK = 50  # programs, as in campaigns
 _NEAR_ONE = 8  # binary orders of magnitude
 _FEW = 2  # different numbers
+_RAREST = 10  # pairs that are printed
+_LEAST = 0.01  # of programs with elements have a pattern
 _MOST = 0.9  # of as many as there are elements, or as the type has
 
 # What is counted, of what: a line of the table each.
@@ -45,12 +52,15 @@ RATES = (
 
 
 def measured(programs: int, seed: int) -> Counter[str]:
-    """Count in so many programs what ``RATES`` names."""
-    plan = Plan(seed, ("any",), _CHUNK)
-    drawn = (case for number in count() for case in cases(plan, number))
+    """Count in so many programs what ``RATES`` names, and names of patterns."""
     found = Counter[str]()
-    for case in islice(drawn, programs):
+    for number in range(programs):
+        choices = Seeded(f"{seed} {number}")
+        module = any_program(choices)
+        case = Case(module, arguments(choices, module))
         found.update(_of_program(case))
+        if _has_elements(module):
+            found.update(choices.drawn.keys())
         shapes = [leaf for p in case.module.entry.parameters for leaf in leaves(p.shape)]
         for shape, array in zip(shapes, arrays_of(case.arrays), strict=True):
             found.update(_of_argument(shape, array))
@@ -59,7 +69,7 @@ def measured(programs: int, seed: int) -> Counter[str]:
 
 def _of_program(case: Case) -> Iterator[str]:
     yield "programs"
-    if not any(leaf.elements for leaf in leaves(case.module.entry.root_instruction.shape)):
+    if not _has_elements(case.module):
         yield "programs without an element in any result"
     if any(not leaf.elements for i in _instructions(case.module) for leaf in leaves(i.shape)):
         yield "programs with an empty value somewhere"
@@ -70,6 +80,10 @@ def _of_program(case: Case) -> Iterator[str]:
         yield "constants"
         if not constant.size:
             yield "constants without elements"
+
+
+def _has_elements(module: Module) -> bool:
+    return any(leaf.elements for leaf in leaves(module.entry.root_instruction.shape))
 
 
 def _instructions(module: Module) -> Iterator[Instruction]:
@@ -131,14 +145,34 @@ def table(found: Counter[str]) -> Iterator[str]:
         yield f"{found[what] / max(1, found[of]):7.1%}  {what} (of {found[of]:,} {of})"
 
 
+def patterns(found: Counter[str]) -> dict[str, float]:
+    """Measure in which share of programs with elements each pattern is."""
+    programs = found["programs"] - found["programs without an element in any result"]
+    return {name: found[name] / max(1, programs) for name in PATTERNS}
+
+
+def _pattern_table(found: Counter[str]) -> Iterator[str]:
+    for name, share in sorted(patterns(found).items(), key=lambda one: one[1]):
+        yield f"{share:7.2%}  {name} ({found[name]:,} programs)"
+    pairs = {
+        f"{reader} of {made}": found[f"{reader} of {made}"]
+        for reader in READERS
+        for made in PRODUCERS
+    }
+    yield f"{len(pairs)} pairs of a reader and what made its operand; the rarest:"
+    for pair in sorted(pairs, key=pairs.__getitem__)[:_RAREST]:
+        yield f"{pairs[pair]:7,}  {pair}"
+
+
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m selftest.drawn_rates", description=__doc__)
     parser.add_argument("--programs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(words)
-    for line in table(measured(given.programs, given.seed)):
+    found = measured(given.programs, given.seed)
+    for line in (*table(found), *_pattern_table(found)):
         print(line)
-    return 0
+    return int(min(patterns(found).values()) < _LEAST)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from fuzz.campaign import oracle_examiner
 from fuzz.campaign.subject import Done, Examiner
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.loosening import loosened
-from fuzz.draw.programs import GENERATORS, program, rows, single_op
+from fuzz.draw.programs import GENERATORS, patterned, program, rows, single_op
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError
@@ -45,10 +45,13 @@ _LARGE: tuple[Kind, ...] = (
     partial(program, element_types=_INTEGERS),
     _bounded(program),
 )
-_SMALL: tuple[Kind, ...] = (_single, _few, _single, _few, _bounded(_single), rows)
+_SMALL: tuple[Kind, ...] = (
+    *(_single, _few, _single, _few, _bounded(_single), rows),
+    *(patterned, patterned, patterned, patterned),
+)
 # A large one takes as long as six small ones, and small ones show more for the time that they
 # take; large ones show what they do not. So both get half of it.
-_KINDS = (*_LARGE, *(len(_LARGE) * _SMALL))
+_KINDS = (*(2 * _LARGE), *(len(_LARGE) * _SMALL))
 
 
 def any_program(choices: Choices) -> Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -43,20 +43,28 @@ class Menu:
     def __init__(
         self,
         generators: Mapping[str, tuple[Generator, Accepts]],
-        patterns: Sequence[tuple[Generator, Accepts]] = (),
+        patterns: Mapping[str, tuple[Generator, Accepts]] | None = None,
     ) -> None:
         self.opcodes = generators.keys()
-        self._rows = (tuple(generators.values()), tuple(patterns))
-        self._fitting: dict[ArrayShape, tuple[list[Generator], list[Generator]]] = {}
+        self._generators, self._patterns = generators, patterns or {}
+        self._fitting: dict[ArrayShape, tuple[list[Generator], list[tuple[str, Generator]]]] = {}
 
-    def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[Generator]]:
-        """List the generators of instructions and of patterns that can give this shape."""
+    def fitting(self, shape: ArrayShape) -> tuple[list[Generator], list[tuple[str, Generator]]]:
+        """List the generators of instructions, and the patterns by name, that can give this
+        shape."""
         if shape not in self._fitting:
-            one, several = ([g for g, accepts in row if accepts(shape)] for row in self._rows)
+            one = [make for make, accepts in self._generators.values() if accepts(shape)]
+            rows = self._patterns.items()
+            several = [(name, make) for name, (make, accepts) in rows if accepts(shape)]
             if len(self._fitting) == _MOST_SHAPES:
                 self._fitting.clear()
             self._fitting[shape] = one, several
         return self._fitting[shape]
+
+    def generator(self, opcode: str, shape: ArrayShape) -> Generator | None:
+        """Return the generator of an opcode, if it may be drawn and can give this shape."""
+        make, accepts = self._generators.get(opcode, (None, None))
+        return make if accepts is not None and accepts(shape) else None
 
 
 class Builder(Choices):
@@ -80,6 +88,8 @@ class Builder(Choices):
         self._budget, self._constants = budget, constants
         self._is_entry = True
         self._decided: dict[str, bool] = {}
+        self._producers: list[str] = []
+        self._is_folded = False
         self._instructions: list[Instruction] = []
         self._computations: dict[str, Computation] = {}
 
@@ -87,7 +97,7 @@ class Builder(Choices):
         return self._choices.integer(low, high)
 
     @property
-    def opcodes(self) -> Collection[str]:
+    def opcodes(self) -> Set[str]:
         """The opcodes that may be added."""
         return self._menu.opcodes
 
@@ -100,11 +110,38 @@ class Builder(Choices):
     def part(self, make: Callable[[], T]) -> T:
         return self._choices.part(make)
 
+    def drew(self, what: str) -> None:
+        self._choices.drew(what)
+
+    def chained(self, opcodes: Sequence[str], shape: ArrayShape) -> str:
+        """Add instructions of these opcodes, the last one first: each takes the result of the next
+        for its first operand that such an instruction can make."""
+        make = self._menu.generator(opcodes[0], shape)
+        if make is None:
+            return self.value(shape)
+        outer, self._producers = self._producers, [*opcodes[1:]]
+        name = make(self, shape)
+        self._producers = outer
+        return name
+
+    def folded(self, opcode: str, shape: ArrayShape) -> str:
+        """Add an instruction of this opcode, all of whose operands are new constants."""
+        make = self._menu.generator(opcode, shape)
+        outer, self._is_folded = self._is_folded, True
+        name = self.leaf(shape) if make is None else make(self, shape)
+        self._is_folded = outer
+        return name
+
     def value(self, shape: ArrayShape) -> str:
         """Return the name of a value of this shape: an existing one, or one made now."""
         return self.part(lambda: self._value(shape))
 
     def _value(self, shape: ArrayShape) -> str:
+        if self._is_folded:
+            return self.leaf(shape)
+        if self._producers and (make := self._menu.generator(self._producers[0], shape)):
+            del self._producers[0]
+            return make(self, shape)
         there = [i.name for i in self._instructions if i.shape == shape and _is_done(i)]
         spent = self._budget <= 0
         if there and ((spent and not self._is_entry) or self.integer(0, 3) == 0):
@@ -114,7 +151,9 @@ class Builder(Choices):
         self._budget -= 1
         one, several = self._menu.fitting(shape)
         if several and self.chance(_PATTERN):
-            return self.choice(several)(self, shape)
+            name, generator = self.choice(several)
+            self.drew(name)
+            return generator(self, shape)
         return self.choice([Builder.leaf, *one])(self, shape)
 
     def element_type(self, accepts: Callable[[ElementType], bool]) -> ElementType:
@@ -127,10 +166,11 @@ class Builder(Choices):
         """Add a parameter or, for small shapes, a constant; in a called computation always a
         constant."""
         small = shape.elements <= MOST_CONSTANT_ELEMENTS
-        if not self._is_entry and not small:
+        is_constant = not self._is_entry or self._is_folded
+        if is_constant and not small:
             scalar = self.leaf(ArrayShape(shape.element_type))
             return self.emit("broadcast", shape, scalar, dimensions=())
-        if not self._is_entry or (self._constants and small and self.boolean()):
+        if is_constant or (self._constants and small and self.boolean()):
             return self.constant(shape)
         return self._parameter(shape)
 

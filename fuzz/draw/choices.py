@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -43,6 +44,10 @@ class Choices(ABC):
         """Draw with ``make()`` as one unit, which shrinking may drop or replace by a part of it."""
         return make()
 
+    @abstractmethod
+    def drew(self, what: str) -> None:
+        """Be told that something with a name is drawn, such as a pattern: for those that count."""
+
     def several(self, one: Callable[[], T], least: int, most: int) -> list[T]:
         """Draw a list of ``least`` to ``most`` results of ``one``."""
         return [self.part(one) for _ in range(self.integer(least, most))]
@@ -53,9 +58,13 @@ class Seeded(Choices):
 
     def __init__(self, seed: int | str) -> None:
         self._below = random.Random(seed).randrange
+        self.drawn = Counter[str]()  # what has a name
 
     def integer(self, low: int, high: int) -> int:
         return low + self._below(high - low + 1)
+
+    def drew(self, what: str) -> None:
+        self.drawn[what] += 1
 
 
 def examples(make: Callable[[Choices], T], count: int, seed: int | str) -> list[T]:

@@ -63,8 +63,8 @@ def menu(opcodes: tuple[str, ...] = tuple(GENERATORS)) -> Menu:
 
 
 def _menu(opcodes: tuple[str, ...]) -> Menu:
-    fitting = [p for p in PATTERNS.values() if set(opcodes).issuperset(p.opcodes)]
-    patterns = [(pattern.generator, pattern.accepts) for pattern in fitting]
+    fitting = {n: p for n, p in PATTERNS.items() if set(opcodes).issuperset(p.opcodes)}
+    patterns = {name: (pattern.generator, pattern.accepts) for name, pattern in fitting.items()}
     return Menu({opcode: GENERATORS[opcode] for opcode in opcodes}, patterns)
 
 
@@ -108,6 +108,19 @@ def rows(choices: Choices) -> Module:
     few = dict.fromkeys(choices.several(lambda: choices.choice(_IN_LANES.split()), 1, 4))
     builder = Builder(choices, _menu((*READS, *few)), VECTOR_TYPES, choices.integer(0, 5))
     return builder.module(builder.several(lambda: _row(builder), 2, 6))
+
+
+def patterned(choices: Choices) -> Module:
+    """Draw a program of one to five patterns, each as likely as another."""
+    builder = Builder(choices, menu(), TYPES, choices.integer(0, 6))
+    return builder.module(builder.several(lambda: _pattern(builder), 1, 5))
+
+
+def _pattern(builder: Builder) -> str:
+    name = builder.choice([*PATTERNS])
+    wanted = shape(builder, TYPES, PATTERNS[name].accepts, _SIZES[0])
+    builder.drew(name)
+    return PATTERNS[name].generator(builder, wanted)
 
 
 def _row(builder: Builder) -> str:

@@ -24,6 +24,9 @@ class _Shrinking(Choices):
     def integer(self, low: int, high: int) -> int:
         return self.draw(_integers(low, high))
 
+    def drew(self, what: str) -> None:
+        """Ignore it: Hypothesis draws a few programs, and shrinks them."""
+
     def part(self, make: Callable[[], T]) -> T:
         return self.draw(_part(self, make))
 

@@ -59,16 +59,17 @@ def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:
 
 
 def _with_nan(value: Any, ones: bool) -> Any:
-    """Replace every NaN by one of all ones, or by the default NaN."""
+    """Replace every NaN by one of all ones, where that is one, or by the default NaN."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         found = np.empty(array.shape, array.dtype)
         found.real, found.imag = _with_nan(array.real, ones), _with_nan(array.imag, ones)
         return found
-    if array.dtype.itemsize < 2 or array.dtype.kind in "biuO":
+    if not array.dtype.name.startswith(("bfloat", "float")):
         return value
     nan = np.isnan(array)
     if not nan.any():
         return value
-    marked = np.asarray(-1, f"i{array.dtype.itemsize}") if ones else np.asarray(np.nan, array.dtype)
-    return np.where(nan, marked.view(array.dtype), array)
+    all_ones = np.asarray(-1, f"i{array.dtype.itemsize}").view(array.dtype)
+    marked = all_ones if ones and np.isnan(all_ones) else np.asarray(np.nan, array.dtype)
+    return np.where(nan, marked, array)

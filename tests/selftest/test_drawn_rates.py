@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from fuzz.draw.distinct_values import distinct
+from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.patterns.producers import PRODUCERS, READERS
 from hlo.types import ELEMENT_TYPES, ElementType
-from selftest.drawn_rates import RATES, main, measured
+from selftest.drawn_rates import RATES, main, measured, patterns
 
 # Shares of what is counted, wide enough for any seed of so few programs.
 _BOUNDS = {
@@ -30,11 +32,15 @@ def test_rates_are_near_what_is_documented() -> None:
     for what, of in RATES:
         low, high = _BOUNDS[what]
         assert low < found[what] / found[of] < high, (what, found[what], found[of])
+    rarest = min(patterns(found).items(), key=lambda one: one[1])
+    assert rarest[1] > 0.003, rarest
+    assert sum(found[f"{reader} of {made}"] > 0 for reader in READERS for made in PRODUCERS) > 500
 
 
 def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--programs", "50"]) == 0
+    assert main(["--programs", "50"]) == 1  # too few for each pattern
     lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(RATES) + len(PATTERNS) + 1 + 10
     assert "programs without an element in any result (of 50 programs)" in lines[0]
 
 

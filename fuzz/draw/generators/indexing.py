@@ -41,11 +41,11 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
     batch = [shape.dims[d] for d in range(shape.rank) if d not in offset_dims]
     kept = _within(builder, [shape.dims[d] for d in offset_dims])
     lie = _Places(builder, kept, batch)
+    operand = builder.value(ArrayShape(shape.element_type, lie.dims))
     indices, vectors = _indices(builder, lie, batch)
     sizes = dict(zip(lie.kept, (shape.dims[d] for d in offset_dims), strict=True))
     if lie.single and builder.integer(0, 19) == 0:
         sizes[lie.single[0]] = 0  # a slice of nothing, collapsed to one element
-    operand = builder.value(ArrayShape(shape.element_type, lie.dims))
     return builder.emit(
         "gather", shape, operand, indices, offset_dims=offset_dims, index_vector_dim=vectors,
         collapsed_slice_dims=lie.single, start_index_map=lie.mapped,
@@ -62,6 +62,8 @@ def scatter(builder: Builder, shape: ArrayShape) -> str:
     ]
     batch = batch if nonzero(batch) <= _MOST_INDICES else []
     lie = _Places.of(builder, shape.dims, batch)
+    types = element_types(builder, shape.element_type)
+    inputs = [builder.value(ArrayShape(t, shape.dims)) for t in types]
     indices, vectors = _indices(builder, lie, batch)
     room = MOST_ELEMENTS * 2 // nonzero(batch)
     sizes: list[int] = []
@@ -75,8 +77,6 @@ def scatter(builder: Builder, shape: ArrayShape) -> str:
     places = dict(zip(window_dims, sizes, strict=True))
     for d in range(rank):
         dims[d] = places[d] if d in places else next(rest)
-    types = element_types(builder, shape.element_type)
-    inputs = [builder.value(ArrayShape(t, shape.dims)) for t in types]
     updates = [builder.value(ArrayShape(t, tuple(dims))) for t in types]
     return emit_variadic(
         builder, "scatter", [ArrayShape(t, shape.dims) for t in types],

@@ -1,6 +1,17 @@
 """Generate subgraphs that optimisations look for, by name."""
 
-from fuzz.draw.patterns import control, elementwise, movement, reductions
+from fuzz.draw.patterns import (
+    algebra,
+    control,
+    conversions,
+    elementwise,
+    loops,
+    movement,
+    producers,
+    reductions,
+    slices,
+    windows,
+)
 from fuzz.draw.patterns.pattern import Pattern, Patterns
 
 __all__ = ["PATTERNS", "Pattern", "Patterns"]
@@ -10,4 +21,10 @@ PATTERNS: Patterns = {
     **movement.PATTERNS,
     **reductions.PATTERNS,
     **control.PATTERNS,
+    **algebra.PATTERNS,
+    **conversions.PATTERNS,
+    **slices.PATTERNS,
+    **windows.PATTERNS,
+    **loops.PATTERNS,
+    **producers.PATTERNS,
 }

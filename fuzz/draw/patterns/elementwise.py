@@ -63,15 +63,6 @@ def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
     return applied(builder, shape, *spread)
 
 
-def converted(builder: Builder, shape: ArrayShape) -> str:
-    """A conversion to another type and back, perhaps with an operation in between."""
-    own = shape.element_type
-    other = builder.element_type(lambda t: t.is_complex == own.is_complex)
-    there = ArrayShape(other, shape.dims)
-    name = changed(builder, there, builder.emit("convert", there, builder.value(shape)))
-    return builder.emit("convert", shape, name)
-
-
 def compared(builder: Builder, shape: ArrayShape) -> str:
     """A select between two values by their comparison: a maximum, a clamp, a mask."""
     one, other = builder.value(shape), builder.value(shape)
@@ -110,7 +101,6 @@ PATTERNS: Patterns = {
     "repeated": Pattern(repeated),
     "folded": Pattern(folded),
     "scalars spread": Pattern(scalars_spread, ("broadcast",)),
-    "converted": Pattern(converted, ("convert",)),
     "compared": Pattern(compared, ("compare", "select")),
     "masked": Pattern(masked, ("broadcast", "compare", "iota", "select"), ranked),
 }

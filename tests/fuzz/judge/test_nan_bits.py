@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -40,6 +41,22 @@ ENTRY e {
     x = np.array([1, np.nan], np.float32)
     assert depends_on_them(hlo.parse(program), [x])
     assert not depends_on_them(hlo.parse(program.replace("[0:1]}", "[1:2]}")), [x[:1].repeat(2)])
+
+
+@pytest.mark.parametrize("name", ["float8_e3m4", "float8_e4m3", "float8_e5m2"])
+def test_narrow_types_have_several_nans(name: str) -> None:
+    """Quotients of them, joined to a wider integer."""
+    element_type = f"f8{name.removeprefix('float8_')}"
+    program = f"""HloModule m
+ENTRY e {{
+  x = {element_type}[2] parameter(0)
+  q = {element_type}[2] divide(x, x)
+  ROOT r = s16[] bitcast-convert(q)
+}}
+"""
+    dtype = getattr(ml_dtypes, name)
+    assert depends_on_them(hlo.parse(program), [np.array([1, 0], dtype)])
+    assert not depends_on_them(hlo.parse(program), [np.array([1, 2], dtype)])
 
 
 @pytest.mark.parametrize("type_", ["TOTALORDER", "FLOAT"])

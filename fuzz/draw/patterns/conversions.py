@@ -1,0 +1,193 @@
+"""Generate conversions of types: there and back, in chains, around arithmetic, bit by bit."""
+
+from __future__ import annotations
+
+from fuzz.draw.builder import MOST_CONSTANT_ELEMENTS, Builder
+from fuzz.draw.generators.elementwise import ALIKE
+from fuzz.draw.patterns.pattern import Pattern, Patterns, applied, changed
+from fuzz.draw.shapes import ALL_TYPES, MOST_RANK
+from hlo.types import PRED, ArrayShape, ElementType
+
+_DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+_NARROW = tuple(t for t in ALL_TYPES if t.is_float and t.bits <= 16)
+
+
+def _any_type(builder: Builder, near: ElementType) -> ElementType:
+    """Draw a type to convert to: of those that there are, or mostly one of the program's."""
+    if builder.boolean():
+        return builder.element_type(lambda t: t.is_complex == near.is_complex)
+    return builder.choice([t for t in ALL_TYPES if t.is_complex == near.is_complex])
+
+
+def _converted(builder: Builder, name: str, shape: ArrayShape, to: ElementType) -> str:
+    return builder.emit("convert", ArrayShape(to, shape.dims), name)
+
+
+def there_and_back(builder: Builder, shape: ArrayShape) -> str:
+    """A conversion to another type and back, with an operation in between half of the time."""
+    other = _any_type(builder, shape.element_type)
+    there = ArrayShape(other, shape.dims)
+    name = _converted(builder, builder.value(shape), shape, other)
+    return _converted(builder, changed(builder, there, name), there, shape.element_type)
+
+
+def several(builder: Builder, shape: ArrayShape) -> str:
+    """Two to four conversions in a row: those in between round, cut off or extend."""
+    count = builder.integer(2, 4)
+    types = [_any_type(builder, shape.element_type) for _ in range(count)]
+    name = builder.value(ArrayShape(types[0], shape.dims))
+    for element_type in (*types[1:], shape.element_type):
+        name = _converted(builder, name, shape, element_type)
+    return name
+
+
+def narrow_arithmetic(builder: Builder, shape: ArrayShape) -> str:
+    """Arithmetic of a narrow float type on converted operands, whose result is converted back: what
+    float normalisation does in a wider type, and must round in between."""
+    narrow = builder.choice([t for t in _NARROW if t in builder.types] or _NARROW)
+    there = ArrayShape(narrow, shape.dims)
+    operands = [_converted(builder, builder.value(shape), shape, narrow) for _ in range(2)]
+    name = applied(builder, there, *operands)
+    for _ in range(builder.integer(0, 2)):
+        pair = builder.permutation((name, builder.choice(operands)))
+        name = applied(builder, there, *(pair if builder.boolean() else [name]))
+    return _converted(builder, name, there, shape.element_type)
+
+
+def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
+    """reduce-precision once or twice, perhaps between conversions: to the format of another type,
+    or any."""
+    name = builder.value(shape)
+    for _ in range(builder.integer(1, 2)):
+        exponent, mantissa = builder.choice(((5, 10), (8, 7), (8, 23), (11, 52), (4, 3), (5, 2)))
+        if builder.boolean():
+            exponent, mantissa = builder.integer(1, 12), builder.integer(0, 53)
+        name = builder.emit(
+            "reduce-precision", shape, name, exponent_bits=exponent, mantissa_bits=mantissa
+        )
+        name = changed(builder, shape, name)
+    return name
+
+
+def bits_there_and_back(builder: Builder, shape: ArrayShape) -> str:
+    """The bits as another type of the same width, changed, and back."""
+    own = shape.element_type
+    other = builder.choice([t for t in ALL_TYPES if t.bits == own.bits and _has_plain_bits(t)])
+    there = ArrayShape(other, shape.dims)
+    name = builder.emit("bitcast-convert", there, builder.value(shape))
+    return builder.emit("bitcast-convert", shape, changed(builder, there, name))
+
+
+def _has_plain_bits(element_type: ElementType) -> bool:
+    return not element_type.is_complex and element_type is not PRED
+
+
+def bits_narrowed(builder: Builder, shape: ArrayShape) -> str:
+    """The bits as elements of a narrower type, in one more dimension, changed, and back."""
+    own = shape.element_type
+    narrower = [t for t in ALL_TYPES if _has_plain_bits(t) and _splits(own, t)]
+    other = builder.choice(narrower)
+    there = ArrayShape(other, (*shape.dims, own.bits // other.bits))
+    name = builder.emit("bitcast-convert", there, builder.value(shape))
+    name = changed(builder, there, name)
+    if builder.boolean() and "reverse" in builder.opcodes:
+        name = builder.emit("reverse", there, name, dimensions=(shape.rank,))
+    return builder.emit("bitcast-convert", shape, name)
+
+
+def _splits(wide: ElementType, narrow: ElementType) -> bool:
+    return wide.bits > narrow.bits and wide.bits % narrow.bits == 0
+
+
+def _can_split(shape: ArrayShape) -> bool:
+    own = shape.element_type
+    return _has_plain_bits(own) and own.bits >= 8 and shape.rank < MOST_RANK
+
+
+def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
+    """A comparison of a converted value with a constant, or with another converted value."""
+    own = builder.element_type(lambda t: not t.is_complex)
+    other = _any_type(builder, own)
+    there = ArrayShape(other, shape.dims)
+    name = _converted(builder, builder.value(ArrayShape(own, shape.dims)), shape, other)
+    if builder.boolean():
+        side = builder.emit("broadcast", there, builder.constant(ArrayShape(other)), dimensions=())
+    else:
+        side = _converted(builder, builder.value(ArrayShape(own, shape.dims)), shape, other)
+    sides = builder.permutation((name, side))
+    return builder.emit("compare", shape, *sides, direction=builder.choice(_DIRECTIONS))
+
+
+def total_order(builder: Builder, shape: ArrayShape) -> str:
+    """A comparison in total order of arguments or constants, perhaps moved: of computed values, a
+    NaN may have either sign."""
+    data = ArrayShape(builder.element_type(lambda t: t.is_float), shape.dims)
+    sides = [_given(builder, data) for _ in range(2)]
+    if builder.chance(4):
+        sides[1] = sides[0]
+    direction = builder.choice(_DIRECTIONS)
+    return builder.emit("compare", shape, *sides, direction=direction, type="TOTALORDER")
+
+
+def _given(builder: Builder, shape: ArrayShape) -> str:
+    kind = builder.choice(("leaf", "constant", "reverse"))
+    small = shape.elements <= MOST_CONSTANT_ELEMENTS
+    if kind == "constant":
+        whole = shape if small else ArrayShape(shape.element_type)
+        name = builder.constant(whole)
+        return name if small else builder.emit("broadcast", shape, name, dimensions=())
+    name = builder.leaf(shape)
+    if kind == "reverse" and "reverse" in builder.opcodes and shape.rank:
+        return builder.emit("reverse", shape, name, dimensions=(shape.rank - 1,))
+    return name
+
+
+def folded_instruction(builder: Builder, shape: ArrayShape) -> str:
+    """One instruction of any opcode on constants, which compilers evaluate themselves; and perhaps
+    another one on its result."""
+    opcode = builder.choice(_FOLDED)
+    builder.drew(f"folded {opcode}")
+    return changed(builder, shape, builder.folded(opcode, shape))
+
+
+_FOLDED = (
+    *ALIKE,
+    *("abs", "bitcast-convert", "broadcast", "clamp", "compare", "complex", "concatenate"),
+    *("convert", "convolution", "dot", "dynamic-slice", "dynamic-update-slice", "gather", "imag"),
+    *("iota", "is-finite", "map", "pad", "real", "reduce", "reduce-precision", "reduce-window"),
+    *("reshape", "reverse", "scatter", "select", "select-and-scatter", "slice", "sort"),
+    *("transpose", "while", "conditional", "call"),
+)
+
+
+def _is_real(shape: ArrayShape) -> bool:
+    return not shape.element_type.is_complex
+
+
+def _is_small(shape: ArrayShape) -> bool:
+    return shape.elements <= 8 * MOST_CONSTANT_ELEMENTS
+
+
+PATTERNS: Patterns = {
+    "converted there and back": Pattern(there_and_back, ("convert",)),
+    "converted several times": Pattern(several, ("convert",)),
+    "narrow arithmetic": Pattern(
+        narrow_arithmetic, ("convert",), lambda shape: shape.element_type.is_float
+    ),
+    "narrow precision": Pattern(
+        narrow_precision, ("reduce-precision",), lambda shape: shape.element_type.is_float
+    ),
+    "bits there and back": Pattern(
+        bits_there_and_back, ("bitcast-convert",), lambda shape: _has_plain_bits(shape.element_type)
+    ),
+    "bits narrowed": Pattern(bits_narrowed, ("bitcast-convert",), _can_split),
+    "compared after conversion": Pattern(
+        compared_after_conversion,
+        ("broadcast", "compare", "convert"),
+        lambda shape: shape.element_type is PRED,
+    ),
+    "compared in total order": Pattern(
+        total_order, ("broadcast", "compare"), lambda shape: shape.element_type is PRED
+    ),
+    "folded instruction": Pattern(folded_instruction, (), _is_small),
+}
