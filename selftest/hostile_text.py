@@ -17,28 +17,26 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hlo
 from fuzz.campaign.directory import Directory
 from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
-from fuzz.draw.time_limit import TooLongError, time_limit
-from fuzz.reducer.delta_debugging import minimal
-from hlo_oracle import campaign_progress
-from selftest.text_mutations import (
+from fuzz.campaign.text_findings import text_finding, write_text
+from fuzz.draw.text_mutations import (
     LARGEST,
-    TOKEN,
     Sources,
     drawn,
     mutations,
     sources,
     texts_of,
 )
+from fuzz.draw.time_limit import TooLongError, time_limit
+from hlo_oracle import campaign_progress
 
 SECONDS = 10  # then it hangs
 MEMORY = 512 << 20  # bytes that a reader may have beyond what it starts with
@@ -144,46 +142,23 @@ class TextExaminer:
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Minimise the lines, tokens and characters that break the reader in the same way."""
-        end, text = time.monotonic() + seconds, suspect.evidence
-
-        def is_wrong(shorter: str) -> bool:
-            return time.monotonic() < end and outcome(shorter)[0] == suspect.kind
-
-        small = text
-        for split in (partial(str.splitlines, keepends=True), TOKEN.findall, list):
-            small = _shorter(split(small), is_wrong)
-        facts = {"characters": len(small)}
-        write = partial(_write_both, small, text)
-        return Finding(suspect.kind, suspect.detail, frozenset(), write, facts)
+        return text_finding(
+            suspect.kind,
+            suspect.detail,
+            suspect.evidence,
+            lambda shorter: outcome(shorter)[0] == suspect.kind,
+            seconds,
+        )
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the text as it is drawn."""
         (text,) = self._texts(number, [example])
-        _write(folder / "original.txt", text)
+        write_text(folder / "original.txt", text)
 
     def _texts(self, number: int, examples: Sequence[int]) -> Iterator[str]:
         first = number * self.subject.size
         numbers = [first + example for example in examples]
         return mutations(self.subject.texts, self.subject.seed, numbers)
-
-
-def _shorter(parts: Sequence[str], is_wrong: Callable[[str], bool]) -> str:
-    """Minimise the parts of a text that is wrong."""
-
-    def first(candidates: Iterable[Sequence[int]]) -> int | None:
-        texts = ("".join(parts[n] for n in numbers) for numbers in candidates)
-        return next((n for n, text in enumerate(texts) if is_wrong(text)), None)
-
-    return "".join(parts[n] for n in minimal(range(len(parts)), first))
-
-
-def _write_both(small: str, text: str, folder: Path) -> None:
-    _write(folder / "reduced.txt", small)
-    _write(folder / "original.txt", text)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def report(total: Chunk) -> str:
@@ -223,7 +198,7 @@ def _keep(directory: Path, subject: HostileTexts, total: Chunk) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     numbers = list(map(int, total.notes))
     for number, text in zip(numbers, mutations(subject.texts, subject.seed, numbers)):
-        _write(directory / f"{subject.seed}.{number}.txt", text)
+        write_text(directory / f"{subject.seed}.{number}.txt", text)
 
 
 if __name__ == "__main__":

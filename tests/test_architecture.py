@@ -216,7 +216,7 @@ def is_assigned(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 # Of NumPy's arrays and of functions; and of the options of jaxlib's printer.
 FOREIGN = {"real", "imag", "writeable", "__doc__"}
-OPTIONS = {"fuzz/peers/xla.py": {"print_large_constants"}}
+OPTIONS = {"fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"}}
 
 
 def assigned_from_outside(nodes: Sequence[ast.AST], allowed: set[str]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import hlo
 from fuzz.campaign.program_findings import program_finding, reduced_case, write_both, write_program
 from fuzz.campaign.subject import Chunk, Finding, Suspect
+from fuzz.campaign.text_findings import text_finding
 from fuzz.judge.failure import Judged, opcodes
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
@@ -62,6 +63,9 @@ class OracleExaminer:
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program; one that does not fail again alone stays as it is."""
         found, case = suspect.evidence
+        if found.text is not None:
+            text, breaks = found.text.text, found.text.breaks
+            return text_finding(found.kind, found.detail, text, breaks, seconds)
         with narrower(found, self.properties[suspect.oracle]) as asked:
             small = reduced_case(asked, case, found.kind, seconds)
             (outcome,) = asked([small])

@@ -73,23 +73,30 @@ def _judging(against: Against, command: str | None = None) -> Property:
 
 
 def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
+    failure = failure_or_outcome(against, case)
+    if isinstance(failure, Failure):
+        kind = f"{failure.kind}: {', '.join(sorted(failure.signs))}"
+        return Difference(kind, detail(failure), judged=Judged(failure, against.budget, command))
+    if failure is not None:
+        return failure
+    refusal = against.refusal
+    return None if refusal is None else LeftOut("refused")
+
+
+def failure_or_outcome(against: Against, case: Case) -> Failure | LeftOut | Difference | None:
+    """Find the failure of a compiler; or say why there is nothing to compare with."""
     try:
         with time_limit(3 * SECONDS):
-            failure = against.failure(case.module, case.arrays)
+            return against.failure(case.module, case.arrays)
     except TooLongError:
         return LeftOut("takes too long")
     except (OutOfFuel, Unsupported) as error:
         return LeftOut(type(error).__name__)
     except Error as error:
         return Difference(type(error).__name__, str(error))
-    if failure is not None:
-        kind = f"{failure.kind}: {', '.join(sorted(failure.signs))}"
-        return Difference(kind, _detail(failure), judged=Judged(failure, against.budget, command))
-    refusal = against.refusal
-    return None if refusal is None else LeftOut("refused")
 
 
-def _detail(failure: Failure) -> str:
+def detail(failure: Failure) -> str:
     if failure.crash is not None:
         return failure.crash.splitlines()[0][:200]
     found = failure.found

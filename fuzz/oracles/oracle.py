@@ -31,13 +31,23 @@ class Difference:
     ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
     and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
     ask it of, if that is another program that was made of this one. ``judged`` is what a report of
-    another compiler is made of."""
+    another compiler is made of. ``text`` is what violates the property in place of a program."""
 
     kind: str
     detail: str
     oracle: str = ""
     case: Case | None = None
     judged: Judged | None = None
+    text: HostileText | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostileText:
+    """A text that is no program and breaks a reader. ``breaks(shorter)`` says whether another one
+    breaks it in the same way."""
+
+    text: str
+    breaks: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)

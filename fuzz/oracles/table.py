@@ -15,7 +15,9 @@ from fuzz.oracles import (
     equivalent,
     exact,
     language,
+    optimisation_passes,
     optimised,
+    parsing,
 )
 from fuzz.oracles.oracle import Opened, Oracle, each, stateless
 from fuzz.rewrites import REWRITES
@@ -66,6 +68,18 @@ _ALL = (
         runs_c=False,
     ),
     Oracle(
+        "xla-flags",
+        "XLA gives the same without one of its passes, but for roundings",
+        optimisation_passes.opened,
+        runs_c=False,
+    ),
+    Oracle(
+        "xla-parses",
+        "XLA's parser dies of no text that is nearly a program",
+        parsing.xla_parses,
+        runs_c=False,
+    ),
+    Oracle(
         "xla-optimised",
         "what XLA makes of it means the same, within the envelope",
         optimised.xla_optimised,
@@ -111,7 +125,13 @@ def _rewrite(name: str) -> Opened | None:
     return (lambda: nullcontext(equivalent.by_one(name))) if name in REWRITES else None
 
 
+def _pass(name: str) -> Opened | None:
+    is_known = name in optimisation_passes.PASSES
+    return partial(optimisation_passes.opened, [name]) if is_known else None
+
+
 _PARTS: dict[str, Callable[[str], Opened | None]] = {
     "configurations": _configuration,
     "rewrites": _rewrite,
+    "xla-flags": _pass,
 }

@@ -69,12 +69,20 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     options.print_large_constants = True
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
-    def answer(text: str, arrays: Sequence[Array] | None) -> Answer:
+    def answer(
+        text: str, arrays: Sequence[Array] | None, disabled: str = "", parse_only: bool = False
+    ) -> Answer:
         begin = time.perf_counter()
         try:
-            proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+            module = _hlo.hlo_module_from_text(text)
+            if parse_only:
+                return Answer(compile=time.perf_counter() - begin, optimised="")
+            proto = module.as_serialized_hlo_module_proto()
             program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
-            executable = client.compile_and_load(program, devices, xla_client.CompileOptions())
+            settings = xla_client.CompileOptions()
+            if disabled:
+                settings.env_option_overrides = [("xla_disable_hlo_passes", disabled)]
+            executable = client.compile_and_load(program, devices, settings)
             compiled = time.perf_counter()
             if arrays is None:
                 (optimised,) = executable.hlo_modules()
@@ -91,14 +99,14 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
 
 class XLA:
     """Processes that compile and run with XLA; use it in ``with``. Parameters and results that are
-    tuples are passed as their elements."""
+    tuples are passed as their elements. ``memory`` limits a process, in bytes."""
 
     name = "XLA:CPU"
 
-    def __init__(self, timeout: float = 60.0) -> None:
+    def __init__(self, timeout: float = 60.0, memory: int = 16 << 30) -> None:
         self._failing: set[str] = set()  # checks that fail in new processes, too
         made = partial(opened, os.environ.get("XLA_FLAGS"))
-        self._pool = WorkerPool(made, seconds=timeout, preload=_PRELOAD, stacks=True)
+        self._pool = WorkerPool(made, seconds=timeout, memory=memory, preload=_PRELOAD, stacks=True)
 
     def __enter__(self) -> Self:
         return self
@@ -119,16 +127,30 @@ class XLA:
         """Compile and run one program."""
         return self._asked(text, arrays)
 
-    def _asked(self, text: str, arrays: Sequence[Array] | None) -> Answer:
+    def without(self, hlo_pass: str) -> Callable[[str, Sequence[Array]], Answer]:
+        """Return what compiles and runs one program without a pass of this name."""
+        return lambda text, arrays: self._asked(text, arrays, hlo_pass)
+
+    def parsed(self, text: str) -> Answer:
+        """Parse a text: the answer has neither an error nor a crash if it is a module."""
+        return self._asked(text, None, "", True)
+
+    def _asked(
+        self,
+        text: str,
+        arrays: Sequence[Array] | None,
+        disabled: str = "",
+        parse_only: bool = False,
+    ) -> Answer:
         """A process that dies may have been damaged by the program before: what counts is what a
         new one does, unless a check failed that fails in new ones, too."""
-        outcome = self._pool(text, arrays)
+        outcome = self._pool(text, arrays, disabled, parse_only)
         answer = _answer(outcome)
         if isinstance(outcome, Result) or outcome.limit is not None:
             return answer
         if failed_check(answer.crash or "") in self._failing:
             return answer
-        answer = _answer(self._pool(text, arrays))
+        answer = _answer(self._pool(text, arrays, disabled, parse_only))
         check = failed_check(answer.crash or "")
         self._failing.update(() if check is None else (check,))
         return answer

@@ -14,9 +14,9 @@ from conftest import ROOT, has_c_compiler
 import backend_c
 import hlo
 import interp
+from fuzz.draw.text_mutations import LARGEST, Sources, drawn, mutations, pieces, sources
 from hlo_oracle.arguments import from_seed
 from selftest.hostile_text import main, read, read_all, slowest
-from selftest.text_mutations import LARGEST, Sources, drawn, mutations, pieces, sources
 
 EXAMPLES = ROOT / "examples"
 ADD = """add { x = f32[] parameter(0)

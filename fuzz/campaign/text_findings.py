@@ -1,0 +1,29 @@
+"""Findings whose examples are texts that are no programs: reduction and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from fuzz.campaign.subject import Finding
+from fuzz.reducer.texts import shortest
+
+
+def text_finding(
+    kind: str, detail: str, text: str, breaks: Callable[[str], bool], seconds: float
+) -> Finding:
+    """Make a finding of a text, reduced as long as it ``breaks`` the reader in the same way."""
+    small = shortest(text, breaks, seconds)
+    facts = {"characters": len(small)}
+    return Finding(kind, detail, frozenset(), partial(_write_both, small, text), facts)
+
+
+def _write_both(small: str, text: str, folder: Path) -> None:
+    write_text(folder / "reduced.txt", small)
+    write_text(folder / "original.txt", text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text that may have lone surrogates."""
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
