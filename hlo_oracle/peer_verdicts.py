@@ -111,18 +111,30 @@ def judge(
     alone cannot tell, the peer is also asked for intermediate values."""
     require(name)
     other = peer(name)
-    arrays = list(arrays_of(values))
     with other.start(_TIMEOUT) as run:
-        answer = run(text, arrays)
-        if answer.crash is not None:
-            return Judgement(crash=_first_line(answer.crash))
-        if answer.outputs is None:
-            return Judgement(refused=_first_line(answer.error or ""))
-        right = list(placed_arrays(exact))
-        judging = Judge(module, values, right, peer=other.budget, seed=seed, trials=_TRIALS)
-        found = judging.judged(
-            answer.outputs, lambda module: run(hlo.format(module), arrays).outputs
-        )
+        return judged(run, other.budget, module, text, values, exact=exact, seed=seed)
+
+
+def judged(
+    run: XLA | Command,
+    budget: Budget,
+    module: Module,
+    text: str,
+    values: tuple[Value, ...],
+    *,
+    exact: Value,
+    seed: int,
+) -> Judgement:
+    """Run a started peer on a program and judge its results, as :func:`judge` does."""
+    arrays = list(arrays_of(values))
+    answer = run(text, arrays)
+    if answer.crash is not None:
+        return Judgement(crash=_first_line(answer.crash))
+    if answer.outputs is None:
+        return Judgement(refused=_first_line(answer.error or ""))
+    right = list(placed_arrays(exact))
+    judging = Judge(module, values, right, peer=budget, seed=seed, trials=_TRIALS)
+    found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
     lines = tuple(_lines(found))[:_MOST_LINES]
