@@ -1,0 +1,132 @@
+"""The campaign over the table of functions: each is traced, run by XLA and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fuzz
+import hlo
+from fuzz.campaign.program_findings import program_finding, write_program
+from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.judge.failure import opcodes
+from fuzz.peers.xla import XLA
+from fuzz.reducer.search import Case
+from hlo.errors import Error
+from hlo_oracle import peer_verdicts
+from hlo_oracle.peer_verdicts import Judgement
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.verdict import OUTSIDE
+from interp.evaluator import evaluate
+from programs.known import REAL
+from programs.table import all_functions
+from programs.traced import traced
+
+TOO_LONG, CRASHED, REFUSED = "took too long", "crashed", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """Plan the campaign: chunk n is function n of ``names``. ``seconds``: the limit of each."""
+
+    names: tuple[str, ...]
+    seed: int
+    seconds: float
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All fields."""
+        names = list(self.names)
+        return {"campaign": "functions", "seed": self.seed, "names": names, "for": self.seconds}
+
+    @property
+    def size(self) -> int:
+        """One function in a chunk."""
+        return 1
+
+    @property
+    def memory(self) -> int | None:
+        """No limit: XLA runs in processes of its own."""
+        return None
+
+    @contextmanager
+    def opened(self, done: Done) -> Iterator[Examiner]:
+        """Start XLA."""
+        with XLA(timeout=self.seconds) as run:
+            yield Examiner(self, run)
+
+
+@dataclass(frozen=True, slots=True)
+class Examiner:
+    """Judge XLA's results of functions."""
+
+    subject: Functions
+    run: XLA
+
+    def chunk(self, number: int, only: int | None = None) -> Chunk:
+        """Count the elements of a function by verdict; ``notes`` are the evidence."""
+        name, found = self.subject.names[number], Chunk()
+        found.count("counts", ["functions"])
+        case = self._case(number)
+        try:
+            with time_limit(self.subject.seconds):
+                judgement = self.judged(case)
+        except TooLongError:
+            found.count(name, [TOO_LONG])
+            return found
+        except Error as error:
+            found.count(name, [REFUSED])
+            found.notes[name] = f"{type(error).__name__}: {error}"
+            return found
+        self._count(name, judgement, found)
+        if judgement.outside and name not in REAL:
+            lines = "\n".join(judgement.outside)
+            kind = f"{OUTSIDE}: {name}"
+            found.suspects.append(Suspect("functions", kind, lines, 0, opcodes(case.module), case))
+        return found
+
+    def _count(self, name: str, judgement: Judgement, found: Chunk) -> None:
+        if judgement.counts is None:
+            found.count(name, [CRASHED if judgement.crash else REFUSED])
+            found.notes[name] = judgement.crash or judgement.refused or ""
+            return
+        found.count(name, judgement.counts)
+        found.count("counts", judgement.counts)
+        lines = (*judgement.outside, *judgement.undetermined)
+        if lines:
+            found.notes[name] = "\n".join(lines)
+
+    def judged(self, case: Case) -> Judgement:
+        """Judge XLA's results as ``hlo check --against xla`` does."""
+        values, text = tuple(case.arrays), hlo.format(case.module)
+        exact = evaluate(case.module, *values)
+        return peer_verdicts.judged(
+            self.run, XLA_CPU, case.module, text, values, exact=exact, seed=self.subject.seed
+        )
+
+    def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        """Reduce a function to a small program that is outside, too."""
+        case = suspect.evidence
+
+        def is_outside(module: hlo.Module, values: tuple[Any, ...]) -> bool:
+            try:
+                return bool(self.judged(Case(module, values)).outside)
+            except Error:
+                return False
+
+        small = Case(*fuzz.reduce(case.module, case.arrays, is_outside, seconds=seconds))
+        detail = "\n".join(self.judged(small).outside)
+        return program_finding(suspect.kind, detail or suspect.detail, small, case)
+
+    def write(self, number: int, example: int, folder: Path) -> None:
+        """Write the program as JAX gives it."""
+        write_program(folder, "original", self._case(number))
+
+    def _case(self, number: int) -> Case:
+        one = all_functions()[self.subject.names[number]]
+        arguments = one.arguments(self.subject.seed)
+        return Case(hlo.parse(traced(one, arguments)), arguments)

@@ -1,0 +1,18 @@
+"""What JAX makes of a function: HLO text, before any optimisation."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from jaxlib import _hlo
+
+from programs.function import Function
+
+
+def traced(one: Function, arguments: tuple[np.ndarray, ...]) -> str:
+    """The function's HLO, with every constant in full and every argument a parameter."""
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = True
+    with jax.enable_x64(one.is_wide):
+        lowered = jax.jit(one.function, keep_unused=True).lower(*arguments)
+    return str(lowered.compiler_ir("hlo").as_hlo_module().to_string(options))
