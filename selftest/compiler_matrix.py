@@ -194,8 +194,10 @@ def chosen(only: str) -> tuple[list[Configuration], list[Missing]]:
 
 
 def is_named(name: str, only: str) -> bool:
-    """Test whether a name has all the words."""
-    return all(word in name.lower() for word in only.lower().split())
+    """Test whether a name has all the words, and none of those after ``!``."""
+    return all(
+        (word.lstrip("!") in name.lower()) != (word[0] == "!") for word in only.lower().split()
+    )
 
 
 def rows_of(total: Chunk) -> list[Row]:
@@ -215,7 +217,9 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("paths", nargs="*", type=Path, help="HLO files, directories of them")
     parser.add_argument("--modules", type=int, default=120, help="how many are drawn, at least")
-    parser.add_argument("--only", default="", metavar="WORDS", help="configurations named so")
+    parser.add_argument(
+        "--only", default="", metavar="WORDS", help="configurations named so; !WORD: not"
+    )
     parser.add_argument("--keep", type=Path, help="a directory for programs that differ")
     parser.add_argument("--markdown", action="store_true", help="the table of docs/same_bits.md")
     campaign_progress.add_options(parser)
