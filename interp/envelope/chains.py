@@ -142,6 +142,44 @@ def _unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) ->
     return where(kept, result, wider(result)) if kept.any() else wider(result)
 
 
+def in_effect(opcode: str, operands: Sequence[Enclosure], shown: Enclosure) -> Enclosure:
+    """Enclose what an inner value is where a chain goes on, given what a compiler shows of it:
+    another evaluation of the same operation, unrounded, with an error and roundings of operands of
+    its own."""
+    peer = budget.current()
+    if not peer.rewrites or not shown.element_type.is_float:
+        return wider(shown) if peer.rewrites else shown
+    ulps = 1 + round(2 * peer.of(opcode, shown.element_type))
+    found = Enclosure(*outward(shown.low, shown.high, ulps), shown.nan)
+    eps = float(finfo(shown.low.dtype).eps)
+    if opcode == "power":
+        return _relatively_wider(found, _rounding_of_logarithm(operands, shown))
+    if opcode == "exponential":
+        return _relatively_wider(found, _largest_logarithm(shown, 0.0) * eps)
+    if opcode in ("log", "log-plus-one"):
+        return _absolutely_wider(found, np.asarray(eps))
+    if opcode == "exponential-minus-one":
+        most = np.maximum.reduce([np.abs(end.astype(np.float64)) for end in shown.ends()])
+        return _absolutely_wider(found, (1 + most) * _largest_logarithm(shown, 1.0) * eps)
+    return found
+
+
+def _largest_logarithm(value: Enclosure, shift: float) -> Array:
+    """Bound |log(value + shift)| over an enclosure, from the least to the greatest number."""
+    info = finfo(value.low.dtype)
+    ends = (end.astype(np.float64) + shift for end in value.ends())
+    numbers = (np.clip(x, float(info.smallest_subnormal), float(info.max)) for x in ends)
+    return np.asarray(np.maximum.reduce([np.abs(np.log(x)) for x in numbers]))
+
+
+def _absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
+    """Widen an enclosure by an absolute error; infinite ends and NaN stay."""
+    low, high = (end.astype(np.float64) for end in (result.low, result.high))
+    below, above = (np.where(np.isfinite(x), x + by, x) for x, by in ((low, -error), (high, error)))
+    ends = rounded_down(below, result.element_type), rounded_up(above, result.element_type)
+    return Enclosure(*ends, result.nan)
+
+
 def wider(result: Enclosure) -> Enclosure:
     """Admit the neighbours of real or complex numbers."""
     if result.element_type.is_complex:

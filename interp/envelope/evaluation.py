@@ -131,7 +131,7 @@ class Enclosing:
         known = self._seen(instruction, result) if isinstance(result, Enclosure) else None
         if known is None:
             return result
-        return chains.wider(known) if is_inner and budget.current().rewrites else known
+        return chains.in_effect(instruction.opcode, operands, known) if is_inner else known
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose what holds of an instruction: one that only makes a result rounds it to the type
