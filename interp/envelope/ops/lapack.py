@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, between, where
-from interp.envelope.ops.linear_algebra import factored, indefinite, triangular_solve
+from interp.envelope.ops.linear_algebra import (
+    eliminated,
+    factored,
+    indefinite,
+    triangular_solve,
+)
 from interp.lapack.routines import TRANSPOSES, letter
 
 __all__: list[str] = []
@@ -31,6 +36,26 @@ def _potrf(operands: tuple[Enclosure, ...], config: str) -> Value:
     last = np.where(known, np.int32(0), np.int32(size))
     info = between(first, last, np.asarray(False))
     return where(triangle if lower else triangle.T, factor, operand), info
+
+
+def _getrf(operands: tuple[Enclosure, ...], config: str) -> Value:
+    """(factors, pivots from 1, info): all open where the pivots are, and where the matrix is not
+    square."""
+    del config
+    (operand,) = operands
+    *batch, rows, columns = operand.shape
+    count = min(rows, columns)
+    if rows == columns:
+        factors, pivots, known = eliminated(operand)
+    else:
+        factors = anything(operand.shape, operand.element_type)
+        pivots, known = np.zeros((*batch, count), np.int64), np.zeros(batch, np.bool_)
+    first = np.where(known[..., None], pivots, np.arange(count)).astype(np.int32) + np.int32(1)
+    last = np.where(known[..., None], first, np.int32(rows))
+    most = np.where(known, np.int32(0), np.int32(count))
+    certain = np.asarray(False)
+    info = between(np.zeros(most.shape, np.int32), most, certain)
+    return factors, between(first, last, certain), info
 
 
 def _trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
@@ -63,6 +88,7 @@ def _blas_trsm(operands: tuple[Enclosure, ...], config: str) -> Value:
 
 TARGETS: Mapping[str, Target] = {
     **{f"lapack_{kind}potrf_ffi": _potrf for kind in "sdcz"},
+    **{f"lapack_{kind}getrf_ffi": _getrf for kind in "sdcz"},
     **{f"lapack_{kind}trsm_ffi": _trsm for kind in "sdcz"},
     **{f"blas_{kind}trsm": _blas_trsm for kind in "sdcz"},
 }

@@ -98,6 +98,69 @@ def factored(operand: Enclosure, units: int, *, lower: bool) -> Enclosure:
     return _around(factor, np.where(known, triangle, np.inf), dtype)
 
 
+def eliminated(operand: Enclosure) -> tuple[Enclosure, Array, Array]:
+    """Enclose the factors L and U of ``P A`` that usual algorithms with partial pivoting give, in
+    one matrix: U, and L below its diagonal of ones. Perturbing A by so many roundings of
+    ``|L| |U|`` (9.3) moves the factors by the bound of J.-G. Sun (as in :func:`factored`). Returns
+    the factors, the pivots from 0, and the matrices whose pivots are certain: anything is legal
+    where a matrix is nearly singular or a candidate nearly as large as the pivot."""
+    middle, radius = _middle(operand)
+    factors, order, pivots = _pivoted(middle)
+    size = operand.shape[-1]
+    lower, upper = np.tril(factors, -1) + np.eye(size), np.triu(factors)
+    units, tiny = (4 * size + 8) * _unit(operand.low), size * _least(type_of(operand.low.real))
+    around = np.take_along_axis(radius, order[..., None], -2)
+    product = np.abs(lower) @ np.abs(upper)
+    backward = units * product + around + tiny
+    change = np.abs(_inverse(lower)) @ backward @ np.abs(_inverse(upper))
+    known = np.asarray((change.sum(axis=-1) < _CONTRACTING).all(axis=-1))
+    known = known & (product < _most(operand.low) / 2).all(axis=(-2, -1))
+    change = np.where(known[..., None, None], change, 0.0)
+    all_orders = 1.01 * np.linalg.solve(np.eye(size) - change, change)
+    error = np.tril(np.abs(lower) @ np.tril(all_orders, -1), -1)
+    relative = np.diagonal(all_orders, axis1=-2, axis2=-1) + 8 * _unit(operand.low)
+    known = known & _is_largest(np.tril(lower, -1), upper, error, relative)
+    error = error + np.triu(np.triu(all_orders) @ np.abs(upper))
+    error = np.where(known[..., None, None], error, np.inf)
+    return _around(factors, error, operand.low.dtype), pivots, known
+
+
+def _pivoted(matrices: Array) -> tuple[Array, Array, Array]:
+    """Factor with partial pivoting by LAPACK's magnitude: the factors, the order of the rows, and
+    the row that each was exchanged with."""
+    factors, size = matrices.copy(), matrices.shape[-1]
+    order = np.broadcast_to(np.arange(size), matrices.shape[:-1]).copy()
+    pivots = order.copy()
+    for k in range(size):
+        best = k + _magnitude(factors[..., k:, k]).argmax(axis=-1)
+        pivots[..., k] = best
+        rows = np.broadcast_to(np.arange(size), order.shape).copy()
+        rows[..., k] = best
+        np.put_along_axis(rows, best[..., None], k, -1)
+        factors = np.take_along_axis(factors, rows[..., None], -2)
+        order = np.take_along_axis(order, rows, -1)
+        factors[..., k + 1 :, k] /= factors[..., k, k, None]
+        factors[..., k + 1 :, k + 1 :] -= (
+            factors[..., k + 1 :, k, None] * factors[..., None, k, k + 1 :]
+        )
+    return factors, order, pivots
+
+
+def _magnitude(values: Array) -> Array:
+    """Compute the magnitude by which LAPACK chooses pivots: |re| + |im|."""
+    return np.asarray(np.abs(values.real) + np.abs(values.imag))
+
+
+def _is_largest(lower: Array, upper: Array, error: Array, relative: Array) -> Array:
+    """Test whether every pivot exceeds the candidates below it, by LAPACK's magnitude, for
+    multipliers off by ``error`` and pivots by ``relative``."""
+    pivots = np.diagonal(upper, axis1=-2, axis2=-1)[..., None, :]
+    slack = error + 2 * relative[..., None, :]
+    candidates = _magnitude(lower * pivots) + math.sqrt(2) * slack * np.abs(pivots)
+    is_below = np.tri(upper.shape[-1], k=-1, dtype=np.bool_)
+    return np.asarray(((candidates < _magnitude(pivots)) | ~is_below).all(axis=(-2, -1)))
+
+
 def indefinite(operand: Enclosure, *, lower: bool) -> Array:
     """Test for matrices of which no algorithm finds a factor: a computed factor is that of a
     positive definite matrix within the bound (10.3), and the distance to the nearest one is at
