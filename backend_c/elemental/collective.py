@@ -17,6 +17,7 @@ from backend_c.ir.element import Element, Value, scalar
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.errors import Unsupported
+from hlo.permuted_slices import placed_slices
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs, expanded
 from hlo.types import PRED, U32, ArrayShape, ElementType, Shape, TupleShape
 from hlo.walk import Callee
@@ -228,22 +229,22 @@ def _with_slices_moved(
     slice_sizes: tuple[tuple[int, ...], ...],
 ) -> Value:
     """Write slices of the source into the output, one after the other."""
-    sources, outputs, count = _tuple(source), list(_tuple(output)), len(slice_sizes)
-    each = zip(_per_slice(starts), _per_slice(target_starts), slice_sizes, strict=True)
-    for number, (from_, into, sizes) in enumerate(each):
-        data = sources[number * len(sources) // count]
-        which = number * len(outputs) // count
-        target = outputs[which]
+    sources, outputs = _tuple(source), list(_tuple(output))
+    taken, put = (
+        placed_slices(len(of) if isinstance(of, tuple) else None, at, _parts)
+        for of, at in ((source, starts), (output, target_starts))
+    )
+    for (number, from_), (which, into), sizes in zip(taken, put, slice_sizes, strict=True):
+        data, target = sources[number], outputs[which]
         assert isinstance(data, Element) and isinstance(target, Element)
         piece = dynamic_slice(data, *_index(from_), dynamic_slice_sizes=sizes)
         outputs[which] = dynamic_update_slice(target, piece, *_index(into))
     return tuple(outputs) if isinstance(output, tuple) else outputs[0]
 
 
-def _per_slice(starts: Value) -> tuple[Value, ...]:
-    """Return a start index for each slice: that of a single slice may stand alone."""
-    nested = any(isinstance(start, tuple) for start in _tuple(starts))
-    return _tuple(starts) if nested else (starts,)
+def _parts(value: Value) -> tuple[Value, ...] | None:
+    """Return a tuple's elements, None of anything else."""
+    return value if isinstance(value, tuple) else None
 
 
 def _index(start: Value) -> list[Element]:

@@ -15,6 +15,7 @@ from hlo.ops.constraints import (
     require,
     scalars,
 )
+from hlo.ops.permuted_slices import repetitions, require_slices
 from hlo.ops.replica_groups import require_groups, require_pairs
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import (
@@ -232,35 +233,16 @@ def collective_permute(
 ) -> Shape:
     """C1: arrays; C2: with slice_sizes input, output and where slices of them start: an array (or
     as many) each, and for each slice a tuple of scalars; the result is the output's; C3: slices
-    fit; C4: no rank sends or receives twice."""
-    require_pairs("C4", source_target_pairs, once=not slice_sizes)
+    fit; C4: no rank sends or receives more often than the (first) array's starts are a tuple of."""
+    require_pairs("C4", source_target_pairs, most=repetitions(operands) if slice_sizes else 1)
     if not slice_sizes:
         return _same(operands)
     require("C2", len(operands) == 4, f"{len(operands)} operands with slice_sizes, not four")
     nested = all(isinstance(sizes, tuple) for sizes in slice_sizes)
     require("C2", nested, "slice_sizes of collective-permute is a list of lists, one per slice")
     for data, starts in zip(operands[:2], operands[2:], strict=True):
-        _sliced(data, starts, slice_sizes)
+        require_slices(data, starts, slice_sizes)
     return without_layout(operands[1])
-
-
-def _sliced(data: Shape, starts: Shape, slice_sizes: tuple[tuple[int, ...], ...]) -> None:
-    """C2 and C3 of one side: slices are divided evenly among the arrays."""
-    whole = arrays("C2", data.elements if isinstance(data, TupleShape) else (data,), "buffer")
-    places = starts.elements if isinstance(starts, TupleShape) else (starts,)
-    if not any(isinstance(place, TupleShape) for place in places):
-        places = (starts,)
-    count = len(slice_sizes)
-    each = bool(whole) and count % len(whole) == 0 and len(places) == count
-    require("C2", each, f"{count} slices of {len(whole)} arrays at {len(places)} places")
-    for number, (sizes, place) in enumerate(zip(slice_sizes, places, strict=True)):
-        shape = whole[number * len(whole) // count]
-        index = place.elements if isinstance(place, TupleShape) else (place,)
-        scalar = all(isinstance(i, ArrayShape) and i.is_integer and not i.rank for i in index)
-        fits = scalar and len(index) == shape.rank == len(sizes)
-        require("C2", fits, f"{place} does not say where a slice of {shape} starts")
-        inside = all(0 <= size <= extent for size, extent in zip(sizes, shape.dims, strict=True))
-        require("C3", inside, f"slice_sizes {{{','.join(map(str, sizes))}}} of {shape}")
 
 
 def collective_permute_start(

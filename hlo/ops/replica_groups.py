@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from operator import itemgetter
+
 from hlo.ops.constraints import require
 from hlo.replica_groups import (
     Groups,
@@ -54,11 +57,14 @@ def _require_each_once(label: str, groups: Groups, uniform: bool, partial: bool)
     require(label, same, "the groups of replica_groups differ in size")
 
 
-def require_pairs(label: str, pairs: SourceTargetPairs, *, once: bool) -> None:
-    """Pairs of ids, of which none sends or receives twice if ``once``."""
+def require_pairs(label: str, pairs: SourceTargetPairs, *, most: int) -> None:
+    """Pairs of ids, of which none sends or receives more than ``most`` times."""
     for side, what in enumerate(("source", "target")):
         found = [pair[side] for pair in pairs.pairs]
         least = min(found, default=0)
         require(label, least >= 0, f"source_target_pairs has the {what} {least}")
-        twice = once and len(set(found)) != len(found)
-        require(label, not twice, f"source_target_pairs has a {what} twice")
+        rank, times = max(Counter(found).items(), key=itemgetter(1), default=(0, 0))
+        message = (
+            f"source_target_pairs has the {what} {rank} {times} times, at most {most} is legal"
+        )
+        require(label, times <= most, message)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlo.errors import ArgumentError, CollectiveError, Unsupported
+from hlo.errors import ArgumentError, CollectiveError
+from hlo.permuted_slices import placed_slices
 from hlo.replica_groups import ALL_IDS, ReplicaGroups, SourceTargetPairs
 from hlo.types import Shape, TupleShape
 from hlo.values import Array
@@ -31,7 +32,8 @@ def _sources(
         return {}, ()
     rank = current()
     among = rank.among_partitions if channel is not None else rank.among_replicas
-    sources, targets = (among(ids) for ids in zip(*given.pairs, strict=True))
+    pairs = dict.fromkeys(given.pairs)  # with slices one may be written for each of them
+    sources, targets = (among(ids) for ids in zip(*pairs, strict=True))
     found = dict(zip(targets, sources, strict=True))
     if len(found) != len(targets):
         raise CollectiveError(f"{str(given)[:60]}: two send to one")
@@ -72,14 +74,16 @@ def _pieces(
     arrays: Value, starts: Value, count: int
 ) -> tuple[list[Array], list[int], list[tuple[int, ...]]]:
     """All arrays; and for each slice which array it is of, and where it starts."""
-    whole = list(arrays) if isinstance(arrays, tuple) else [arrays]
-    if not isinstance(starts, tuple):
-        starts = (starts,)
-    nested = starts if starts and isinstance(starts[0], tuple) else (starts,)
-    if count % len(whole) or len(nested) != count:
-        raise Unsupported(f"{count} slices of {len(whole)} arrays at {len(nested)} places")
-    numbers = [slice_ // (count // len(whole)) for slice_ in range(count)]
-    return whole, numbers, [tuple(int(i) for i in place) for place in nested]
+    whole = list(_parts(arrays) or (arrays,))
+    buffers = None if _parts(arrays) is None else len(whole)
+    slices = placed_slices(buffers, starts, _parts)
+    assert len(slices) == count  # as hlo/ops/collective.py asks for
+    numbers = [number for number, _ in slices]
+    return whole, numbers, [tuple(map(int, _parts(at) or (at,))) for _, at in slices]
+
+
+def _parts(value: Value) -> tuple[Value, ...] | None:
+    return value if isinstance(value, tuple) else None
 
 
 def _at(array: Array, start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
