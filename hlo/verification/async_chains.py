@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from hlo.module import Computation, Instruction
 from hlo.opcodes import IN_TWO_STEPS
-from hlo.types import Shape, TupleShape, without_layout
+from hlo.text.scanning import fields, without_comments
+from hlo.types import TupleShape, without_layout
 
 
 class Fault(NamedTuple):
@@ -115,13 +116,20 @@ def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> I
             yield Fault(instruction, "chain", f"{user.opcode} takes it, {wanted} is needed")
 
 
+def _said(instruction: Instruction) -> tuple[object, ...]:
+    """List the annotations of a host transfer that tell the host what to do."""
+    given = instruction.annotations
+    pairs = frozenset(fields(without_comments(given.get("frontend_attributes", "{}"))[1:-1]))
+    return pairs, given.get("backend_config")
+
+
 class Agreements:
     """Check what the instructions of a module must agree upon: host transfers on one channel are
     the same instruction, but for operands; all-reduces constrain layouts all, or none, and those
     that name a channel name a positive one."""
 
     def __init__(self) -> None:
-        self._transfers: dict[object, tuple[str, Shape, Mapping[str, object]]] = {}
+        self._transfers: dict[object, tuple[object, ...]] = {}
         self._constrained: object = None
 
     def faults(self, instruction: Instruction) -> Iterator[Fault]:
@@ -129,7 +137,8 @@ class Agreements:
         attributes = instruction.attributes
         if instruction.opcode in ("send", "recv") and attributes.get("is_host_transfer"):
             channel = attributes.get("channel_id")
-            key = instruction.opcode, without_layout(instruction.shape), attributes
+            shape, said = without_layout(instruction.shape), _said(instruction)
+            key = instruction.opcode, shape, attributes, *said
             if self._transfers.setdefault(channel, key) != key and channel is not None:
                 yield Fault(instruction, "channel", f"channel {channel} is of another transfer")
         channel = attributes.get("channel_id", 1)

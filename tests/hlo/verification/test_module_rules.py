@@ -103,6 +103,10 @@ CHANGES = [
     ("host", "chain", "recv-done(r), channel_id=2", "recv-done(r), channel_id=1"),
     ("host", "chain", "channel_id=2, is_host_transfer=true\n  ROOT", "channel_id=2\n  ROOT"),
     ("host", "channel", "channel_id=2", "channel_id=1"),
+    ("host", "channel", "sd = token[]", """x = (f32[4], u32[], token[]) send(a, t), channel_id=1,\
+ is_host_transfer=true, frontend_attributes={a="1"}
+  xd = token[] send-done(x), channel_id=1, is_host_transfer=true
+  sd = token[]"""),
     ("ranks", "C3", GROUPS, "replica_groups={{0,1},{1,3}}"),
     ("ranks", "C3", GROUPS, "replica_groups={{0,1},{2,4}}"),
     ("ranks", "C3", GROUPS, "replica_groups={{}}"),
@@ -264,6 +268,18 @@ def test_fusions_may_have_unused_instructions_with_effects() -> None:
     ):
         changed = FUSION.replace("n = f32[2,3] negate(p)", f"{line}\n  n = f32[2,3] negate(p)")
         hlo.verify(hlo.parse(changed))
+
+
+def test_order_of_what_a_host_transfer_says() -> None:
+    first = 'send(a, t), channel_id=1, is_host_transfer=true, frontend_attributes={a="1", b="{,"}'
+    text = HOST.replace("send(a, t), channel_id=1, is_host_transfer=true", first)
+    second = first.replace('{a="1", b="{,"}', '{b="{,",a="1"}').replace("(a, t)", "(a, sd)")
+    more = f"""q = (f32[4], u32[], token[]) {second}
+  qd = token[] send-done(q), channel_id=1, is_host_transfer=true
+  r = (f32"""
+    hlo.verify(hlo.parse(text.replace("r = (f32", more, 1)))
+    with pytest.raises(hlo.VerifyError, match="channel 1 is of another transfer"):
+        hlo.verify(hlo.parse(text.replace("r = (f32", more.replace('a="1"', 'a="2"'), 1)))
 
 
 def test_headers_need_not_say_which_dimensions_are_bounded() -> None:
