@@ -137,7 +137,8 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
         return rows
     levels = "{" * shape.rank + "…" + "}" * shape.rank
     sizes = "x".join(map(str, shape.dims))
-    raise LiteralError(f"expected braces {levels} around {sizes} elements for {shape}")
+    hint = "" if "{" in text else "; broadcast a scalar constant to have one value everywhere"
+    raise LiteralError(f"expected braces {levels} around {sizes} elements for {shape}{hint}")
 
 
 def _outline(dims: tuple[int, ...], row: str, limit: int) -> str:
