@@ -141,12 +141,12 @@ def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
     if not found:
         console.print("nothing found")
         return
-    table = Table("oracle", "kind", "opcodes", "instructions", "times")
+    table = Table("oracle", "kind", "to blame", "instructions", "times")
     for one in found:
         table.add_row(
             one["oracle"],
-            one_line(one["kind"]),
-            ", ".join(one["opcodes"]),
+            one_line(f"{'flaky: ' * one['flaky']}{one['kind']}"),
+            one["blamed"] or ", ".join(one["opcodes"]),
             str(one.get("instructions", "")),
             str(one["times"]),
         )

@@ -34,7 +34,6 @@ from fuzz.campaign.program_findings import program_finding, reduced_case, write_
 from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.compilers.configurations import Configuration, Missing, configurations
 from fuzz.draw.seeded_programs import programs
-from fuzz.judge.failure import opcodes
 from fuzz.oracles import is_known
 from fuzz.oracles.configurations import part_name, present
 from fuzz.oracles.isolation import by_name
@@ -116,8 +115,8 @@ class MatrixExaminer:
             for name, kind, detail in row.wrong:
                 _, module, arguments = given[numbers[name]]
                 case, told = Case(module, arguments), f"{name}: {detail}"
-                suspect = oracle, kind, told, numbers[name], opcodes(module), case
-                found.suspects.append(Suspect(*suspect))
+                suspect = Suspect(oracle, kind, told, numbers[name], True, case)
+                found.suspects.append(suspect)
         return found
 
     def _is_usable(self, part: Named, found: Chunk) -> bool:
@@ -150,7 +149,7 @@ class MatrixExaminer:
         case = small = suspect.evidence
         if is_known(suspect.oracle):
             with by_name(suspect.oracle) as asked:
-                small = reduced_case(asked, case, suspect.kind, seconds)
+                small = reduced_case(asked, case, suspect.kind, seconds) or case
         return program_finding(suspect.kind, suspect.detail, small, case)
 
     def write(self, number: int, example: int, folder: Path) -> None:

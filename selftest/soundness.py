@@ -31,7 +31,6 @@ from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import program
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.draw.values import arguments
-from fuzz.judge.failure import opcodes
 from fuzz.reducer.search import Case
 from hlo.errors import Error
 from hlo.module import Module
@@ -195,7 +194,7 @@ class SoundnessExaminer:
                 found.count("counts", {"programs": 1})
                 found.count("counts", one.counts)
                 found.suspects.extend(
-                    Suspect("soundness", kind, detail, example, opcodes(case.module), case)
+                    Suspect("soundness", kind, detail, example, True, case)
                     for kind, detail in one.wrong.items()
                 )
         return found

@@ -18,23 +18,25 @@ FILE = "finding.json"
 _PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit )")
 
 
-def key(oracle: str, kind: str, told: frozenset[str]) -> str:
-    """Hash what findings are told apart by: property, kind, and opcodes unless the kind names a
-    place in a compiler's source."""
-    apart = json.dumps([oracle, kind, [] if _PLACED.match(kind) else sorted(told)])
-    words = re.sub(r"[^a-z0-9]+", "-", f"{oracle} {kind}".lower()).strip("-")[:60]
-    return f"{words}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
+def key(oracle: str, found: Finding) -> str:
+    """Hash what findings are told apart by: property, kind, whether it repeats, and, unless the
+    kind names a place in a compiler's source, the instruction to blame and the opcodes."""
+    told = [] if _PLACED.match(found.kind) else [found.blamed, *sorted(found.opcodes)]
+    apart = json.dumps([oracle, found.kind, found.is_flaky, told])
+    words = f"{'flaky ' * found.is_flaky}{oracle} {found.kind}".lower()
+    name = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60]
+    return f"{name}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
 
 
 def is_known(findings: Path, suspect: Suspect) -> bool:
-    """Test whether a finding of the same property and kind covers the suspect: its place is the
-    same, or its opcodes are a subset. If so, count it; every tenth, hundredth, … is reduced all the
-    same."""
-    is_placed = _PLACED.match(suspect.kind) is not None
+    """Test whether a finding of the same property and kind covers the suspect, as it does where the
+    kind says all; what reduction tells apart must be reduced. If so, count it; every tenth,
+    hundredth, … is reduced all the same."""
+    if suspect.told_by_reduction and _PLACED.match(suspect.kind) is None:
+        return False
     for path in sorted(findings.glob(f"*/{FILE}")):
         kept = json.loads(path.read_text())
-        is_alike = is_placed or suspect.opcodes.issuperset(kept["opcodes"])
-        if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind) and is_alike:
+        if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind):
             return str(atomic_files.count(path)).rstrip("0") != "1"
     return False
 
@@ -50,7 +52,7 @@ class Origin:
 
 def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
     """Write the folder of a finding, or count it if its key exists; return the folder."""
-    folder = findings / key(oracle, found.kind, found.opcodes)
+    folder = findings / key(oracle, found)
     told = folder / FILE
     if told.exists():
         atomic_files.count(told)
@@ -61,7 +63,9 @@ def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
         "oracle": oracle,
         "kind": found.kind,
         "detail": found.detail,
+        "blamed": found.blamed,
         "opcodes": sorted(found.opcodes),
+        "flaky": found.is_flaky,
         **found.facts,
         "times": 1,
         **asdict(origin),

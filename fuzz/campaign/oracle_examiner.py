@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 
 import hlo
+from fuzz.campaign.blame import blamed
 from fuzz.campaign.program_findings import program_finding, reduced_case, write_both, write_program
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.campaign.text_findings import text_finding
-from fuzz.judge.failure import Judged, opcodes
+from fuzz.judge.failure import Judged
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
 from fuzz.oracles.oracle import Property
@@ -61,17 +62,18 @@ class OracleExaminer:
         return found
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
-        """Reduce a program; one that does not fail again alone stays as it is."""
+        """Reduce a program; one that does not fail again, alone and reduced, stays as it is, and is
+        flaky."""
         found, case = suspect.evidence
         if found.text is not None:
             text, breaks = found.text.text, found.text.breaks
             return text_finding(found.kind, found.detail, text, breaks, seconds)
         with narrower(found, self.properties[suspect.oracle]) as asked:
             small = reduced_case(asked, case, found.kind, seconds)
-            (outcome,) = asked([small])
-        if isinstance(outcome, Difference):
-            return _finding(outcome, small, case)
-        return _finding(found, case, case)
+            (outcome,) = [None] if small is None else asked([small])
+            if small is not None and isinstance(outcome, Difference):
+                return _finding(outcome, small, case)  # it asks once more, for what is to blame
+        return replace(_finding(found, case, case), is_flaky=True)
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the program as it is drawn."""
@@ -81,7 +83,8 @@ class OracleExaminer:
 def _suspect(oracle: str, example: int, drawn: Case, found: Difference) -> Suspect:
     case = found.case or drawn
     evidence = found, case
-    return Suspect(oracle, found.kind, found.detail, example, opcodes(case.module), evidence)
+    is_program = found.text is None  # of a text the kind says all
+    return Suspect(oracle, found.kind, found.detail, example, is_program, evidence)
 
 
 def _finding(found: Difference, small: Case, original: Case) -> Finding:
@@ -89,7 +92,12 @@ def _finding(found: Difference, small: Case, original: Case) -> Finding:
     told = program_finding(found.kind, found.detail, small, original)
     if found.judged is None:
         return told
-    return replace(told, write=partial(_write_with_report, found.judged, small, original))
+    culprit = found.blame(small) if found.blame is not None else None
+    return replace(
+        told,
+        write=partial(_write_with_report, found.judged, small, original),
+        blamed=blamed(small, found.judged.failure, culprit),
+    )
 
 
 def _write_with_report(judged: Judged, small: Case, original: Case, folder: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import fuzz
 import hlo
+from fuzz.campaign.blame import blamed
 from fuzz.campaign.subject import Finding
 from fuzz.judge.failure import opcodes
 from fuzz.oracles.oracle import Property
 from fuzz.oracles.violation import Violation
 from fuzz.reducer.search import Case
 from hlo import archive
+from hlo.errors import ArgumentError
 from hlo.opcodes import STRUCTURAL, having
 
 # Nearly every program has these: they tell no finding from another.
@@ -23,16 +25,18 @@ def program_finding(kind: str, detail: str, small: Case, original: Case) -> Find
     """Make a finding of a reduced program and the original."""
     facts = {"instructions": small.module.instruction_count}
     told = opcodes(small.module) - _IN_MOST
-    return Finding(kind, detail, told, partial(write_both, small, original), facts)
+    write = partial(write_both, small, original)
+    return Finding(kind, detail, told, write, facts, blamed(small))
 
 
-def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case:
-    """Reduce a program that violates a property to a small one that does so in the same way; one
-    that does not violate it alone stays."""
+def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case | None:
+    """Reduce a program that violates a property to a small one that does so in the same way; None
+    if it does not violate it again, alone."""
     violation = Violation(of, kind)
-    if not violation(case.module, case.arrays):
-        return case
-    return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
+    try:
+        return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
+    except ArgumentError:  # there is nothing to reduce
+        return None
 
 
 def write_both(small: Case, original: Case, folder: Path) -> None:

@@ -20,14 +20,15 @@ Tallies = dict[str, Counter[str]]  # several counters by name
 @dataclass(frozen=True, slots=True)
 class Suspect:
     """Record that an example violates the property ``oracle``. ``kind`` is equal for the same
-    defect in other examples; ``opcodes`` are those of the example; ``evidence`` is what the
-    examiner needs to reduce it, and stays in its process."""
+    defect in other examples; it may be for others, too, if the defect is ``told_by_reduction``, by
+    what is left of the example. ``evidence`` is what the examiner needs to reduce it, and stays in
+    its process."""
 
     oracle: str
     kind: str
     detail: str
     example: int  # its number in the chunk
-    opcodes: frozenset[str] = frozenset()
+    told_by_reduction: bool = False
     evidence: Any = None
 
 
@@ -62,14 +63,17 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Describe a reduced failure. ``opcodes`` are those of the reduced example; ``write`` puts its
-    files into a folder; ``facts`` are further fields of its JSON."""
+    """Describe a reduced failure. ``opcodes`` are those of the reduced example, ``blamed``
+    describes the instruction to blame; ``write`` puts its files into a folder; ``facts`` are
+    further fields of its JSON. One that did not repeat ``is_flaky``."""
 
     kind: str
     detail: str
     opcodes: frozenset[str]
     write: Callable[[Path], object]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    blamed: str = ""
+    is_flaky: bool = False
 
 
 class Examiner(Protocol):

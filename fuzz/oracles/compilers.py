@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import WRONG, Against, Failure, Judged
@@ -76,11 +77,17 @@ def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
     failure = failure_or_outcome(against, case)
     if isinstance(failure, Failure):
         kind = f"{failure.kind}: {', '.join(sorted(failure.signs))}"
-        return Difference(kind, detail(failure), judged=Judged(failure, against.budget, command))
+        judged = Judged(failure, against.budget, command)
+        blame = partial(_culprit, against) if failure.kind == WRONG else None
+        return Difference(kind, detail(failure), judged=judged, blame=blame)
     if failure is not None:
         return failure
     refusal = against.refusal
     return None if refusal is None else LeftOut("refused")
+
+
+def _culprit(against: Against, case: Case) -> str | None:
+    return against.culprit(case.module, case.arrays)
 
 
 def failure_or_outcome(against: Against, case: Case) -> Failure | LeftOut | Difference | None:

@@ -31,7 +31,8 @@ class Difference:
     ``detail`` says where, what was right and what was given. ``oracle`` is one that says the same
     and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
     ask it of, if that is another program that was made of this one. ``judged`` is what a report of
-    another compiler is made of. ``text`` is what violates the property in place of a program."""
+    another compiler is made of. ``text`` is what violates the property in place of a program.
+    ``blame`` returns the opcode to blame in a program, if that can be seen."""
 
     kind: str
     detail: str
@@ -39,6 +40,7 @@ class Difference:
     case: Case | None = None
     judged: Judged | None = None
     text: HostileText | None = None
+    blame: Callable[[Case], str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,11 @@ def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
         ],
         "arguments": [str(array.dtype) for array in arrays_of(report.arrays)],
         "outputs": len(leaves(shape)),
+        "results": [
+            [str(leaf.element_type.numpy), list(leaf.dims)]
+            for leaf in leaves(shape)
+            if leaf.element_type.is_array
+        ],
         "seed": report.seed,
         "seconds": report.seconds,
         "versions": dict(versions),

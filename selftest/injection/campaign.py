@@ -15,7 +15,6 @@ import fuzz
 from fuzz.campaign.program_findings import program_finding, write_program
 from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
-from fuzz.judge.failure import opcodes
 from fuzz.reducer.search import Case as Program
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Module
@@ -235,7 +234,7 @@ def _suspect(found: Injection) -> Suspect:
     program = Program(found.case.module, found.case.values)
     kind = f"{found.outcome}: {found.bug.name}"
     evidence = found.bug, program
-    return Suspect("injection", kind, described(found), 0, opcodes(program.module), evidence)
+    return Suspect("injection", kind, described(found), 0, True, evidence)
 
 
 def described(found: Injection) -> str:

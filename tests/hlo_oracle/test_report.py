@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -216,3 +217,39 @@ def test_no_name_of_the_program_reaches_anything(tmp_path: Path) -> None:
     assert "import os #" not in script and "touch" not in script
     fences = re.findall(r"^`{3,}$", (tmp_path / "found" / "issue.md").read_text(), re.MULTILINE)
     assert fences == ["`" * 4] * 2 + ["`" * 5] * 2
+
+
+def _script_says(folder: Path) -> tuple[int, list[str]]:
+    command = [sys.executable, str(folder / "reproduce.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_report_of_another_type_runs(tmp_path: Path) -> None:
+    """There is no exact result to compare such a one with, element by element."""
+    pytest.importorskip("jaxlib")
+    from fuzz.judge.failure import Against, Judged
+    from fuzz.peers.xla import Answer
+    from fuzz.report import Report, write
+    from interp.envelope.budget import XLA_CPU
+
+    module = hlo.parse("HloModule m\nENTRY e { x = s32[2] parameter(0)  ROOT r = s32[2] abs(x) }")
+    x = np.array([1, 2], np.int32)
+    against = Against(lambda text, arrays: Answer((np.array([1.0]),)), XLA_CPU)
+    failure = against.failure(module, (x,))
+    assert failure is not None
+    write(Report(module, (x,), Judged(failure, XLA_CPU), b"", (x,)), tmp_path / "found")
+    said = "results [['int32', [2]]], declared [['int32', [2]]]"
+    assert _script_says(tmp_path / "found") == (0, [said, "right"])
+
+
+def test_a_report_with_arguments_that_jaxlib_cannot_hold_runs(tmp_path: Path) -> None:
+    """It compiles the program first, and ends there, or takes no array of f6."""
+    pytest.importorskip("jaxlib")
+    file, folder = tmp_path / "p.hlo", tmp_path / "found"
+    file.write_text(
+        "HloModule m\nENTRY e { a = f6e2m3fn[3] parameter(0)  ROOT r = f6e2m3fn[3] acos(a) }"
+    )
+    if main(["report", str(file), "--seed", "1", "-o", str(folder), "--seconds", "20"]) == 1:
+        status, said = _script_says(folder)
+        assert status == 1 and said[-1].startswith("XLA ends: ")

@@ -1,0 +1,56 @@
+"""Name the instruction to blame for a failure, with its types, as findings are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.judge.failure import Failure
+from fuzz.reducer.search import Case
+from hlo.module import Instruction
+from hlo.opcodes import MOVES, STRUCTURAL, having
+from hlo.types import Shape, leaves
+
+_STRUCTURAL = having(STRUCTURAL)
+_MOVES = having(MOVES)
+_CONSTANT = ("constant", "iota")
+
+
+def blamed(case: Case, failure: Failure | None = None, culprit: str | None = None) -> str:
+    """Describe the instruction to blame in a reduced program: the first step that is wrong on the
+    compiler's own values if the failure knows one, else the last of the ``culprit``'s opcode, else
+    the last that computes. ``convert(constant f32) -> s8``: types of operands, each once, whether
+    an operand is constant, the type of the result."""
+    entry = case.module.entry
+    there = {i.name: i for i in entry.instructions}
+    for step in failure.found.wrong if failure is not None and failure.found is not None else ():
+        if step.instruction.name in there:
+            return described(there[step.instruction.name], there)
+    computing = [i for i in entry.instructions if i.opcode not in _STRUCTURAL]
+    named = [i for i in computing if i.opcode == culprit] or computing
+    return described(named[-1] if named else entry.root_instruction, there)
+
+
+def described(instruction: Instruction, there: Mapping[str, Instruction]) -> str:
+    """Describe an instruction by its opcode and types."""
+    operands = (there[name] for name in instruction.operands if name in there)
+    told = dict.fromkeys(
+        f"{'constant ' * _is_constant(one, there)}{_types(one.shape)}" for one in operands
+    )
+    return f"{instruction.opcode}({', '.join(told)}) -> {_types(instruction.shape)}"
+
+
+def _types(shape: Shape) -> str:
+    return " ".join(dict.fromkeys(leaf.element_type.name for leaf in leaves(shape))) or "()"
+
+
+def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> bool:
+    """Test whether a value is a constant, perhaps moved."""
+    waiting = [instruction]
+    while waiting:
+        one = waiting.pop()
+        if one.opcode in _CONSTANT:
+            continue
+        if one.opcode not in _MOVES or not one.operands:
+            return False
+        waiting += (there[name] for name in one.operands if name in there)
+    return True
