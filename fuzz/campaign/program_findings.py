@@ -34,7 +34,10 @@ def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case | 
     if it does not violate it again, alone."""
     violation = Violation(of, kind)
     try:
-        return Case(*fuzz.reduce(case.module, case.arrays, violation, seconds=seconds))
+        found = fuzz.reduce(
+            case.module, case.arrays, violation, seconds=seconds, taken=violation.take
+        )
+        return Case(*found)
     except ArgumentError:  # there is nothing to reduce
         return None
 

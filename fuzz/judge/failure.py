@@ -10,6 +10,7 @@ import numpy as np
 
 import hlo
 import interp
+from fuzz.judge.plausibility import plausibility
 from fuzz.judge.undefined_behaviour import left_open, undefined
 from fuzz.peers.crash import sign
 from fuzz.peers.synchronous_form import synchronous
@@ -168,6 +169,8 @@ class Kept:
                 return None
             found = against.failure(module, arrays)
             if found is None or not self.failure.is_like(found):
+                return None
+            if plausibility(found.found) < plausibility(self.failure.found):
                 return None
             return replace(found, signs=found.signs & self.failure.signs)
 

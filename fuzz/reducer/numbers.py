@@ -16,6 +16,9 @@ from interp.values import Value
 
 Change = Callable[[Array], Iterator[Array]]
 
+_EVERYDAY = (3, 10, 100, 0.5, 1000)  # in place of what nobody writes down
+_SMALL, _LARGE = 1e-4, 1e6
+_STRANGE = 8  # characters that a number is worth which nobody writes down
 _SINGLY = 32  # elements: more are changed in runs only
 _RUNS = 16
 
@@ -71,6 +74,7 @@ def _candidates(array: Array) -> Iterator[Array]:
             wide = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
             yield np.rint(wide).astype(array.dtype)
             yield np.clip(np.rint(wide.real), -4, 4).astype(array.dtype)
+        yield from _everyday(array)
         for first, last in _runs(size):
             for number in (0, 1, 2):
                 changed = array.reshape(-1).copy()
@@ -78,6 +82,26 @@ def _candidates(array: Array) -> Iterator[Array]:
                 yield changed.reshape(array.shape)
         if size <= _SINGLY:
             yield from _rounded(array)
+
+
+def _everyday(array: Array) -> Iterator[Array]:
+    """Propose arrays with everyday numbers in place of very large and very small ones: of all at
+    once, of each."""
+    if array.dtype.kind in "bc" or not array.size:
+        return
+    flat = array.reshape(-1)
+    wide = flat.astype(np.float64)
+    strange = np.isfinite(wide) & _is_strange(wide)
+    places = [strange, *(np.arange(array.size) == n for n in np.flatnonzero(strange)[:_SINGLY])]
+    for chosen in places if strange.any() else ():
+        for number in _EVERYDAY:
+            changed = np.where(chosen, np.copysign(number, wide), wide).astype(array.dtype)
+            yield np.where(chosen, changed, flat).reshape(array.shape)
+
+
+def _is_strange(numbers: Array) -> Array:
+    size = np.abs(numbers)
+    return np.asarray((size != 0) & ~((size >= _SMALL) & (size <= _LARGE)))
 
 
 def _runs(size: int) -> Iterator[tuple[int, int]]:
@@ -117,4 +141,5 @@ def complexity(array: Array) -> int:
 
 
 def _length(element: Any) -> int:
-    return len(str(element).strip("()").removesuffix(".0").replace(".0e", "e"))
+    length = len(str(element).strip("()").removesuffix(".0").replace(".0e", "e"))
+    return length + _STRANGE * bool(_is_strange(np.asarray(element, np.complex128)))

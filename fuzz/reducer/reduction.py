@@ -11,7 +11,12 @@ from fuzz.peers.synchronous_form import synchronous
 from fuzz.reducer.cutting import Evaluate, all_zeros, cut
 from fuzz.reducer.inlining import each_call, each_callee, opened
 from fuzz.reducer.numbers import simpler_numbers
-from fuzz.reducer.resizing import fewer_dimensions, simpler_types, smaller_dimensions
+from fuzz.reducer.resizing import (
+    fewer_dimensions,
+    filled_dimensions,
+    simpler_types,
+    smaller_dimensions,
+)
 from fuzz.reducer.rewiring import (
     arguments_opened,
     elements_of_results,
@@ -42,6 +47,7 @@ _STEPS: tuple[tuple[Callable[[Case], Iterator[Case]], str], ...] = (
     (each_callee, "a computation alone"),
     (shared_arguments, "share arguments"),
     (smaller_dimensions, "smaller dimensions"),
+    (filled_dimensions, "no empty dimensions"),
     (fewer_dimensions, "fewer dimensions"),
     (simpler_types, "simpler types"),
     (simple_arrays, "simpler constants"),
@@ -78,10 +84,13 @@ def reduce(
     programs are tried at once, and the result is the same. After so many ``seconds`` the best so
     far is returned; without such an end, equal input gives an equal result. ``progress`` is told
     of each smaller module: what was done, the module, and how many were tried so far; ``taken`` of
-    what ``is_interesting`` gave for it.
+    what ``is_interesting`` gave for it, and for the given module.
     """
-    if not is_interesting(module, tuple(arrays)):
+    first = is_interesting(module, tuple(arrays))
+    if not first:
         raise ArgumentError("there is nothing to reduce: the program as it is does not fail so")
+    if taken is not None:
+        taken(first)
     limits = Limits(seconds, progress, taken)
     with Search(Case(module, tuple(arrays)), at_once or (is_interesting,), limits) as search:
         with suppress(OutOfTime):

@@ -46,6 +46,11 @@ def smaller_dimensions(case: Case) -> Iterator[Case]:
                     yield from transformed(case, _one_dimension(d, new), one, at_end)
 
 
+def filled_dimensions(case: Case) -> Iterator[Case]:
+    """Propose all dimensions of size 0 made 1, of zeros: arrays of nothing print as braces."""
+    yield from transformed(case, _resizing(0, 1))
+
+
 def fewer_dimensions(case: Case) -> Iterator[Case]:
     """Propose arrays of one shape made scalars, or without their dimensions of size 1."""
     shapes = [leaf for i in _instructions(case.module) for leaf in leaves(i.shape)]
@@ -169,6 +174,8 @@ def _fitted(value: Value, shape: Shape, at_end: bool) -> Value:
 
 
 def _resized(array: np.ndarray, shape: ArrayShape, at_end: bool) -> np.ndarray:
+    if not array.size and shape.elements:
+        return np.zeros(shape.dims, shape.element_type.numpy)
     if shape.elements > array.size:
         raise _Impossible
     if array.ndim != shape.rank:

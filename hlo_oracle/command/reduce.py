@@ -12,6 +12,7 @@ import argparse
 import shlex
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,10 +104,10 @@ def _violating(
         with narrower(found, of) as asked:
             violation, name = Violation(asked, found.kind), found.oracle or options.oracle
             with reduction_progress.several(lambda: by_name(name), options) as properties:
-                at_once = [Violation(one, found.kind) for one in properties]
+                at_once = [replace(violation, property=one) for one in properties]
                 case = found.case or Case(module, values)
                 given = case.module, case.arrays, violation, (exact,), options.seconds
-                return reduction_progress.reduced(*given, at_once=at_once)
+                return reduction_progress.reduced(*given, at_once=at_once, taken=violation.take)
 
 
 def _command(command_line: str) -> IsInteresting:
