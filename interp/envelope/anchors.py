@@ -8,7 +8,7 @@ legal only if it is legal there, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +20,13 @@ from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape
 from hlo.values import Array
+from interp.envelope import defining_equations
 from interp.envelope.budget import Budget
 from interp.envelope.complex_numbers import parts
+from interp.envelope.defining_equations import is_factorisation
 from interp.envelope.enclosure import (
     Enclosure,
+    Value,
     all_certain,
     between,
     finfo,
@@ -85,10 +88,11 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
     exact: set[str] = set()
     names: dict[str, None] = {}
     instructions = {i.name: i for i in module.entry.instructions}
-    ends, bounded = _laid_out(module.entry), _bounded(module)
+    ends = _laid_out(module.entry)
+    given = _bounded(module).union(x.name for x in module.entry.parameters)
 
-    def seen(instruction: Instruction, value: Enclosure) -> Enclosure | None:
-        if instruction.opcode == "parameter" or instruction.name in bounded:
+    def seen(instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
+        if instruction.name in given or not isinstance(value, Enclosure):
             return None
         (exact if value.is_point else loose).add(instruction.name)
         if value.is_point:
@@ -107,7 +111,53 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
         return None if instruction.name in ends else point(middle(value))
 
     enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
+    names.update(dict.fromkeys(_with_other_results(module.entry, names.keys())))
     return tuple(names)
+
+
+def _with_other_results(entry: Computation, names: Collection[str]) -> Iterator[str]:
+    """Yield all results of the factorisations of which some are asked for: an equation defines them
+    together."""
+    taken = {i.operands[0] for i in entry.instructions if i.name in names and i.operands}
+    for call, results in _factorisations(entry).items():
+        if call in taken:
+            yield from results
+
+
+def _factorisations(entry: Computation) -> dict[str, list[str]]:
+    """Map each factorisation to the instructions that take its results, in their order."""
+    found: dict[str, list[str]] = {}
+    for instruction in entry.instructions:
+        if instruction.opcode == "custom-call":
+            if is_factorisation(str(instruction.attributes["custom_call_target"])):
+                found[instruction.name] = []
+        elif instruction.opcode == "get-tuple-element" and instruction.operands[0] in found:
+            parts_ = found[instruction.operands[0]]
+            if instruction.attributes["index"] == len(parts_):
+                parts_.append(instruction.name)
+    return found
+
+
+def with_all_results(module: Module) -> Module:
+    """Take all results of each factorisation, in order: unused ones say whether the others are
+    right."""
+    instructions: list[Instruction] = []
+    for instruction in module.entry.instructions:
+        instructions.append(instruction)
+        if instruction.opcode != "custom-call" or not isinstance(instruction.shape, TupleShape):
+            continue
+        if is_factorisation(str(instruction.attributes["custom_call_target"])):
+            instructions += [
+                Instruction(
+                    f"{instruction.name}.with.{number}",
+                    shape,
+                    "get-tuple-element",
+                    (instruction.name,),
+                    {"index": number},
+                )
+                for number, shape in enumerate(instruction.shape.elements)
+            ]
+    return with_entry(module, replace(module.entry, instructions=tuple(instructions)))
 
 
 def _laid_out(computation: Computation) -> dict[str, str]:
@@ -194,10 +244,13 @@ class _Followed:
     values: Mapping[str, Array]
     peer: Budget
     trusted: frozenset[str] = frozenset()
+    factorisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
     outside: list[Step] = field(default_factory=list)
 
-    def __call__(self, instruction: Instruction, value: Enclosure) -> Enclosure | None:
+    def __call__(self, instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
         """Take the peer's value over, where it is certainly legal."""
+        if not isinstance(value, Enclosure):
+            return self._factored(instruction, value, operands)
         actual = self.values.get(instruction.name)
         if actual is None:
             return None
@@ -213,6 +266,21 @@ class _Followed:
         # What is wrong here is not blamed on what follows.
         unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
         return where(unsure, value, known)
+
+    def _factored(self, instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
+        """Take a peer's factors over, if they fulfil the equation that defines them."""
+        names = self.factorisations.get(instruction.name, ())
+        actual = [self.values[name] for name in names if name in self.values]
+        if not names or len(actual) != len(value) or not all(map(all_certain, operands)):
+            return None
+        target = str(instruction.attributes["custom_call_target"])
+        config = instruction.annotations.get("backend_config", "")
+        matrices = [x.low for x in operands]
+        is_legal = defining_equations.checked(target, matrices, actual, config)
+        if is_legal is False:
+            kinds_ = np.full(actual[0].shape, KINDS.index(OUTSIDE), np.int8)
+            self.outside.append(Step(instruction, summary(kinds_), actual[0], value[0]))
+        return None if is_legal is None else tuple(map(point, actual))
 
     def _known(self, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow
@@ -252,7 +320,8 @@ def followed(
     anchors that are illegal. Without ``is_proof`` a value that proves nothing (random numbers, tied
     keys) is taken over, too, since no compiler computes it twice: what then is outside is wrong,
     what is inside may rest on an illegal value."""
-    way = _Followed(values, peer, frozenset() if is_proof else _made_once(module))
+    trusted = frozenset[str]() if is_proof else _made_once(module)
+    way = _Followed(values, peer, trusted, _factorisations(module.entry))
     return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)
 
 

@@ -67,14 +67,14 @@ class Enclosed:
     openings: tuple[Opening, ...]
 
 
-Seen = Callable[[Instruction, Enclosure], Enclosure | None]
+Seen = Callable[[Instruction, Value, Sequence[Value]], Value]  # a value and its operands: another
 
 
 def enclose(
     module: Module, *arrays: Any, peer: Budget, seed: int = 0, seen: Seen | None = None
 ) -> Enclosed:
     """Enclose every result of the entry computation that is legal under a peer's budget. ``seen``
-    is shown each array of the entry, and may replace it for what follows."""
+    is shown each value of the entry, and what it is made of; it may replace it for what follows."""
     verify(module)
     evaluation = Enclosing(module, seen)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
@@ -128,9 +128,9 @@ class Enclosing:
         self._note(computation, instruction, operands, result)
         if self._seen is None or computation is not self._module.entry:
             return result
-        known = self._seen(instruction, result) if isinstance(result, Enclosure) else None
-        if known is None:
-            return result
+        known = self._seen(instruction, result, operands)
+        if known is None or not isinstance(result, Enclosure):
+            return result if known is None else known
         return chains.in_effect(instruction.opcode, operands, known) if is_inner else known
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:

@@ -87,7 +87,7 @@ class Judge:
 
     @cached_property
     def _inlined(self) -> Module:
-        return inline(self._module)
+        return anchors.with_all_results(inline(self._module))
 
     @cached_property
     def _anchors(self) -> tuple[str, ...]:

@@ -1,0 +1,214 @@
+"""Judge another library's factors of a matrix by the equation that defines them.
+
+Factors may move far with the last bit of a matrix, and several are right: of eigenvectors the
+signs, of multiple eigenvalues whole bases. What every usual algorithm gives is backward stable: the
+factors are those of a matrix nearby, which their residual shows. So a peer's factors are legal if
+
+* LU: ``|P A - L U| <= (k + 4) u |L| |U|`` by element, for any order of the sums (Higham, "Accuracy
+  and Stability of Numerical Algorithms", 2002, theorem 9.3), and no multiplier is beyond 1, as
+  partial pivoting has it (of complex numbers sqrt 2: LAPACK pivots by |re| + |im|);
+* QR, eigenvalues, singular values: the residual, and the distance of ``Q* Q`` from the identity, is
+  at most 30 n u times the norm of the matrix: LAPACK's own tests pass below this threshold (LAPACK
+  Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of symmetric matrices
+  ascend, singular values descend and are not negative.
+
+They are wrong if a residual is beyond the square of the dimension times that; in between nothing is
+known. Residuals are computed in extended precision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hlo.values import Array
+from interp.envelope.enclosure import finfo
+from interp.lapack.routines import letter
+
+_THRESHOLD = 30.0
+_TARGET = re.compile(r"lapack_[sdcz](?P<routine>[a-z]+)_ffi")
+_LARGEST = 512  # rows or columns of a matrix whose residual is computed
+
+
+class Residual(NamedTuple):
+    """A residual's size relative to what is legal, and to what proves it wrong: at most 1, and
+    beyond 1."""
+
+    legal: float
+    wrong: float
+
+
+Check = Callable[[Sequence[Array], Sequence[Array], str], Residual | None]
+
+
+def checked(
+    target: str, operands: Sequence[Array], outputs: Sequence[Array], config: str
+) -> bool | None:
+    """Test whether outputs are factors of certain operands: True if they are legal, False if no
+    usual algorithm gives them, None if nothing is known."""
+    check = _check(target)
+    matrix = operands[0]
+    if check is None or 0 in matrix.shape or max(matrix.shape[-2:]) > _LARGEST:
+        return None
+    if not all(np.isfinite(x).all() for x in (*operands, *outputs)):
+        return None
+    found = []
+    for index in np.ndindex(*matrix.shape[:-2]):
+        one = check([x[index] for x in operands], [x[index] for x in outputs], config)
+        if one is None:
+            return None
+        found.append(one)
+    if all(one.legal <= 1 for one in found):
+        return True
+    return False if any(one.wrong > 1 for one in found) else None
+
+
+def is_factorisation(target: str) -> bool:
+    """Test for custom calls whose results an equation defines."""
+    return _check(target) is not None
+
+
+def _check(target: str) -> Check | None:
+    found = _TARGET.fullmatch(target)
+    return _CHECKS.get(found["routine"]) if found else None
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.clongdouble if array.dtype.kind == "c" else np.longdouble)
+
+
+def _unit(array: Array) -> float:
+    return float(finfo(array.real.dtype).eps) / 2
+
+
+def _norm(array: Array) -> float:
+    return float(np.sqrt((np.abs(array) ** 2).sum()))
+
+
+def _normwise(size: int, unit: float, *residuals: tuple[Array, float]) -> Residual:
+    """Compare norms of residuals with the norms that they are relative to."""
+    relative = max(
+        _norm(residual) / norm if norm else (0.0 if not residual.any() else np.inf)
+        for residual, norm in residuals
+    )
+    legal = relative / (_THRESHOLD * size * unit)
+    return Residual(legal, legal / max(size, 2) ** 2)
+
+
+def _distance_from_unitary(vectors: Array) -> Array:
+    return np.asarray(vectors.conj().T @ vectors - np.eye(vectors.shape[1]))
+
+
+def _lu(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
+    """(factors, pivots, info): row i was swapped with row pivots[i], counted from 1."""
+    del config
+    matrix, (factors, pivots, info) = operands[0], outputs
+    rows, size = len(matrix), min(matrix.shape)
+    unit = _unit(matrix) * (4 if matrix.dtype.kind == "c" else 1)
+    order = np.arange(rows)
+    for place, pivot in enumerate(pivots.astype(np.int64) - 1):
+        if not place <= pivot < rows:
+            return Residual(np.inf, np.inf)
+        order[[place, pivot]] = order[[pivot, place]]
+    lower = np.tril(_wide(factors[:, :size]), -1) + np.eye(rows, size)
+    upper = np.triu(_wide(factors[:size]))
+    zeros = np.flatnonzero(np.diag(upper) == 0)
+    if info != (zeros[0] + 1 if zeros.size else 0):
+        return None  # subnormal pivots
+    residual = np.abs(_wide(matrix)[order] - lower @ upper)
+    # 1.01: of the bound's second order; the smallest numbers: of products that underflow.
+    tiny = float(finfo(matrix.real.dtype).smallest_normal)
+    bound = 1.01 * (size + 4) * unit * (np.abs(lower) @ np.abs(upper)) + (size + 4) * tiny
+    most = np.abs(lower).max() / ((np.sqrt(2) if matrix.dtype.kind == "c" else 1) * (1 + 4 * unit))
+    ratio = float((residual / bound).max())
+    return Residual(max(ratio, float(most)), ratio / 8)
+
+
+def _reflected(packed: Array, tau: Array, start: Array) -> Array:
+    """Apply the reflectors I - tau v v* of a packed factor, the last one first."""
+    result = start
+    for number in reversed(range(len(tau))):
+        v = np.concatenate([np.zeros(number), [1], packed[number + 1 :, number]])
+        result = result - tau[number] * np.outer(v, v.conj() @ result)
+    return np.asarray(result)
+
+
+def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
+    """(R with the reflectors below it, tau, info)."""
+    del config
+    matrix, (factors, tau, info) = _wide(operands[0]), outputs
+    packed, scale = _wide(factors), _wide(tau)
+    size = max(matrix.shape)
+    upper = np.triu(packed)
+    product = _reflected(packed, scale, upper)
+    unitary = [
+        2 * t.real - abs(t) ** 2 * (1 + _norm(packed[n + 1 :, n]) ** 2) for n, t in enumerate(scale)
+    ]
+    found = _normwise(
+        size,
+        _unit(operands[0]),
+        (product - matrix, _norm(matrix)),
+        (np.asarray(unitary), 1.0),
+    )
+    return found if not info else None
+
+
+def _unitary_factor(
+    operands: Sequence[Array], outputs: Sequence[Array], config: str
+) -> Residual | None:
+    """(Q, info) of reflectors."""
+    del config
+    packed, tau, (result, info) = *map(_wide, operands), outputs
+    whole = _reflected(packed, tau, np.eye(len(packed), dtype=packed.dtype))
+    rows, columns = result.shape
+    residual = _wide(result) - whole[:, :columns]
+    found = _normwise(rows, _unit(result), (residual, float(np.sqrt(columns))))
+    return found if not info else None
+
+
+def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
+    """(eigenvectors, eigenvalues, info) of the matrix in one triangle."""
+    vectors, values, info = outputs
+    if info or letter(config, "mode") != "V":
+        return None
+    triangle = np.tril if letter(config, "uplo") == "L" else np.triu
+    half = triangle(_wide(operands[0]))
+    strict = half - np.diag(np.diag(half))
+    matrix = half.real * np.eye(len(half)) + strict + strict.conj().T
+    if (np.diff(values) < 0).any():
+        return Residual(np.inf, np.inf)
+    wide = _wide(vectors)
+    residual = matrix @ wide - wide * _wide(values)
+    parts = (residual, _norm(matrix)), (_distance_from_unitary(wide), 1.0)
+    return _normwise(len(matrix), _unit(operands[0]), *parts)
+
+
+def _singular_values(
+    operands: Sequence[Array], outputs: Sequence[Array], config: str
+) -> Residual | None:
+    """(what is left of the matrix, s, U, V*, info)."""
+    _, values, left, right, info = outputs
+    if info or letter(config, "mode") == "N":
+        return None
+    if (values < 0).any() or (np.diff(values) > 0).any():
+        return Residual(np.inf, np.inf)
+    matrix, u, vt = _wide(operands[0]), _wide(left), _wide(right)
+    size = len(values)
+    residual = matrix - (u[:, :size] * _wide(values)) @ vt[:size]
+    parts = [(residual, _norm(matrix))]
+    parts += [(_distance_from_unitary(x), 1.0) for x in (u, vt.conj().T)]
+    return _normwise(max(matrix.shape), _unit(operands[0]), *parts)
+
+
+_CHECKS: dict[str, Check] = {
+    "geqrf": _qr,
+    "gesdd": _singular_values,
+    "getrf": _lu,
+    "heevd": _symmetric,
+    "orgqr": _unitary_factor,
+    "syevd": _symmetric,
+    "ungqr": _unitary_factor,
+}

@@ -1,0 +1,138 @@
+"""Factors are judged by the equation that defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import hlo
+import interp
+from hlo.values import Array, arrays_of
+from interp.envelope import anchors
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.defining_equations import checked
+
+LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
+CONFIGS = {
+    "syevd": "{mode = 86 : ui8, uplo = 76 : ui8}",
+    "gesdd": "{mode = 83 : ui8}",
+}
+
+
+def drawn(dims: Sequence[int], dtype: str) -> Array:
+    rng = np.random.default_rng(list(dims))
+    parts = rng.standard_normal((2, *dims))
+    return (parts[0] + 1j * parts[1] if dtype[0] == "c" else parts[0]).astype(dtype)
+
+
+def name(routine: str, dtype: str) -> str:
+    if dtype[0] == "c":
+        routine = {"syevd": "heevd", "orgqr": "ungqr"}.get(routine, routine)
+    return f"lapack_{LETTERS[dtype]}{routine}_ffi"
+
+
+def lu(matrix: Array) -> list[Array]:
+    """Row by row, in NumPy: another algorithm than LAPACK's."""
+    work, size = matrix.copy(), min(matrix.shape)
+    pivots = np.zeros(size, np.int32)
+    for k in range(size):
+        best = k + int(np.argmax(np.abs(work[k:, k].real) + np.abs(work[k:, k].imag)))
+        pivots[k] = best + 1
+        work[[k, best]] = work[[best, k]]
+        work[k + 1 :, k] /= work[k, k]
+        work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k], work[k, k + 1 :])
+    return [work, pivots, np.int32(0) * np.zeros((), np.int32)]
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+@pytest.mark.parametrize("dims", [(7, 7), (6, 4), (4, 6), (40, 40)])
+def test_factors_with_partial_pivoting(dims: tuple[int, ...], dtype: str) -> None:
+    matrix, target = drawn(dims, dtype), name("getrf", dtype)
+    packed, pivots, info = lu(matrix)
+    assert checked(target, [matrix], [packed, pivots, info], "") is True
+    wrong = packed.copy()
+    wrong[1, 2] *= 1.5
+    assert checked(target, [matrix], [wrong, pivots, info], "") is False
+    swapped = pivots.copy()
+    swapped[0] = 1 + (pivots[0] % dims[0])
+    assert checked(target, [matrix], [packed, swapped, info], "") is False
+    assert checked(target, [matrix], [packed, pivots * 0, info], "") is False
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_eigenvalues_of_symmetric_matrices(dtype: str) -> None:
+    matrix = drawn((9, 9), dtype)
+    matrix = matrix + matrix.conj().T
+    target, config = name("syevd", dtype), CONFIGS["syevd"]
+    values, vectors = np.linalg.eigh(matrix)
+    zero = np.zeros((), np.int32)
+    assert checked(target, [matrix], [vectors, values, zero], config) is True
+    assert checked(target, [matrix], [-vectors, values, zero], config) is True
+    assert checked(target, [matrix], [vectors, values[::-1], zero], config) is False
+    assert checked(target, [matrix], [vectors, values + 1, zero], config) is False
+    assert checked(target, [matrix], [vectors * 0, values, zero], config) is False
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+@pytest.mark.parametrize("dims", [(9, 9), (9, 5), (5, 9)])
+def test_singular_values(dims: tuple[int, int], dtype: str) -> None:
+    matrix, target, config = drawn(dims, dtype), name("gesdd", dtype), CONFIGS["gesdd"]
+    u, s, vt = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    rest = [np.zeros((), np.int32)]
+    assert checked(target, [matrix], [matrix, s, u, vt, *rest], config) is True
+    assert checked(target, [matrix], [matrix, -s, u, vt, *rest], config) is False
+    assert checked(target, [matrix], [matrix, s, u, vt.conj() * 1.2, *rest], config) is False
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
+@pytest.mark.parametrize("dims", [(9, 9), (9, 5), (5, 9)])
+def test_reflectors(dims: tuple[int, int], dtype: str) -> None:
+    matrix, zero = drawn(dims, dtype), np.zeros((), np.int32)
+    (packed, tau), _ = scipy.linalg.qr(matrix, mode="raw")
+    packed = np.asarray(packed)
+    assert checked(name("geqrf", dtype), [matrix], [packed, tau, zero], "") is True
+    wrong = packed * np.asarray(1.1, dtype)
+    assert checked(name("geqrf", dtype), [matrix], [wrong, tau, zero], "") is False
+    if dims[0] >= dims[1]:
+        q = scipy.linalg.qr(matrix, mode="economic")[0]
+        assert checked(name("orgqr", dtype), [packed, tau], [q, zero], "") is True
+        assert checked(name("orgqr", dtype), [packed, tau], [q[:, ::-1], zero], "") is False
+
+
+def test_nothing_is_known_of_other_numbers() -> None:
+    matrix, zero = drawn((3, 3), "f8"), np.zeros((), np.int32)
+    packed, pivots, info = lu(matrix)
+    assert checked("lapack_dgetrf_ffi", [matrix * np.nan], [packed, pivots, info], "") is None
+    assert checked("lapack_dgeev_ffi", [matrix], [packed, pivots, zero], "") is None
+    assert checked("other", [matrix], [packed, pivots, zero], "") is None
+
+
+SOLVE = """HloModule m
+ENTRY e {
+  a = f32[64,64] parameter(0)
+  f = (f32[64,64], s32[64], s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi"
+  lu = f32[64,64] get-tuple-element(f), index=0
+  ROOT r = f32[64,64] negate(lu)
+}
+"""
+
+
+def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
+    """All results of the factorisation are asked for, used or not."""
+    matrix = drawn((64, 64), "f4")
+    matrix[0] = matrix[1] * np.float32(1.0001)  # nearly singular: the factors are far apart
+    module = anchors.with_all_results(hlo.parse(SOLVE))
+    names = anchors.planned(module, matrix, peer=XLA_CPU)
+    assert {"f.with.0", "f.with.1", "f.with.2", "lu"} <= {*names}
+    packed, pivots, info = lu(matrix)
+    own = {"f.with.0": packed, "f.with.1": pivots, "f.with.2": info, "lu": packed}
+    enclosed, wrong = anchors.followed(module, own, matrix, peer=XLA_CPU)
+    (legal,) = arrays_of(enclosed.result)
+    assert not wrong and legal.is_point and np.array_equal(legal.low, -packed)
+    own |= {"f.with.0": packed * 2, "lu": packed * 2}
+    _, wrong = anchors.followed(module, own, matrix, peer=XLA_CPU)
+    assert [step.instruction.name for step in wrong] == ["f"]
+    assert np.asarray(interp.evaluate(module, matrix)).shape == (64, 64)
