@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.loop_states import states_name, stored_elements
 from interp.envelope.verdict import (
     EQUAL,
     KINDS,
@@ -79,7 +80,15 @@ class Step:
     legal: Enclosure
 
 
-def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[str, ...]:
+class Plan(NamedTuple):
+    """Name the values that a peer is asked for: the entry's instructions, and states of its loops,
+    of which ``trips`` says how many there are."""
+
+    names: tuple[str, ...]
+    trips: Mapping[str, int]
+
+
+def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Plan:
     """Choose the entry's instructions to anchor. A trial evaluation with midpoints as the peer's
     values finds numbers that are wide or leave a decision open; their operands are anchored, too (a
     sum of many nearly known operands is wide and says nothing of the steps to it). A value that is
@@ -110,9 +119,34 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> tuple[
         names.update((ends.get(name, name), None) for name in wanted)
         return None if instruction.name in ends else point(middle(value))
 
-    enclose(module, *arrays, peer=peer, seed=seed, seen=seen)
+    loops = _Trips()
+    enclose(module, *arrays, peer=peer, seed=seed, seen=seen, after_trip=loops)
     names.update(dict.fromkeys(_with_other_results(module.entry, names.keys())))
-    return tuple(names)
+    trips = {name: n for name, n in loops.trips.items() if name in loops.wide}
+    for loop in module.entry.instructions:
+        stored = stored_elements(module, loop, trips.get(loop.name, 0))
+        names.update(dict.fromkeys(states_name(loop.name, number) for number in stored))
+    return Plan(tuple(names), trips)
+
+
+@dataclass(slots=True)
+class _Trips:
+    """Count the trips of loops, and find those whose state becomes wide."""
+
+    trips: dict[str, int] = field(default_factory=dict)
+    wide: set[str] = field(default_factory=set)
+
+    def __call__(self, loop: Instruction, trip: int, state: Value) -> Value:
+        self.trips[loop.name] = trip + 1
+        return tuple(self._narrowed(loop, x) for x in state) if isinstance(state, tuple) else None
+
+    def _narrowed(self, loop: Instruction, value: Value) -> Value:
+        if not isinstance(value, Enclosure) or value.is_point or value.low.dtype.kind in "biu":
+            return value
+        if not is_wide(value, middle(value), _WIDE).any():
+            return value
+        self.wide.add(loop.name)
+        return point(middle(value))
 
 
 def _with_other_results(entry: Computation, names: Collection[str]) -> Iterator[str]:
@@ -252,8 +286,21 @@ class _Followed:
         if not isinstance(value, Enclosure):
             return self._factored(instruction, value, operands)
         actual = self.values.get(instruction.name)
-        if actual is None:
+        return None if actual is None else self._taken(instruction, value, actual)
+
+    def after_trip(self, loop: Instruction, trip: int, state: Value) -> Value:
+        """Take over what the peer's loop carries after a trip."""
+        if not isinstance(state, tuple):
             return None
+        after = list(state)
+        for number, value in enumerate(state):
+            stored = self.values.get(states_name(loop.name, number))
+            if stored is not None and trip < len(stored):
+                known = self._taken(loop, value, stored[trip])
+                after[number] = value if known is None else known
+        return tuple(after)
+
+    def _taken(self, instruction: Instruction, value: Enclosure, actual: Array) -> Value:
         found = beside_middle(actual, value)
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
@@ -322,7 +369,8 @@ def followed(
     what is inside may rest on an illegal value."""
     trusted = frozenset[str]() if is_proof else _made_once(module)
     way = _Followed(values, peer, trusted, _factorisations(module.entry))
-    return enclose(module, *arrays, peer=peer, seed=seed, seen=way), tuple(way.outside)
+    found = enclose(module, *arrays, peer=peer, seed=seed, seen=way, after_trip=way.after_trip)
+    return found, tuple(way.outside)
 
 
 def _made_once(module: Module) -> frozenset[str]:

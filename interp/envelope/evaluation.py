@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import Array
 from hlo.verification.verify import verify
-from hlo.walk import Op, call, column, function_name, keywords, live, walk
+from hlo.walk import Callee, Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
 from interp.envelope import bounded_enclosures, budget, chains, enclosed_values
 from interp.envelope.blocks import in_blocks
@@ -67,16 +68,25 @@ class Enclosed:
     openings: tuple[Opening, ...]
 
 
-Seen = Callable[[Instruction, Value, Sequence[Value]], Value]  # a value and its operands: another
+# An instruction's value and its operands; or a loop, the trips before, and its state after one
+# more: another value instead, or None.
+Seen = Callable[[Instruction, Value, Sequence[Value]], Value]
+AfterTrip = Callable[[Instruction, int, Value], Value]
 
 
 def enclose(
-    module: Module, *arrays: Any, peer: Budget, seed: int = 0, seen: Seen | None = None
+    module: Module,
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    seen: Seen | None = None,
+    after_trip: AfterTrip | None = None,
 ) -> Enclosed:
     """Enclose every result of the entry computation that is legal under a peer's budget. ``seen``
-    is shown each value of the entry, and what it is made of; it may replace it for what follows."""
+    is shown each value of the entry, and what it is made of; it may replace it for what follows;
+    ``after_trip`` likewise the state of the entry's loops."""
     verify(module)
-    evaluation = Enclosing(module, seen)
+    evaluation = Enclosing(module, seen, after_trip)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
@@ -85,8 +95,11 @@ def enclose(
 class Enclosing:
     """The state of one evaluation over enclosures."""
 
-    def __init__(self, module: Module, seen: Seen | None) -> None:
-        self._seen = seen
+    def __init__(
+        self, module: Module, seen: Seen | None = None, after_trip: AfterTrip | None = None
+    ) -> None:
+        self._seen, self._after_trip = seen, after_trip
+        self._loops = {id(i) for i in module.entry.instructions if i.opcode == "while"}
         self.openings: list[Opening] = []
         self._module = module
         self._inner = chains.inner_values(module)
@@ -151,7 +164,7 @@ class Enclosing:
         name = function_name(instruction.opcode)
         rule = self._rules.get(name)
         if rule is not None:
-            given = keywords(self._module, instruction, self._enter)
+            given = self._keywords(instruction)
             if name not in self._elementwise or not operands:
                 return call(rule, instruction, operands, given, first)
 
@@ -175,6 +188,13 @@ class Enclosing:
         if instruction.opcode in _EXCHANGES:
             return self._exchanged(op, instruction, operands, first)
         return self._lifted(op, instruction, operands, first)
+
+    def _keywords(self, instruction: Instruction) -> dict[str, object]:
+        """Return an instruction's attributes; loops of the entry computation are watched."""
+        given = keywords(self._module, instruction, self._enter)
+        if self._after_trip is not None and id(instruction) in self._loops:
+            given["body"] = _watched(given["body"], partial(self._after_trip, instruction))
+        return given
 
     def _exchanged(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
@@ -267,6 +287,19 @@ class Enclosing:
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
+
+
+def _watched(body: object, after_trip: Callable[[int, Value], Value]) -> Callee[Value]:
+    """Show the state after each trip of a loop, and go on with what is given instead."""
+    assert isinstance(body, Callee)
+    trips = count()
+
+    def call(state: Value) -> Value:
+        after = body(state)
+        known = after_trip(next(trips), after)
+        return after if known is None else known
+
+    return replace(body, call=call)
 
 
 def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:

@@ -17,6 +17,7 @@ from interp.envelope.anchors import Step
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.loop_states import with_stored_states
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.verdict import (
     KINDS,
@@ -90,7 +91,7 @@ class Judge:
         return anchors.with_all_results(inline(self._module))
 
     @cached_property
-    def _anchors(self) -> tuple[str, ...]:
+    def _plan(self) -> anchors.Plan:
         return anchors.planned(self._inlined, *self._values, **(self._usual or self._given))
 
     @cached_property
@@ -115,6 +116,11 @@ class Judge:
         assert self._usual is not None
         return tuple(arrays_of(enclose(self._module, *self._values, **self._usual).result))
 
+    @cached_property
+    def _storing(self) -> Module:
+        """The program that stores the states of its loops."""
+        return with_stored_states(self._inlined, self._plan.trips)
+
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
         programs with the same arguments."""
@@ -127,7 +133,7 @@ class Judge:
         if _is_open(found) and self._usual is not None:
             found = [*map(resolved, found, self._kinds(actual, self._usually))]
         wrong: tuple[Step, ...] = ()
-        if _is_open(found) and self._anchors:
+        if _is_open(found) and self._plan.names:
             found, wrong = self._by_steps(actual, found, run)
         parts = zip(found, self._exact, actual, legal, strict=True)
         return Found(
@@ -142,10 +148,10 @@ class Judge:
         self, actual: Sequence[Array], found: list[Array], run: Run
     ) -> tuple[list[Array], tuple[Step, ...]]:
         """The kinds, as far as values in between tell, and the steps to those that are wrong."""
-        steps = run(anchors.exposed(self._inlined, self._anchors))
+        steps = run(anchors.exposed(self._storing, self._plan.names))
         if steps is None:
             return found, ()
-        found, wrong = self._step_by_step(actual, found, self._anchors, steps)
+        found, wrong = self._step_by_step(actual, found, self._plan.names, steps)
         own = self._own(steps, actual)
         if wrong or not self._trials or same_where_open(found, actual, own):
             return found, wrong
@@ -183,13 +189,13 @@ class Judge:
         def agrees(names: tuple[str, ...]) -> bool:
             nonlocal best, trials
             trials -= 1
-            steps = run(anchors.exposed(self._inlined, names)) if trials >= 0 else None
+            steps = run(anchors.exposed(self._storing, names)) if trials >= 0 else None
             if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
                 return False
             best = names, steps
             return True
 
-        undisturbed(anchors.by_opcode(self._inlined, self._anchors), agrees)
+        undisturbed(anchors.by_opcode(self._storing, self._plan.names), agrees)
         return best
 
     def _followed(

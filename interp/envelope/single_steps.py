@@ -19,7 +19,7 @@ class EnclosedSteps:
     one."""
 
     def __init__(self, module: Module, *, peer: Budget, seed: int = 0) -> None:
-        self._enclosing = Enclosing(module, None)
+        self._enclosing = Enclosing(module)
         self._entry, self._peer = module.entry, peer
         self._shapes = {i.name: i.shape for i in module.entry.instructions}
         self._generator = random.Generator(seed % 2**64)

@@ -125,7 +125,7 @@ def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
     matrix = drawn((64, 64), "f4")
     matrix[0] = matrix[1] * np.float32(1.0001)  # nearly singular: the factors are far apart
     module = anchors.with_all_results(hlo.parse(SOLVE))
-    names = anchors.planned(module, matrix, peer=XLA_CPU)
+    names = anchors.planned(module, matrix, peer=XLA_CPU).names
     assert {"f.with.0", "f.with.1", "f.with.2", "lu"} <= {*names}
     packed, pivots, info = lu(matrix)
     own = {"f.with.0": packed, "f.with.1": pivots, "f.with.2": info, "lu": packed}

@@ -1,0 +1,122 @@
+"""Loops are judged trip by trip, on the states that the peer's own loop carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import hlo
+import interp
+from hlo.module import Module
+from hlo.values import Array, arrays_of
+from interp.envelope import anchors
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Found, Judge
+from interp.envelope.loop_states import stored_elements, with_stored_states
+from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN
+
+TRIPS = 60
+# x -> 3.9 x (1 - x): an error grows by a factor of 1.6 at each trip, on average.
+CHAOS = """HloModule chaos
+
+body {
+  s = (s32[], f32[8], f32[60,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  all = f32[60,8] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  next = s32[] add(i, one)
+  k = f32[] constant(FACTOR)
+  ks = f32[8] broadcast(k), dimensions={}
+  u = f32[] constant(1)
+  us = f32[8] broadcast(u), dimensions={}
+  rest = f32[8] subtract(us, x)
+  kx = f32[8] multiply(ks, x)
+  y = f32[8] multiply(kx, rest)
+  row = f32[1,8] reshape(y)
+  more = f32[60,8] dynamic-update-slice(all, row, i, zero)
+  ROOT t = (s32[], f32[8], f32[60,8]) tuple(next, y, more)
+}
+
+condition {
+  s = (s32[], f32[8], f32[60,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(60)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY e {
+  x = f32[8] parameter(0)
+  i = s32[] constant(0)
+  zero = f32[] constant(0)
+  none = f32[60,8] broadcast(zero), dimensions={}
+  init = (s32[], f32[8], f32[60,8]) tuple(i, x, none)
+  loop = (s32[], f32[8], f32[60,8]) while(init), condition=condition, body=body
+  last = f32[8] get-tuple-element(loop), index=1
+  ROOT all = f32[60,8] get-tuple-element(loop), index=2
+}
+"""
+X = np.linspace(0.1, 0.9, 8, dtype=np.float32)
+Peer = Callable[[Module], Sequence[Array]]
+
+
+def module(factor: str = "3.9") -> Module:
+    return hlo.parse(CHAOS.replace("FACTOR", factor))
+
+
+def verdict(peer: Peer) -> Found:
+    exact = [("", array) for array in arrays_of(interp.evaluate(module(), X))]
+    return Judge(module(), (X,), exact, peer=XLA_CPU).judged(peer(module()), peer)
+
+
+def test_the_states_are_those_of_the_trips() -> None:
+    given = module()
+    (loop,) = (i for i in given.entry.instructions if i.opcode == "while")
+    assert stored_elements(given, loop, TRIPS) == [1]  # the other one is written row by row
+    larger = with_stored_states(given, {"loop": TRIPS})
+    hlo.verify(larger)
+    assert hlo.parse(hlo.format(larger)) == larger
+    shown = anchors.exposed(larger, ("loop.states.1",))
+    root, states = arrays_of(interp.evaluate(shown, X))
+    assert np.array_equal(root, interp.evaluate(given, X)) and np.array_equal(states, root)
+
+
+def test_a_legal_compiler_is_followed() -> None:
+    """One that multiplies in another order: its results soon differ from the exact ones in all
+    digits, and nothing is undetermined."""
+
+    def peer(program: Module) -> Sequence[Array]:
+        text = hlo.format(program).replace("multiply(ks, x)", "multiply(x, rest)")
+        text = text.replace("multiply(kx, rest)", "multiply(kx, ks)")
+        return list(arrays_of(interp.evaluate(hlo.parse(text), X)))
+
+    found = verdict(peer)
+    assert found.counts[WITHIN] > 300
+    assert found.counts[EQUAL] + found.counts[WITHIN] == TRIPS * X.size
+    (whole,) = found.outputs
+    assert np.abs(whole.actual - whole.exact).max() > 0.5
+
+
+def test_a_wrong_trip_is_proven() -> None:
+    """In trip 40, one element: by then the envelope of the whole loop says nothing."""
+
+    def peer(program: Module) -> Sequence[Array]:
+        arrays = [np.array(x) for x in arrays_of(interp.evaluate(program, X))]
+        for array in arrays:
+            if array.shape == (TRIPS, 8):
+                array[40:, 3] = 0.5 * array[40:, 3]
+        return arrays
+
+    found = verdict(peer)
+    assert [step.instruction.name for step in found.wrong][:1] == ["loop"]
+    assert found.wrong[0].verdict.counts[OUTSIDE] == 1
+
+
+def test_another_program_is_proven_wrong() -> None:
+    def peer(program: Module) -> Sequence[Array]:
+        text = hlo.format(program).replace("constant(3.9)", "constant(3.8999)")
+        return list(arrays_of(interp.evaluate(hlo.parse(text), X)))
+
+    assert verdict(peer).wrong
