@@ -45,6 +45,7 @@ class Budget:
     rewrites: bool = False
     through_f32: bool = False
     sums_in_f32: bool = False
+    unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
@@ -55,6 +56,8 @@ class Budget:
         """Return the error of one operation in ulps."""
         error = self.ulps.get(opcode, self.elementary if opcode in _ELEMENTARY else 0.0)
         if opcode == "multiply" and self.contracts:
+            error = max(error, UNROUNDED)
+        if self.unrounded and opcode in ROUNDED:
             error = max(error, UNROUNDED)
         if element_type.bits < 32:
             # An error in f32 is a thousandth of one in f16 and less of one in other types.

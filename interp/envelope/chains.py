@@ -19,6 +19,7 @@ text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -102,15 +103,22 @@ def inside(opcode: str, rule: Rule) -> Rule:
     """Make the rule of an inner value's opcode from that of a value that is stored."""
 
     def unstored(*operands: Enclosure) -> Enclosure:
-        result = rule(*with_operands_rounded(opcode, operands))
-        return unrounded(opcode, operands, result)
+        peer = budget.current()
+        if opcode in _SUMS or not peer.rewrites:
+            return unrounded_sum(opcode, operands, rule(*operands))
+        with budget.using(replace(peer, unrounded=True)):
+            result = rule(*with_operands_rounded(opcode, operands))
+        if opcode != "power" or not result.element_type.is_float:
+            return result
+        found = _relatively_wider(result, _rounding_of_logarithm(operands, result))
+        return where(_is_exact(opcode, operands, result), result, found)
 
     return unstored
 
 
 def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[Enclosure]:
     """Admit another rounding of the operands of exponentials and logarithms in a chain."""
-    if opcode not in _MOVES_ROUNDINGS or not budget.current().rewrites:
+    if opcode not in _MOVES_ROUNDINGS:
         return list(operands)
     return [_rounded_again(x) if x.element_type.is_float else x for x in operands]
 
@@ -120,18 +128,15 @@ def _rounded_again(operand: Enclosure) -> Enclosure:
     return where(kept, operand, wider(operand)) if kept.any() else wider(operand)
 
 
-def unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit a result without its rounding, overflow and underflow, since it may never be computed.
-    Results that need no rounding stay, and those whose budget admits their neighbours anyway."""
-    peer = budget.current()
-    if not peer.rewrites or not (result.element_type.is_float or result.element_type.is_complex):
+def unrounded_sum(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    """Admit a sum without its rounding and overflow, since it may never be computed. Sums that need
+    no rounding stay: zeros and whole numbers, on which programs decide."""
+    peer, is_complex = budget.current(), result.element_type.is_complex
+    if not peer.rewrites or not (result.element_type.is_float or is_complex):
         return result
-    if opcode == "power" and result.element_type.is_float:
-        found = _relatively_wider(wider(result), _rounding_of_logarithm(operands, result))
-        return where(_is_exact(opcode, operands, result), result, found)
     if peer.of(opcode, type_of(result.low.real)):
-        return result
-    if result.element_type.is_complex:
+        return result  # the neighbours are legal anyway
+    if is_complex:
         both = zip(*map(parts, operands), parts(result), strict=True)
         return joined(*(_unrounded(opcode, terms, one) for *terms, one in both))
     return _unrounded(opcode, operands, result)
