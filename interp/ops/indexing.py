@@ -144,7 +144,7 @@ def topk(operand: Array, *, k: int, largest: bool = True, is_stable: bool = True
     indices as s32; the lower index first where they tie."""
     del is_stable
     if not operand.size:  # however large the other dimensions are
-        dims = (*operand.shape[:-1], k)
+        dims = (*operand.shape[:-1], min(k, operand.shape[-1]))
         return np.empty(dims, operand.dtype), np.empty(dims, np.int32)
     order = stable_sort.ranking(operand, descending=largest)[..., :k]
     return np.take_along_axis(operand, order, -1), order.astype(np.int32)
