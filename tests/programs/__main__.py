@@ -80,9 +80,10 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", metavar="WORDS", help="functions named so")
     parser.add_argument("--seconds", type=float, default=120.0, help="for a function, at most")
+    parser.add_argument("--floats", default="f32", metavar="TYPE", help="for arguments of f32")
     campaign_progress.add_options(parser)
     given = parser.parse_args(words)
-    subject = Functions(chosen(given.only), given.seed, given.seconds)
+    subject = Functions(chosen(given.only), given.seed, given.seconds, given.floats)
 
     def rows(directory: Directory, total: Chunk) -> Iterator[str]:
         yield from notes(subject.names, total)

@@ -179,6 +179,16 @@ def standardised_columns(x: Array) -> Array:
     return (x - x.mean(0)) / x.std(0)
 
 
+@of("f64[1000]:scaled20")
+def wide_hyperbolics(x: Array) -> tuple[Array, ...]:
+    return jnp.tanh(x), jnp.sinh(x / 10), jnp.cosh(x / 10)
+
+
+@of("f64[1000]:unit")
+def wide_inverse_hyperbolic(x: Array) -> tuple[Array, ...]:
+    return jnp.arcsinh(x), jnp.arctanh(x * 0.9), jnp.arccosh(1 + x * x)
+
+
 @of("f64[1000]:scaled5")
 def wide_softplus_and_gelu(x: Array) -> tuple[Array, Array]:
     return jax.nn.softplus(x), jax.nn.gelu(x, approximate=False)

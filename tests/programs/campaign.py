@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +22,27 @@ from hlo_oracle.peer_verdicts import Judgement
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.verdict import OUTSIDE
 from interp.evaluator import evaluate
-from programs.known import REAL
+from programs.known import find
 from programs.table import all_functions
-from programs.traced import traced
+from programs.traced import REFUSALS, traced
 
 TOO_LONG, CRASHED, REFUSED = "took too long", "crashed", "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """Plan the campaign: chunk n is function n of ``names``. ``seconds``: the limit of each."""
+    """Plan the campaign: chunk n is function n of ``names``, of arguments of ``floats`` where they
+    are f32. ``seconds``: the limit of each."""
 
     names: tuple[str, ...]
     seed: int
     seconds: float
+    floats: str = "f32"
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """All fields."""
-        names = list(self.names)
-        return {"campaign": "functions", "seed": self.seed, "names": names, "for": self.seconds}
+        return {"campaign": "functions", **asdict(self)}
 
     @property
     def size(self) -> int:
@@ -70,8 +71,13 @@ class Examiner:
     def chunk(self, number: int, only: int | None = None) -> Chunk:
         """Count the elements of a function by verdict; ``notes`` are the evidence."""
         name, found = self.subject.names[number], Chunk()
+        try:
+            case = self._case(number)
+        except REFUSALS as error:  # of JAX, of other types than the function was written for
+            found.count("counts", [REFUSED])
+            found.notes[name] = f"{type(error).__name__}: {error}"
+            return found
         found.count("counts", ["functions"])
-        case = self._case(number)
         try:
             with time_limit(self.subject.seconds):
                 judgement = self.judged(case)
@@ -83,7 +89,7 @@ class Examiner:
             found.notes[name] = f"{type(error).__name__}: {error}"
             return found
         self._count(name, judgement, found)
-        if judgement.outside and name not in REAL:
+        if judgement.outside and find(name, self.subject.floats) is None:
             lines = "\n".join(judgement.outside)
             kind = f"{OUTSIDE}: {name}"
             found.suspects.append(Suspect("functions", kind, lines, 0, opcodes(case.module), case))
@@ -127,6 +133,6 @@ class Examiner:
         write_program(folder, "original", self._case(number))
 
     def _case(self, number: int) -> Case:
-        one = all_functions()[self.subject.names[number]]
+        one = all_functions()[self.subject.names[number]].with_floats(self.subject.floats)
         arguments = one.arguments(self.subject.seed)
         return Case(hlo.parse(traced(one, arguments)), arguments)

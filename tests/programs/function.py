@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,11 @@ class Function:
     def is_wide(self) -> bool:
         """Whether JAX must be told to keep types of 64 bits."""
         return any(spec.partition("[")[0] in _WIDE for spec in self.operands)
+
+    def with_floats(self, element_type: str) -> Function:
+        """The function of arguments of another type where they are f32."""
+        operands = (re.sub(r"^f32\b", element_type, spec) for spec in self.operands)
+        return replace(self, operands=tuple(operands))
 
     def arguments(self, seed: int) -> tuple[np.ndarray, ...]:
         """Draw arguments; a seed always gives the same."""
