@@ -1,0 +1,104 @@
+"""XLA's results of functions as users of JAX write them are not outside, but for known defects.
+
+A dozen of tests/programs; ``cd tests && python -m programs`` judges all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+jax = pytest.importorskip("jax")
+
+from programs.__main__ import by_name, chosen, notes, table  # noqa: E402
+from programs.campaign import REFUSED, Examiner, Functions  # noqa: E402
+from programs.known import REAL, find  # noqa: E402
+from programs.table import FAMILIES, all_functions, functions  # noqa: E402
+
+from fuzz.peers.xla import XLA, Answer  # noqa: E402
+from interp.envelope.verdict import KINDS, OUTSIDE  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what JAX warns of is its own affair
+
+_CHOSEN = (
+    ("activations.ratio_of_large_exponentials", "f16"),
+    ("activations.there_and_back_in_nested_jits", "f32"),
+    ("activations.divided_by_a_huge_number", "f32"),
+    ("narrow_types.gradient_of_layer_norm_f16", "f32"),
+    ("narrow_types.cumulative_sum_bf16", "f32"),
+    ("solvers.kalman_step", "f32"),
+    ("solvers.solve_complex", "f32"),
+    ("factorizations.log_density_of_a_gaussian", "f32"),
+    ("recurrent.gated_recurrent_unit", "f32"),
+    ("sorting.quantiles", "f32"),
+    ("indexing.softmax_of_segments", "bf16"),
+    ("spectral.low_pass", "f64"),
+    ("random_numbers.metropolis_steps", "f32"),
+    ("training.adam_step", "f32"),
+)
+
+
+@pytest.fixture(scope="module")
+def xla() -> Iterator[XLA]:
+    with XLA() as run:
+        yield run
+
+
+@pytest.mark.parametrize(("name", "floats"), _CHOSEN)
+def test_nothing_but_known_defects_is_outside(name: str, floats: str, xla: XLA) -> None:
+    found = Examiner(Functions((name,), 0, 60.0, floats), xla).chunk(0)
+    counts = found.tally(name)
+    assert sum(counts[kind] for kind in KINDS) > 0, found.notes
+    assert find(name, floats) or not counts[OUTSIDE], found.notes
+    assert not found.suspects
+
+
+def test_what_is_wrong_is_outside(xla: XLA) -> None:
+    """XLA's results, but for the first element."""
+
+    def wrong(text: str, arrays: list[np.ndarray]) -> Answer:
+        answer = xla(text, arrays)
+        outputs = [x.copy() for x in answer.outputs or ()]
+        outputs[0].flat[0] += 0.01
+        return replace(answer, outputs=tuple(outputs))
+
+    name = "training.momentum_step"
+    found = Examiner(Functions((name,), 0, 60.0), wrong).chunk(0)
+    assert found.tally(name)[OUTSIDE] == 1
+    (suspect,) = found.suspects
+    assert suspect.kind == f"outside: {name}"
+    assert "outside" in "\n".join(notes([name], found))
+    *_, row, total = table(by_name([name], found))
+    assert row.split(" | ")[1:] == total.split(" | ")[1:]
+
+
+def test_functions_that_take_no_such_type_are_refused(xla: XLA) -> None:
+    name = "integers.fast_inverse_square_root"
+    found = Examiner(Functions((name,), 0, 60.0, "f16"), xla).chunk(0)
+    assert found.counts == {REFUSED: 1} and name in found.notes
+
+
+def test_every_family_has_functions() -> None:
+    assert len(all_functions()) == sum(len(functions(family)) for family in FAMILIES) > 300
+    assert min(len(functions(family)) for family in FAMILIES) >= 12
+    files = {path.stem for path in (ROOT / "tests" / "programs").glob("*.py")}
+    assert files.issuperset(FAMILIES)
+    assert len(chosen("solvers solve")) > 2
+
+
+def test_arguments_follow_from_the_seed() -> None:
+    one = all_functions()["sums.matmul"]
+    first, again, other = one.arguments(1), one.arguments(1), one.arguments(2)
+    assert all(map(np.array_equal, first, again))
+    assert not any(map(np.array_equal, first, other))
+    assert not np.array_equal(*first)
+
+
+@pytest.mark.parametrize("row", REAL, ids=lambda row: row.name)
+def test_known_defects_are_reported(row: object) -> None:
+    assert row.name in all_functions()
+    assert (ROOT / "docs" / "found" / row.folder / "issue.md").exists()
