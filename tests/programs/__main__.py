@@ -81,9 +81,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="WORDS", help="functions named so")
     parser.add_argument("--seconds", type=float, default=120.0, help="for a function, at most")
     parser.add_argument("--floats", default="f32", metavar="TYPE", help="for arguments of f32")
+    parser.add_argument("--scale", type=float, default=1.0, help="a factor of float arguments")
     campaign_progress.add_options(parser)
     given = parser.parse_args(words)
-    subject = Functions(chosen(given.only), given.seed, given.seconds, given.floats)
+    subject = Functions(chosen(given.only), given.seed, given.seconds, given.floats, given.scale)
 
     def rows(directory: Directory, total: Chunk) -> Iterator[str]:
         yield from notes(subject.names, total)

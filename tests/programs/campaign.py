@@ -32,12 +32,13 @@ TOO_LONG, CRASHED, REFUSED = "took too long", "crashed", "refused"
 @dataclass(frozen=True, slots=True)
 class Functions:
     """Plan the campaign: chunk n is function n of ``names``, of arguments of ``floats`` where they
-    are f32. ``seconds``: the limit of each."""
+    are f32, each of them times ``scale``. ``seconds``: the limit of each."""
 
     names: tuple[str, ...]
     seed: int
     seconds: float
     floats: str = "f32"
+    scale: float = 1.0
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -134,5 +135,5 @@ class Examiner:
 
     def _case(self, number: int) -> Case:
         one = all_functions()[self.subject.names[number]].with_floats(self.subject.floats)
-        arguments = one.arguments(self.subject.seed)
+        arguments = one.arguments(self.subject.seed, self.subject.scale)
         return Case(hlo.parse(traced(one, arguments)), arguments)

@@ -36,10 +36,10 @@ class Function:
         operands = (re.sub(r"^f32\b", element_type, spec) for spec in self.operands)
         return replace(self, operands=tuple(operands))
 
-    def arguments(self, seed: int) -> tuple[np.ndarray, ...]:
-        """Draw arguments; a seed always gives the same."""
+    def arguments(self, seed: int, scale: float = 1.0) -> tuple[np.ndarray, ...]:
+        """Draw arguments, floats times ``scale``; a seed always gives the same."""
         rng = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
-        return tuple(_drawn(spec, rng) for spec in self.operands)
+        return tuple(_drawn(spec, rng, scale) for spec in self.operands)
 
 
 def of(*operands: str) -> Callable[[Callable[..., Any]], Function]:
@@ -51,7 +51,7 @@ def of(*operands: str) -> Callable[[Callable[..., Any]], Function]:
     return made
 
 
-def _drawn(spec: str, rng: np.random.Generator) -> np.ndarray:
+def _drawn(spec: str, rng: np.random.Generator, scale: float) -> np.ndarray:
     match = _SPEC.fullmatch(spec)
     assert match, f"no operand: {spec}"
     name, sizes, kind, number = match.groups()
@@ -68,7 +68,10 @@ def _drawn(spec: str, rng: np.random.Generator) -> np.ndarray:
             .reshape(dims)
             .astype(element_type.numpy)
         )
-    return np.asarray(found).astype(element_type.numpy)
+    if element_type.is_float or element_type.is_complex:
+        found = found * scale
+    with np.errstate(over="ignore"):
+        return np.asarray(found).astype(element_type.numpy)
 
 
 def _definite(rng: np.random.Generator, dims: Dims, number: int) -> np.ndarray:
