@@ -164,7 +164,8 @@ def _factorisations(entry: Computation) -> dict[str, list[str]]:
     for instruction in entry.instructions:
         if instruction.opcode == "custom-call":
             if is_factorisation(str(instruction.attributes["custom_call_target"])):
-                found[instruction.name] = []
+                is_tuple = isinstance(instruction.shape, TupleShape)
+                found[instruction.name] = [] if is_tuple else [instruction.name]
         elif instruction.opcode == "get-tuple-element" and instruction.operands[0] in found:
             parts_ = found[instruction.operands[0]]
             if instruction.attributes["index"] == len(parts_):
@@ -283,8 +284,9 @@ class _Followed:
 
     def __call__(self, instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
         """Take the peer's value over, where it is certainly legal."""
-        if not isinstance(value, Enclosure):
-            return self._factored(instruction, value, operands)
+        factors = self._factored(instruction, value, operands)
+        if factors is not None or not isinstance(value, Enclosure):
+            return factors
         actual = self.values.get(instruction.name)
         return None if actual is None else self._taken(instruction, value, actual)
 
@@ -318,7 +320,8 @@ class _Followed:
         """Take a peer's factors over, if they fulfil the equation that defines them."""
         names = self.factorisations.get(instruction.name, ())
         actual = [self.values[name] for name in names if name in self.values]
-        if not names or len(actual) != len(value) or not all(map(all_certain, operands)):
+        parts_ = (value,) if isinstance(value, Enclosure) else value
+        if not names or len(actual) != len(parts_) or not all(map(all_certain, operands)):
             return None
         target = str(instruction.attributes["custom_call_target"])
         config = instruction.annotations.get("backend_config", "")
@@ -326,8 +329,10 @@ class _Followed:
         is_legal = defining_equations.checked(target, matrices, actual, config)
         if is_legal is False:
             kinds_ = np.full(actual[0].shape, KINDS.index(OUTSIDE), np.int8)
-            self.outside.append(Step(instruction, summary(kinds_), actual[0], value[0]))
-        return None if is_legal is None else tuple(map(point, actual))
+            self.outside.append(Step(instruction, summary(kinds_), actual[0], parts_[0]))
+        if is_legal is None:
+            return None
+        return point(actual[0]) if isinstance(value, Enclosure) else tuple(map(point, actual))
 
     def _known(self, instruction: Instruction, actual: Array) -> Enclosure:
         """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlo.errors import Unsupported
 from hlo.values import Array
 from interp.envelope.enclosure import finfo
 from interp.lapack.routines import letter
@@ -53,11 +54,15 @@ def checked(
     matrix = operands[0]
     if check is None or 0 in matrix.shape or max(matrix.shape[-2:]) > _LARGEST:
         return None
-    if not all(np.isfinite(x).all() for x in (*operands, *outputs)):
+    if not all(np.isfinite(x).all() for x in operands):
         return None
     found = []
     for index in np.ndindex(*matrix.shape[:-2]):
-        one = check([x[index] for x in operands], [x[index] for x in outputs], config)
+        try:
+            with np.errstate(all="ignore"):  # a NaN is neither legal nor wrong
+                one = check([x[index] for x in operands], [x[index] for x in outputs], config)
+        except (IndexError, ValueError, Unsupported):
+            return None  # a call of another form than JAX's
         if one is None:
             return None
         found.append(one)
@@ -137,9 +142,9 @@ def _reflected(packed: Array, tau: Array, start: Array) -> Array:
 
 
 def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
-    """(R with the reflectors below it, tau, info)."""
+    """(R with the reflectors below it, tau), and perhaps info."""
     del config
-    matrix, (factors, tau, info) = _wide(operands[0]), outputs
+    matrix, (factors, tau, *info) = _wide(operands[0]), outputs
     packed, scale = _wide(factors), _wide(tau)
     size = max(matrix.shape)
     upper = np.triu(packed)
@@ -153,20 +158,20 @@ def _qr(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
         (product - matrix, _norm(matrix)),
         (np.asarray(unitary), 1.0),
     )
-    return found if not info else None
+    return None if any(info) else found
 
 
 def _unitary_factor(
     operands: Sequence[Array], outputs: Sequence[Array], config: str
 ) -> Residual | None:
-    """(Q, info) of reflectors."""
+    """Q of reflectors, and perhaps info."""
     del config
-    packed, tau, (result, info) = *map(_wide, operands), outputs
+    packed, tau, (result, *info) = *map(_wide, operands), outputs
     whole = _reflected(packed, tau, np.eye(len(packed), dtype=packed.dtype))
     rows, columns = result.shape
     residual = _wide(result) - whole[:, :columns]
     found = _normwise(rows, _unit(result), (residual, float(np.sqrt(columns))))
-    return found if not info else None
+    return None if any(info) else found
 
 
 def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
@@ -203,7 +208,36 @@ def _singular_values(
     return _normwise(max(matrix.shape), _unit(operands[0]), *parts)
 
 
+def _eigenvalues(
+    operands: Sequence[Array], outputs: Sequence[Array], config: str
+) -> Residual | None:
+    """(w, left, right, info), of real matrices (Re w, Im w, left, right, info). Each vector may be
+    right and an eigenvalue still be missing: so the sums of w and of its squares are those of the
+    diagonals of A and A A."""
+    *values, left, right, info = outputs
+    if info:
+        return None
+    matrix = _wide(operands[0])
+    size, norm = len(matrix), _norm(matrix)
+    w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
+    sums = np.asarray([w.sum() - np.trace(matrix), 0])
+    squares = np.asarray([(w**2).sum() - np.trace(matrix @ matrix), 0])
+    parts = [(sums / max(size, 1), norm), (squares / max(2 * size, 1), norm**2)]
+    for side, vectors in (("left", left), ("right", right)):
+        if letter(config, f"compute_{side}") != "V":
+            continue
+        wide = _wide(vectors)
+        if side == "left":
+            residual = wide.conj().T @ matrix - w[:, None] * wide.conj().T
+        else:
+            residual = matrix @ wide - wide * w
+        lengths = np.sqrt((np.abs(wide) ** 2).sum(axis=0))
+        parts += [(residual, norm), (lengths - 1, 1.0)]
+    return _normwise(size, _unit(operands[0]), *parts)
+
+
 _CHECKS: dict[str, Check] = {
+    "geev": _eigenvalues,
     "geqrf": _qr,
     "gesdd": _singular_values,
     "getrf": _lu,

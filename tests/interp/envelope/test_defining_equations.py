@@ -77,6 +77,29 @@ def test_eigenvalues_of_symmetric_matrices(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
+def test_eigenvalues(dtype: str) -> None:
+    matrix, target = drawn((9, 9), dtype), name("geev", dtype)
+    config = "{compute_left = 86 : ui8, compute_right = 86 : ui8}"
+    w, left, right = scipy.linalg.eig(matrix, left=True)
+    zero = np.zeros((), np.int32)
+
+    def result(w: Array, left: Array, right: Array) -> list[Array]:
+        narrow = np.dtype(dtype).type(0).real.dtype
+        parts = (
+            [w.astype(dtype)] if dtype[0] == "c" else [x.astype(narrow) for x in (w.real, w.imag)]
+        )
+        complex_ = np.result_type(dtype, np.complex64)
+        return [*parts, left.astype(complex_), right.astype(complex_), zero]
+
+    assert checked(target, [matrix], result(w, left, right), config) is True
+    assert checked(target, [matrix], result(w, left, right * 1j), config) is True
+    assert checked(target, [matrix], result(w[::-1], left, right), config) is False
+    assert checked(target, [matrix], result(w, left, right * 2), config) is False
+    twice = [np.concatenate([x[..., :1], x[..., :-1]], axis=-1) for x in (w, left, right)]
+    assert checked(target, [matrix], result(*twice), config) is not True
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
 @pytest.mark.parametrize("dims", [(9, 9), (9, 5), (5, 9)])
 def test_singular_values(dims: tuple[int, int], dtype: str) -> None:
     matrix, target, config = drawn(dims, dtype), name("gesdd", dtype), CONFIGS["gesdd"]
@@ -94,11 +117,13 @@ def test_reflectors(dims: tuple[int, int], dtype: str) -> None:
     (packed, tau), _ = scipy.linalg.qr(matrix, mode="raw")
     packed = np.asarray(packed)
     assert checked(name("geqrf", dtype), [matrix], [packed, tau, zero], "") is True
+    assert checked(name("geqrf", dtype), [matrix], [packed, tau], "") is True
     wrong = packed * np.asarray(1.1, dtype)
     assert checked(name("geqrf", dtype), [matrix], [wrong, tau, zero], "") is False
     if dims[0] >= dims[1]:
         q = scipy.linalg.qr(matrix, mode="economic")[0]
         assert checked(name("orgqr", dtype), [packed, tau], [q, zero], "") is True
+        assert checked(name("orgqr", dtype), [packed, tau], [q], "") is True
         assert checked(name("orgqr", dtype), [packed, tau], [q[:, ::-1], zero], "") is False
 
 
@@ -106,7 +131,9 @@ def test_nothing_is_known_of_other_numbers() -> None:
     matrix, zero = drawn((3, 3), "f8"), np.zeros((), np.int32)
     packed, pivots, info = lu(matrix)
     assert checked("lapack_dgetrf_ffi", [matrix * np.nan], [packed, pivots, info], "") is None
-    assert checked("lapack_dgeev_ffi", [matrix], [packed, pivots, zero], "") is None
+    assert checked("lapack_dgees_ffi", [matrix], [packed, pivots, zero], "") is None
+    assert checked("lapack_dgesdd_ffi", [matrix], [packed, pivots, info], "") is None
+    assert checked("lapack_dgeqrf_ffi", [matrix], [packed[0], pivots], "") is None
     assert checked("other", [matrix], [packed, pivots, zero], "") is None
 
 
