@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 import hlo
-from fuzz.campaign.blame import blamed
 from fuzz.campaign.program_findings import program_finding, reduced_case, write_both, write_program
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.campaign.text_findings import text_finding
+from fuzz.judge.blame import blamed
 from fuzz.judge.failure import Judged
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import fuzz
 import hlo
-from fuzz.campaign.blame import blamed
 from fuzz.campaign.subject import Finding
+from fuzz.judge.blame import blamed
 from fuzz.judge.failure import opcodes
 from fuzz.oracles.oracle import Property
 from fuzz.oracles.violation import Violation

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 import hlo
 from fuzz.judge.failure import CRASH, HANG, Failure
 from fuzz.report.evidence import elements, listed
+from fuzz.report.jax_line import SETUP, line
 from fuzz.report.report import Report
+from fuzz.report.rules import rule
+from hlo.module import Module
 from hlo.opcodes import STRUCTURAL, having
 from hlo.values import arrays_of
 from hlo.walk import column, function_name
@@ -43,11 +46,13 @@ def issue(report: Report, versions: dict[str, str]) -> str:
         *_facts(failure),
         "",
         "## Why this is wrong",
+        *_rule(report.module, failure),
         *_definitions(named, failure),
         *_bounds(failure, budget),
         "",
         "## How to see it",
         *_how(report.judged.command),
+        *_in_jax(report),
         "",
         f"Seen with {', '.join(f'{name} {version}' for name, version in versions.items())};"
         " the processor and the flags are in facts.json.",
@@ -100,6 +105,23 @@ def _facts(failure: Failure) -> Iterator[str]:
     for step in found.wrong:
         yield ""
         yield f"Also outside on the compiler's own values in between: {step.instruction.opcode}."
+
+
+def _rule(module: Module, failure: Failure) -> Iterator[str]:
+    """State what the instruction to blame must do; of a crash, there is nothing to state."""
+    if failure.found is None:
+        return
+    steps = [step.instruction.opcode for step in failure.found.wrong]
+    yield from (rule(module, steps[0] if steps else None), "")
+
+
+def _in_jax(report: Report) -> Iterator[str]:
+    """Show the program as a line of JAX, where there is one; layouts and names are not the same."""
+    text = line(report.module, report.arrays)
+    if text is None or report.judged.command is not None:
+        return
+    yield from ("", "In JAX:", "")
+    yield from _fenced(f"{SETUP}\n{text}")
 
 
 def _definitions(named: Sequence[str], failure: Failure) -> Iterator[str]:

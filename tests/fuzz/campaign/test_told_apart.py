@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import hlo
-from fuzz.campaign.blame import blamed
 from fuzz.campaign.chunk_range import work
 from fuzz.campaign.directory import Directory
 from fuzz.campaign.plan import Plan, cases
+from fuzz.judge.blame import blamed
 from fuzz.judge.failure import CRASH, Against, Failure, Judged
 from fuzz.oracles import ORACLES, Difference, Outcome
 from fuzz.oracles.oracle import Oracle, Property, stateless

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fuzz.judge.failure import Failure
 from fuzz.reducer.search import Case
-from hlo.module import Instruction
+from hlo.module import Computation, Instruction
 from hlo.opcodes import MOVES, STRUCTURAL, having
 from hlo.types import Shape, leaves
 
@@ -25,9 +25,14 @@ def blamed(case: Case, failure: Failure | None = None, culprit: str | None = Non
     for step in failure.found.wrong if failure is not None and failure.found is not None else ():
         if step.instruction.name in there:
             return described(there[step.instruction.name], there)
-    computing = [i for i in entry.instructions if i.opcode not in _STRUCTURAL]
+    return described(culprit_in(entry, culprit), there)
+
+
+def culprit_in(computation: Computation, culprit: str | None) -> Instruction:
+    """Return the last instruction of the culprit's opcode, else the last that computes."""
+    computing = [i for i in computation.instructions if i.opcode not in _STRUCTURAL]
     named = [i for i in computing if i.opcode == culprit] or computing
-    return described(named[-1] if named else entry.root_instruction, there)
+    return named[-1] if named else computation.root_instruction
 
 
 def described(instruction: Instruction, there: Mapping[str, Instruction]) -> str:
