@@ -12,9 +12,10 @@ from backend_c.lower.block import Block
 from backend_c.lower.plan import Branch, Buffer, Repeat, Step, Value
 from backend_c.lower.scans import Slices
 from hlo.aliasing import Alias
+from hlo.async_states import is_whole
 from hlo.attributes import Domain
 from hlo.errors import Unsupported
-from hlo.types import Shape, TupleShape, leaves
+from hlo.types import Shape, TupleShape, compatible, leaves
 from hlo.walk import Callee
 
 __all__ = [
@@ -87,30 +88,36 @@ def async_start(
     output_to_operand_aliasing: tuple[Alias, ...] = (),
     block: Block,
 ) -> Value:
-    """Return (operands, result, contexts…): everything is done where the last operand is given.
+    """Return (operands, result, contexts…): everything is done where the last operand is given,
+    or the last part of the result.
 
-    Contexts, and a result that more operands are needed for, are zeros.
+    Contexts, and a result before that, are zeros.
     """
     assert isinstance(shape, TupleShape)
-    is_whole = len(operands) == len(calls.computation.parameters)
-    result = calls(*operands) if is_whole else block.zeros(shape.elements[1])
+    whole = is_whole(shape, calls.computation)
+    result = calls(*operands) if whole else block.zeros(shape.elements[1])
     return (operands, result, *map(block.zeros, shape.elements[2:]))
 
 
 def async_update(
     operand: Value,
     *operands: Value,
+    shape: Shape,
+    operand_shape: Shape,
     calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
+    block: Block,
 ) -> Value:
-    """Add operands to an asynchronous call; with the last one it is done."""
-    if calls is None or not operands:
+    """Add to an asynchronous call; with the last operand and part of the result it is done."""
+    if calls is None or compatible(shape, operand_shape):
         return operand
     assert isinstance(operand, tuple) and isinstance(operand[0], tuple)
+    assert isinstance(shape, TupleShape)
     collected = (*operand[0], *operands)
-    is_whole = len(collected) == len(calls.computation.parameters)
-    return (collected, calls(*collected) if is_whole else operand[1], *operand[2:])
+    whole = is_whole(shape, calls.computation)
+    result = calls(*collected) if whole else block.zeros(shape.elements[1])
+    return (collected, result, *operand[2:])
 
 
 def async_done(

@@ -63,13 +63,14 @@ class Lowering(Block):
             # Looked for first: plumbing has functions there, too, and needs no kernel outside of
             # kernels.
             op = self._control.get(function_name(instruction.opcode))
+            operand_shapes = [shapes[name] for name in instruction.operands]
             if op is None:
-                operand_shapes = [shapes[name] for name in instruction.operands]
                 return self.launch(_single_instruction(instruction, operand_shapes), operands)
             attributes = keywords(self._module, instruction, self._enter)
             if "block" in op.given:
                 attributes["block"] = self
-            return call(op, instruction, operands, attributes)
+            first = operand_shapes[0] if operand_shapes else None
+            return call(op, instruction, operands, attributes, first)
 
         return walk(computation, arguments, run, order)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlo.aliasing import Alias, part_of
+from hlo.async_states import is_prefix, is_whole
 from hlo.attributes import ConvolutionDimensions, Domain, Window
 from hlo.literal import Literal
+from hlo.module import Computation
 from hlo.ops.constraints import arrays, called_on, is_scalar, is_token, require, same_dims, scalars
 from hlo.types import PRED, S32, TOKEN, U64, ArrayShape, Shape, TupleShape, compatible, same_bounds
 from hlo.walk import Callee
@@ -133,20 +135,26 @@ def async_start(
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Shape:
     """((operands), result, contexts…); C1: of that form; C2: the operands are the first that the
-    computation takes, or all, and the result is what it gives; C3: parts of the result lie where
-    parts of operands of the same shape were."""
+    computation takes, or all, and the result is what it gives, or the first part of it; C3: parts
+    of the whole state lie where parts of operands of the same shape were, also of later ones."""
     found = shape.elements if isinstance(shape, TupleShape) else ()
     fits = len(found) >= 2 and compatible(found[0], TupleShape(operands))
     require("C1", fits, f"result {shape} is not ((operands), result, …) of {TupleShape(operands)}")
     _bound("C2", calls, operands, found[1])
-    _aliased("C3", output_to_operand_aliasing, operands, shape)
+    if output_to_operand_aliasing:
+        parameters = tuple(parameter.shape for parameter in calls.computation.parameters)
+        whole = TupleShape((TupleShape(parameters), _result(calls), *found[2:]))
+        _aliased("C3", output_to_operand_aliasing, parameters, whole)
     return shape
 
 
 def _bound(label: str, calls: Callee[Shape], operands: Sequence[Shape], result: Shape) -> None:
-    """The operands are what the computation takes; those that are missing may come later."""
+    """The operands are what the computation takes, the result what it gives; what is missing may
+    come later."""
     missing = [parameter.shape for parameter in calls.computation.parameters[len(operands) :]]
-    called_on(label, calls, (*operands, *missing), (result,))
+    called_on(label, calls, (*operands, *missing), (_result(calls),))
+    message = f"{calls.computation.name} gives {_result(calls)}, {result} is no first part of it"
+    require(label, is_prefix(result, _result(calls)), message)
 
 
 def _async(operand: Shape) -> TupleShape:
@@ -161,27 +169,50 @@ def _async(operand: Shape) -> TupleShape:
 def async_update(
     operand: Shape,
     *operands: Shape,
+    shape: Shape,
     calls: Callee[Shape] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Shape:
-    """C1: what async-start gives, with the other operands beside those that are there; C2: these
-    are what the computation takes next, and calls= says which one that is."""
+    """(operands and new ones, as much of the result or more, contexts…); C1: of what async-start
+    gives; C2: they are what the computation takes and gives next, and calls= says which one that
+    is; C3: parts of the result lie where parts of operands were."""
     started = _async(operand)
-    if not operands:
-        return started
-    require("C2", calls is not None, "an update that brings operands must say calls=…")
-    assert calls is not None and isinstance(started.elements[0], TupleShape)
-    given = (*started.elements[0].elements, *operands)
-    _bound("C2", calls, given, started.elements[1])
-    return TupleShape((TupleShape(given), *started.elements[1:]))
+    assert isinstance(started.elements[0], TupleShape)
+    given = TupleShape((*started.elements[0].elements, *operands))
+    found = shape.elements if isinstance(shape, TupleShape) else ()
+    wanted = TupleShape((given, *started.elements[1:]))
+    fits = len(found) == len(wanted.elements) and is_prefix(started.elements[1], found[1])
+    fits = fits and compatible(TupleShape((found[0], wanted.elements[1], *found[2:])), wanted)
+    if not fits:
+        return wanted
+    changes = not compatible(started, shape)
+    require("C2", calls is not None or not changes, "an update that adds to the state needs calls=")
+    if calls is not None:
+        _bound("C2", calls, given.elements, found[1])
+    _aliased("C3", output_to_operand_aliasing, (operand, *operands), shape)
+    return shape
 
 
 def async_done(
     operand: Shape, *, calls: Callee[Shape] | None = None, async_execution_thread: str = ""
 ) -> Shape:
-    """The result; C1: of what async-start gives."""
-    return _async(operand).elements[1]
+    """The result; C1: of what async-start gives; C2: all of it, and all operands are there."""
+    started = _async(operand)
+    if calls is not None:
+        require_whole("C2", started, calls.computation)
+    return started.elements[1]
+
+
+def require_whole(label: str, state: TupleShape, computation: Computation) -> None:
+    """Require that a call that is done has been given all operands, and says all of its result."""
+    assert isinstance(state.elements[0], TupleShape)
+    bound, needed = len(state.elements[0].elements), len(computation.parameters)
+    message = f"{bound} of the {needed} operands of {computation.name} are given when it is done"
+    require(label, bound == needed, message)
+    result = computation.root_instruction.shape
+    message = f"{computation.name} gives {result}, the state has {state.elements[1]} of it"
+    require(label, is_whole(state, computation), message)
 
 
 def after_all(*operands: Shape) -> ArrayShape:

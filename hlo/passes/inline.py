@@ -1,13 +1,15 @@
 """Inline every ``call`` and ``fusion``: replace it by the instructions of the computation it calls.
 
 So are asynchronous operations: a single rank never waits, so what ``async-start`` starts is inlined
-where its last operand is given.
+where its last operand is given, and all of its result asked for. Those whose state is handed on, in
+a tuple or through a loop, are left.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hlo.async_states import is_whole
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import ASYNC, CALLS, having
@@ -24,7 +26,8 @@ MOST_INSTRUCTIONS = 1 << 22
 
 
 def inline(module: Module) -> Module:
-    """Inline all calls; no ``call``, ``fusion`` or ``async-start`` is left.
+    """Inline all calls; no ``call`` or ``fusion`` is left, and no ``async-start`` whose state stays
+    in its computation.
 
     Inlined instructions are named ``callee.name``. Annotations that order instructions by name
     (control-predecessors) are dropped, as names change. Raises Unsupported if a computation would
@@ -64,6 +67,25 @@ def _check_size(module: Module) -> None:
 _ASYNC = having(ASYNC)
 
 
+def _local_chains(computation: Computation) -> frozenset[str]:
+    """Names of the asynchronous instructions whose states no others take."""
+    starts: dict[str, str] = {}  # of each state
+    members: dict[str, str] = {}
+    escaping = set()
+    for instruction in computation.instructions:
+        name, operands = instruction.name, instruction.operands
+        if instruction.opcode == "async-start":
+            starts[name] = members[name] = name
+        elif instruction.opcode in _ASYNC and operands[0] in starts:
+            members[name] = starts[operands[0]]
+            if instruction.opcode == "async-update":
+                starts[name] = members[name]
+            operands = operands[1:]
+        escaping |= {starts[operand] for operand in operands if operand in starts}
+    escaping.add(starts.get(computation.root, ""))
+    return frozenset(name for name, start in members.items() if start not in escaping)
+
+
 @dataclass(frozen=True, slots=True)
 class _Started:
     """Hold an asynchronous call: callee, operands so far, and the result once all are given."""
@@ -84,6 +106,7 @@ class _Body:
         self._instructions: list[Instruction] = []
         self._replaced: dict[str, str] = {}
         self._started: dict[str, _Started] = {}
+        self._local_chains = _local_chains(computation)
 
     def take(self, instruction: Instruction) -> None:
         """Append an instruction, or what it calls."""
@@ -91,7 +114,7 @@ class _Body:
         if instruction.opcode in _INLINED:
             (callee,) = called(instruction)
             self._replaced[instruction.name] = self._splice(self._done[callee], operands)
-        elif instruction.opcode in _ASYNC:
+        elif instruction.name in self._local_chains:
             self._take_async(instruction, operands)
         else:
             self._add(instruction, instruction.name, operands)
@@ -104,7 +127,8 @@ class _Body:
         else:
             before = self._started[instruction.operands[0]]
             started = replace(before, operands=(*before.operands, *operands[1:]))
-        if not started.result and len(started.operands) == len(started.callee.parameters):
+        is_done = bool(started.result) or instruction.opcode == "async-done"
+        if not is_done and is_whole(instruction.shape, started.callee):
             started = replace(started, result=self._splice(started.callee, started.operands))
         self._started[instruction.name] = started
         if instruction.opcode == "async-done":

@@ -6,9 +6,12 @@ import numpy as np
 
 from hlo.literal import Literal
 from hlo.module import Instruction
+from hlo.opcodes import PENDING, having
 from hlo.passes.rewriting import array, integer, integers, slices
 from hlo.passes.value_facts import Answer, Rule, ValueFacts
 from hlo.types import S32, ArrayShape, TupleShape
+
+_PENDING = having(PENDING)
 
 
 def _first_operand(facts: ValueFacts, instruction: Instruction) -> Answer:
@@ -138,9 +141,12 @@ def _slice_of_concatenate(facts: ValueFacts, instruction: Instruction) -> Answer
 
 
 def _element_of_tuple(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """get-tuple-element(tuple(…, x, …)) is x."""
+    """get-tuple-element(tuple(…, x, …)) is x, unless that is under way: then one may take it."""
     inner = facts.operand(instruction)
-    return inner.operands[integer(instruction, "index")] if inner.opcode == "tuple" else None
+    if inner.opcode != "tuple":
+        return None
+    element = facts.operand(inner, integer(instruction, "index"))
+    return None if element.opcode in _PENDING else element.name
 
 
 def _tuple_of_elements(facts: ValueFacts, instruction: Instruction) -> Answer:

@@ -7,12 +7,13 @@ text of its own. Source: ``CreateInstruction`` of XLA's ``hlo_parser.cc``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from hlo.async_states import is_prefix
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import OPCODES
-from hlo.types import Shape, TupleShape
+from hlo.types import Shape, TupleShape, compatible
 
 _PHASES = {"-start": "async-start", "-update": "async-update", "-done": "async-done"}
 _WRAPPED = "async_wrapped"  # XLA's name for it
@@ -59,19 +60,23 @@ def started(
     return computation, start._replace(opcode=named[0], attributes=attributes, annotations=outside)
 
 
-def _wrapped(
-    opcode: str, operands: Sequence[Shape], result: Shape, start: Instruction, name: str
-) -> Computation:
-    """Parameters, and the one instruction on them."""
-    parameters = [
+def _parameters(shapes: Sequence[Shape], first: int = 0) -> list[Instruction]:
+    return [
         Instruction(
             f"async_param.{n}" if n else "async_param",
             shape,
             "parameter",
             attributes={"parameter_number": n},
         )
-        for n, shape in enumerate(operands)
+        for n, shape in enumerate(shapes, first)
     ]
+
+
+def _wrapped(
+    opcode: str, operands: Sequence[Shape], result: Shape, start: Instruction, name: str
+) -> Computation:
+    """Parameters, and the one instruction on them."""
+    parameters = _parameters(operands)
     root = Instruction(
         "async_op",
         result,
@@ -83,6 +88,28 @@ def _wrapped(
     thread = start.attributes.get(_THREAD)
     annotations = {"execution_thread": f'"{thread}"'} if thread else {}
     return Computation(name, (*parameters, root), root.name, annotations)
+
+
+def extended(
+    computation: Computation, more: Sequence[Shape], shape: Shape, phase: str
+) -> Computation:
+    """A computation that ``started`` made, with what an update or a done adds: operands, and more
+    of the result, in an update's state or as what a done gives."""
+    result = shape if phase == "async-done" else _result_of(shape)
+    root = computation.root_instruction
+    first = len(computation.parameters)
+    parameters = _parameters(more, first)
+    grows = is_prefix(root.shape, result)
+    root = root._replace(
+        shape=result if grows else root.shape,
+        operands=(*root.operands, *(parameter.name for parameter in parameters)),
+    )
+    return replace(computation, instructions=(*computation.instructions[:-1], *parameters, root))
+
+
+def _result_of(state: Shape) -> Shape:
+    found = state.elements if isinstance(state, TupleShape) else ()
+    return found[1] if len(found) > 1 else TupleShape()
 
 
 def sugared(module: Module) -> Module:
@@ -101,11 +128,11 @@ def _hidden(module: Module) -> frozenset[str]:
     starts them, in order, are called by nothing else, and have the names that they would get."""
     if not any(c.name.startswith(_WRAPPED) for c in module.computations):
         return frozenset()
-    starts = _starts(module)
+    chains = _chains(module)
     found: list[str] = []
     before: list[str] = []
     for computation in module.computations:
-        if computation.name in starts and _reads_back(computation, starts[computation.name]):
+        if computation.name in chains and _reads_back(computation, chains[computation.name]):
             before.append(computation.name)
             continue
         calls = [i.attributes["calls"] for i in computation.instructions if _is_start(i)]
@@ -124,17 +151,42 @@ def _is_start(instruction: Instruction) -> bool:
     return instruction.opcode == "async-start" and "calls" in instruction.attributes
 
 
-def _starts(module: Module) -> Mapping[str, Instruction]:
-    """Computations that one async-start calls and that no other attribute names."""
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """An async-start and what goes on with it in its computation, of which all shapes are known."""
+
+    start: Instruction
+    others: list[Instruction]
+    shapes: Mapping[str, Shape]
+
+
+def _chains(module: Module) -> Mapping[str, _Chain]:
+    """The chains by the computation that they call, where nothing else names it."""
     computations = {c.name for c in module.computations}
-    found: dict[str, list[Instruction]] = {module.entry_name: []}
+    named: dict[str, int] = {module.entry_name: 1}
+    found: dict[str, list[_Chain]] = {}
     for computation in module.computations:
+        shapes = {i.name: i.shape for i in computation.instructions}
+        of_state: dict[str, _Chain] = {}
         for instruction in computation.instructions:
+            chain = of_state.get(instruction.operands[0]) if instruction.operands else None
+            if chain is not None and instruction.opcode in _PHASES.values():
+                of_state[instruction.name] = chain
+                chain.others.append(instruction)
+            elif _is_start(instruction):
+                chain = of_state[instruction.name] = _Chain(instruction, [], shapes)
+                found.setdefault(str(instruction.attributes["calls"]), []).append(chain)
             for value in instruction.attributes.values():
                 for name in value if isinstance(value, tuple) else (value,):
                     if isinstance(name, str) and name in computations:
-                        found.setdefault(name, []).append(instruction)
-    return {k: users[0] for k, users in found.items() if len(users) == 1 and _is_start(users[0])}
+                        named[name] = named.get(name, 0) + 1
+    own = {name: _names(name, chains[0]) for name, chains in found.items() if len(chains) == 1}
+    return {name: found[name][0] for name, count in own.items() if named.get(name) == count}
+
+
+def _names(computation: str, chain: _Chain) -> int:
+    """How often a chain names its computation: at the start, and where it says so again."""
+    return 1 + sum(one.attributes.get("calls") == computation for one in chain.others)
 
 
 def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
@@ -147,15 +199,23 @@ def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
     )
 
 
-def _reads_back(computation: Computation, start: Instruction) -> bool:
-    again = _with_sugar(start, computation.root_instruction)
+def _reads_back(computation: Computation, chain: _Chain) -> bool:
+    """Test whether a chain, written with sugar, is read as it is, and its computation with it."""
+    again = _with_sugar(chain.start, computation.root_instruction)
     if wrapped_opcode(again.opcode) is None:
         return False
-    operands = [parameter.shape for parameter in computation.parameters]
+    operands = [chain.shapes[name] for name in chain.start.operands]
     try:
-        return (computation, start) == started(again, operands, computation.name)
+        made, start = started(again, operands, computation.name)
     except ValueError:
         return False
+    for one in chain.others:
+        more = [chain.shapes[name] for name in one.operands[1:]]
+        made = extended(made, more, one.shape, one.opcode)
+        adds = not compatible(one.shape, chain.shapes[one.operands[0]])
+        if ("calls" in one.attributes) != (adds and one.opcode == "async-update"):
+            return False
+    return (computation, chain.start) == (made, start)
 
 
 def _shown(computation: Computation, roots: Mapping[str, Instruction]) -> Computation:
@@ -171,7 +231,8 @@ def _shown(computation: Computation, roots: Mapping[str, Instruction]) -> Comput
         elif opcode is not None and instruction.opcode in _PHASES.values():
             wrapped[instruction.name] = opcode
             phase = instruction.opcode.removeprefix("async")
-            instructions.append(instruction._replace(opcode=opcode + phase))
+            given = {k: value for k, value in instruction.attributes.items() if k != "calls"}
+            instructions.append(instruction._replace(opcode=opcode + phase, attributes=given))
         else:
             instructions.append(instruction)
     return replace(computation, instructions=tuple(instructions))

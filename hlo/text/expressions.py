@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction
 from hlo.opcodes import GIVEN, OPCODES, having
-from hlo.text.async_sugar import fresh, started, wrapped_opcode
+from hlo.text.async_sugar import extended, fresh, started, wrapped_opcode
 from hlo.text.attribute_lists import Tail, TailReader
 from hlo.text.inference import NotInferred, inferred_shape
 from hlo.text.literals import LiteralError, read_literal
 from hlo.text.scanning import NAME, Source, parts, plain_name
 from hlo.text.shapes import SPACED_ARRAY, ShapeReader
 from hlo.text.suggestion import suggestion
-from hlo.types import Shape, TupleShape, same_bounds
+from hlo.types import Shape, TupleShape, compatible, same_bounds
 
 _HEAD = re.compile(
     rf"(ROOT(?:\s++|(?=%)))?+(?:(?=[%\"])({NAME})|({NAME})(?:(?<=:)|(?=\s)))\s*+=\s*+",
@@ -53,6 +53,7 @@ class ExpressionReader:
         self._source, self._shapes, self._tails = source, shapes, tails
         self._computations = computations
         self._given: dict[tuple[str, str], Mapping[str, Attribute]] = {}
+        self._unwritten: set[str] = set()  # computations that async sugar stands for
         self._depth = 0
         self._undefined_are_parameters = False
 
@@ -103,7 +104,7 @@ class ExpressionReader:
         made = Instruction(name, shape, opcode, operands, attributes, tail.annotations, start)
         if opcode not in OPCODES:
             made = self._desugared(made, shapes, known, place)
-        return made, tail.end
+        return self._with_calls(made, known), tail.end
 
     def shape(self, position: int) -> tuple[Shape, int]:
         """The shape at a position, and where it ends."""
@@ -260,23 +261,35 @@ class ExpressionReader:
             except ValueError as error:
                 self._source.fail(str(error), place)
             self._computations[name] = computation
+            self._unwritten.add(name)
             return start
-        operand = known[made.operands[0]] if len(made.operands) == 1 else made
-        found = self._wrapped(operand, known)
-        if found != wrapped:
+        calls = self._called(made.operands[0], known) if made.operands else None
+        found = None if calls is None else self._computations[calls].root_instruction.opcode
+        if calls is None or found != wrapped:
             what = f"an async {found}" if found else "none"
             message = f"{made.opcode} takes what {wrapped}-start gives: the operand is {what}"
             self._source.fail(message, place)
+        if calls in self._unwritten:
+            known_so_far = self._computations[calls]
+            self._computations[calls] = extended(known_so_far, operands[1:], made.shape, phase)
         return made._replace(opcode=phase)
 
-    def _wrapped(self, operand: Instruction, known: Known) -> str | None:
-        """The opcode that an async instruction wraps."""
+    def _called(self, name: str, known: Known) -> str | None:
+        """The computation of an async-start, or of the one that an async-update goes on with."""
+        operand = known[name]
         while operand.opcode == "async-update" and operand.operands:
             operand = known[operand.operands[0]]
-        called = operand.attributes.get("calls")
-        if operand.opcode != "async-start" or not isinstance(called, str):
-            return None
-        return self._computations[called].root_instruction.opcode
+        called = operand.attributes.get("calls") if operand.opcode == "async-start" else None
+        return called if isinstance(called, str) else None
+
+    def _with_calls(self, made: Instruction, known: Known) -> Instruction:
+        """An async-update that adds to the state, with what it calls: so it can be evaluated."""
+        if made.opcode != "async-update" or not made.operands or "calls" in made.attributes:
+            return made
+        calls = self._called(made.operands[0], known)
+        if calls is None or compatible(made.shape, known[made.operands[0]].shape):
+            return made
+        return made._replace(attributes={**made.attributes, "calls": calls})
 
     def fresh_computation(self, name: str) -> str:
         """A name for a computation that has none in the text."""

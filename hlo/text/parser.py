@@ -197,7 +197,7 @@ class _ModuleReader:
         odd = odd_name(self._source.code, found)
         if odd is not None:
             self._source.fail("expected an instruction: name = shape opcode(operands)", odd.offset)
-        for name in () if _WORDS.isdisjoint(found) else _WORDS & found.keys():
+        for name in () if _WORDS.isdisjoint(found) else filter(_WORDS.__contains__, found):
             offset = found[name].offset
             marked = _MARKED.match(self._source.code, offset)
             if name in ELEMENT_TYPES or not marked:

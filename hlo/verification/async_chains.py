@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from hlo.module import Computation, Instruction
 from hlo.opcodes import IN_TWO_STEPS
+from hlo.ops.constraints import Violation
+from hlo.ops.control import require_whole
 from hlo.text.scanning import fields, without_comments
 from hlo.types import TupleShape, without_layout
 
@@ -24,20 +26,24 @@ class Fault(NamedTuple):
 
 
 class Link(NamedTuple):
-    """The opcodes that may stand before and behind one in a chain; none: it starts or ends it."""
+    """The opcodes that may stand before and behind one in a chain; none: it starts or ends it.
+    ``carried`` are those that may hand it on, in a tuple or through a loop."""
 
     before: tuple[str, ...]
     behind: tuple[str, ...]
+    carried: tuple[str, ...] = ()
 
 
 _ASYNC = "async-update", "async-done"
+_STARTED = "async-start", "async-update"
+_CARRIERS = "tuple", "while"
 LINKS = {
-    "async-start": Link((), _ASYNC),
-    "async-update": Link(("async-start", "async-update"), _ASYNC),
-    "async-done": Link(("async-start", "async-update"), ()),
-    "send": Link((), ("send-done", "tuple")),
+    "async-start": Link((), _ASYNC, _CARRIERS),
+    "async-update": Link(_STARTED, _ASYNC, _CARRIERS),
+    "async-done": Link(_STARTED, ()),
+    "send": Link((), ("send-done",), ("tuple",)),
     "send-done": Link(("send",), ()),
-    "recv": Link((), ("recv-done", "tuple")),
+    "recv": Link((), ("recv-done",), ("tuple",)),
     "recv-done": Link(("recv",), ()),
 } | {
     opcode + end: link
@@ -47,6 +53,7 @@ LINKS = {
         ("-done", Link((f"{opcode}-start",), ())),
     )
 }
+_CARRIED = frozenset(user for link in LINKS.values() if link.carried for user in link.behind)
 _SAME = {  # attributes of an end that are those of its start
     "send-done": ("channel_id", "is_host_transfer"),
     "recv-done": ("channel_id", "is_host_transfer"),
@@ -54,9 +61,25 @@ _SAME = {  # attributes of an end that are those of its start
 _NOT_GIVEN = {"channel_id": None, "is_host_transfer": False, "async_execution_thread": "main"}
 
 
-def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -> Iterator[Fault]:
+# What a value under way may come from where nothing of its chain stands before it.
+CARRYING = frozenset(("get-tuple-element", "parameter", "while", "opt-barrier"))
+
+
+def is_carried(instruction: Instruction, found: Mapping[str, Instruction]) -> bool:
+    """Test whether the state that an instruction goes on with was handed on by other instructions;
+    ``found`` are those of its computation, by name."""
+    link = LINKS.get(instruction.opcode)
+    if link is None or not link.before:
+        return False
+    before, opcode = found[instruction.operands[0]].opcode, instruction.opcode
+    return opcode in _CARRIED and before not in link.before and before in CARRYING
+
+
+def chain_faults(
+    computation: Computation, callees: Mapping[str, Computation], *, may_end: bool
+) -> Iterator[Fault]:
     """Yield the faults of a computation's chains, in its order; ``callees`` are those that it
-    calls, by name."""
+    calls, by name. If it ``may_end`` with what is under way, its caller goes on with that."""
     found = {i.name: i for i in computation.instructions}
     users: dict[str, list[Instruction]] = {i.name: [] for i in computation.instructions}
     for instruction in computation.instructions:
@@ -71,14 +94,16 @@ def chain_faults(computation: Computation, callees: Mapping[str, Computation]) -
         if link.before:
             before = found[instruction.operands[0]]
             start = starts[instruction.name] = starts.get(before.name, before)
-            yield from _before(instruction, link, before, start)
+            if not is_carried(instruction, found):
+                yield from before_faults(instruction, link, before, start)
             if instruction.opcode == "async-done" and start.opcode == "async-start":
-                yield from _unbound(instruction, before, callees[str(start.attributes["calls"])])
-        if link.behind:
+                yield from unfinished(instruction, before, start, callees)
+        ends = may_end and instruction.name == computation.root
+        if link.behind and not (link.carried and ends and not users[instruction.name]):
             yield from _behind(instruction, link, users[instruction.name])
 
 
-def _before(
+def before_faults(
     instruction: Instruction, link: Link, before: Instruction, start: Instruction
 ) -> Iterator[Fault]:
     wanted = " or ".join(link.before)
@@ -98,21 +123,24 @@ def _before(
                 yield Fault(instruction, "chain", f"{name}={ours}, {theirs} of %{start.name}")
 
 
-def _unbound(done: Instruction, before: Instruction, callee: Computation) -> Iterator[Fault]:
-    """Operands may be bound at the start or at updates; when it is done all must be."""
-    assert isinstance(before.shape, TupleShape) and isinstance(before.shape.elements[0], TupleShape)
-    bound, needed = len(before.shape.elements[0].elements), len(callee.parameters)
-    if bound < needed:
-        message = f"{bound} of the {needed} operands of {callee.name} are given when it is done"
-        yield Fault(done, "chain", message)
+def unfinished(
+    done: Instruction, before: Instruction, start: Instruction, callees: Mapping[str, Computation]
+) -> Iterator[Fault]:
+    """Yield what is missing when a call is done: operands and results may come at the start or at
+    updates."""
+    assert isinstance(before.shape, TupleShape)
+    try:
+        require_whole("chain", before.shape, callees[str(start.attributes["calls"])])
+    except Violation as violation:
+        yield Fault(done, violation.label, violation.message)
 
 
 def _behind(instruction: Instruction, link: Link, users: list[Instruction]) -> Iterator[Fault]:
-    wanted = " or ".join(link.behind)
+    wanted = " or ".join((*link.behind, *link.carried))
     if len(users) != 1:
         yield Fault(instruction, "chain", f"one {wanted} is needed, {len(users)} take it")
     for user in users:
-        if user.opcode not in link.behind:
+        if user.opcode not in (*link.behind, *link.carried):
             yield Fault(instruction, "chain", f"{user.opcode} takes it, {wanted} is needed")
 
 

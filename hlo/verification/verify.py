@@ -17,6 +17,7 @@ from hlo.ops.constraints import Violation
 from hlo.types import UNBOUNDED, Shape, compatible, leaves, same_bounds
 from hlo.verification.annotations import annotation_faults, is_ruled
 from hlo.verification.async_chains import LINKS, Agreements, Fault, chain_faults
+from hlo.verification.carried_states import carried_faults
 from hlo.verification.entry_layout import entry_faults
 from hlo.verification.exclusive_callees import OWNERS, owner_faults
 from hlo.verification.execution_threads import IN_PLACE, execution_threads, thread_faults
@@ -44,6 +45,7 @@ def verify(module: Module) -> None:
         checker.computation(computation)
     if not any(c.name == module.entry_name for c in module.computations):
         raise VerifyError(f"the entry computation {module.entry_name!r} is not in the module")
+    checker.carried()
     for attribute, message in entry_faults(module):
         raise VerifyError(f"HloModule {module.name}, {attribute}: {message}")
 
@@ -101,8 +103,10 @@ class _Checker:
                 raise self._error(*fault)
             shapes[instruction.name] = instruction.shape
             chained = chained or instruction.opcode in LINKS
-        for fault in chain_faults(computation, self._computations) if chained else ():
-            raise self._error(*fault)
+        if chained:
+            may_end = computation.name != self._module.entry_name
+            for fault in chain_faults(computation, self._computations, may_end=may_end):
+                raise self._error(*fault)
         if computation.root not in shapes:
             raise VerifyError(
                 f"computation {computation.name}: its root {computation.root!r} is not in it"
@@ -110,6 +114,10 @@ class _Checker:
         if computation.name in self._depths:
             raise VerifyError(f"computation {computation.name} is defined twice")
         self._depths[computation.name] = depth + 1
+
+    def carried(self) -> None:
+        for fault in carried_faults(self._module):
+            raise self._error(*fault)
 
     def _faults(
         self, instruction: Instruction, shapes: Mapping[str, Shape], where: Computation

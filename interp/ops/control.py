@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hlo.aliasing import Alias
+from hlo.async_states import is_whole
 from hlo.attributes import Domain
-from hlo.types import Shape, TupleShape
+from hlo.types import Shape, TupleShape, compatible
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.values import Value, zeros
@@ -114,29 +115,34 @@ def async_start(
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
     """(the operands, the result, contexts: zeros); everything is done at the start, or by the
-    update that brings the last operand: until then the result is zeros."""
+    update that brings the last operand, or the last part of the result: until then the result is
+    zeros."""
     del async_execution_thread, output_to_operand_aliasing
     assert isinstance(shape, TupleShape)
-    is_whole = len(operands) == len(calls.computation.parameters)
-    result = calls(*operands) if is_whole else zeros(shape.elements[1])
+    whole = is_whole(shape, calls.computation)
+    result = calls(*operands) if whole else zeros(shape.elements[1])
     return (operands, result, *map(zeros, shape.elements[2:]))
 
 
 def async_update(
     operand: Value,
     *operands: Value,
+    shape: Shape,
+    operand_shape: Shape,
     calls: Callee[Value] | None = None,
     async_execution_thread: str = "",
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
-    """Return async-start's value, with further operands."""
+    """Return async-start's value, with further operands, or more of the result."""
     del async_execution_thread, output_to_operand_aliasing
-    if calls is None or not operands:
+    if calls is None or compatible(shape, operand_shape):
         return operand
-    given, result, *contexts = operand
+    assert isinstance(shape, TupleShape)
+    given, _, *contexts = operand
     given = (*given, *operands)
-    is_whole = len(given) == len(calls.computation.parameters)
-    return (given, calls(*given) if is_whole else result, *contexts)
+    if is_whole(shape, calls.computation):  # and was not before, as nothing could be added then
+        return (given, calls(*given), *contexts)
+    return (given, zeros(shape.elements[1]), *contexts)
 
 
 def async_done(

@@ -47,10 +47,24 @@ WAYS = [
         f"v = {ALL} async-update(u), calls=sum",
         "ROOT r = f32[2] async-done(v), calls=sum",
     ],
+    [
+        f"s = {TWO} async-start(x, y), calls=sum",
+        f"u = {ALL} async-update(s, z)",
+        "ROOT r = f32[2] async-done(u)",
+    ],
+    [
+        f"s = {TWO} async-start(x, y), calls=sum",
+        f"t = ({TWO}, f32[2]) tuple(s, x)",
+        f"g = {TWO} get-tuple-element(t), index=0",
+        f"u = {ALL} async-update(g, z), calls=sum",
+        "ROOT r = f32[2] async-done(u)",
+    ],
 ]
 
 
-@pytest.mark.parametrize("steps", WAYS, ids=["one by one", "all at once"])
+@pytest.mark.parametrize(
+    "steps", WAYS, ids=["one by one", "all at once", "calls left out", "in a tuple"]
+)
 def test_operands_that_come_later(steps: list[str]) -> None:
     module = hlo.parse(program(*steps))
     assert hlo.parse(hlo.format(module)) == module
@@ -70,10 +84,12 @@ WRONG = [
     (
         [
             f"s = {TWO} async-start(x, y), calls=sum",
-            f"u = {ALL} async-update(s, z)",
+            f"t = ({TWO}, f32[2]) tuple(s, x)",
+            f"g = {TWO} get-tuple-element(t), index=0",
+            f"u = {ALL} async-update(g, z)",
             "ROOT r = f32[2] async-done(u)",
         ],
-        "%u = async-update, C2: an update that brings operands must say calls=",
+        "%u = async-update, C2: an update that adds to the state needs calls=",
     ),
     (
         [
