@@ -36,7 +36,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.loop_states import states_name, stored_elements
+from interp.envelope.loop_states import states_name, stored_elements, trips_name
 from interp.envelope.verdict import (
     EQUAL,
     KINDS,
@@ -124,8 +124,9 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Plan:
     names.update(dict.fromkeys(_with_other_results(module.entry, names.keys())))
     trips = {name: n for name, n in loops.trips.items() if name in loops.wide}
     for loop in module.entry.instructions:
-        stored = stored_elements(module, loop, trips.get(loop.name, 0))
-        names.update(dict.fromkeys(states_name(loop.name, number) for number in stored))
+        if stored := stored_elements(module, loop, trips.get(loop.name, 0)):
+            states = (states_name(loop.name, number) for number in stored)
+            names.update(dict.fromkeys((trips_name(loop.name), *states)))
     return Plan(tuple(names), trips)
 
 
@@ -292,12 +293,13 @@ class _Followed:
 
     def after_trip(self, loop: Instruction, trip: int, state: Value) -> Value:
         """Take over what the peer's loop carries after a trip."""
-        if not isinstance(state, tuple):
+        taken = self.values.get(trips_name(loop.name))
+        if not isinstance(state, tuple) or taken is None or trip >= int(taken):
             return None
         after = list(state)
         for number, value in enumerate(state):
             stored = self.values.get(states_name(loop.name, number))
-            if stored is not None and trip < len(stored):
+            if stored is not None and trip < len(stored) - 1:
                 known = self._taken(loop, value, stored[trip])
                 after[number] = value if known is None else known
         return tuple(after)

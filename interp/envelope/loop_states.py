@@ -3,7 +3,9 @@
 A loop amplifies rounding errors until an envelope says nothing. A loop that also stores what it
 carries after each trip is judged one trip at a time: what the body makes of the peer's own state is
 compared with the peer's next one. ``%loop.states.i`` is element i of the state, of all trips along
-a new first dimension.
+a new first dimension, and ``%loop.trips`` how many the peer took: it may leave a loop earlier or
+later than the exact evaluation. What it stores after the last trip that is expected lands in one
+more row, which says nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +28,11 @@ _INDEX = ArrayShape(S32)
 def states_name(loop: str, element: int) -> str:
     """Name the stored states of an element of what a loop carries."""
     return f"{loop}.states.{element}"
+
+
+def trips_name(loop: str) -> str:
+    """Name the number of trips that a loop takes."""
+    return f"{loop}.trips"
 
 
 def stored_elements(module: Module, loop: Instruction, trips: int) -> list[int]:
@@ -92,7 +99,7 @@ class _Loop:
 
     def _stack(self, shape: Shape) -> ArrayShape:
         assert isinstance(shape, ArrayShape)
-        return ArrayShape(shape.element_type, (self._trips, *shape.dims))
+        return ArrayShape(shape.element_type, (self._trips + 1, *shape.dims))
 
     def _named(self, part: str) -> str:
         return f"{self._loop.name}.with.{part}"
@@ -193,6 +200,7 @@ class _Loop:
             parts.append(self._named(f"result.{number}"))
             yield _element(parts[-1], shape, larger, number)
         yield Instruction(self._loop.name, self._own, "tuple", tuple(parts))
+        yield _element(trips_name(self._loop.name), _INDEX, larger, len(parts))
         for place, (number, stack) in enumerate(zip(self._elements, self._stacks, strict=True)):
             index = len(self._own.elements) + 1 + place
             yield _element(states_name(self._loop.name, number), stack, larger, index)
