@@ -15,6 +15,7 @@ from interp.envelope.enclosure import (
     anything,
     between,
     finfo,
+    hull,
     is_certain,
     is_nan,
     point,
@@ -30,6 +31,7 @@ from interp.ops.elementwise import complex_
 # Of complex multiplication by components: Brent, Percival, Zimmermann, "Error bounds on complex
 # floating-point multiplication" (2007), and of what libraries do.
 _MULTIPLE = 4.0
+_CUT_BY_NEGATIVE_NUMBERS = frozenset(("log", "rsqrt", "sqrt"))
 
 
 def function_of_complex(function: Function, opcode: str) -> Rule:
@@ -43,6 +45,7 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         result = only_certain(_around(value, opcode, more), operands)
         if budget.current() is budget.EXACT:
             return result
+        result = _on_either_side(opcode, operands, result)
         firm = np.asarray(np.isfinite(value))
         for operand in operands:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
@@ -51,6 +54,28 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         return where(firm, result, _of_discs(function, opcode, operands))
 
     return rule
+
+
+def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    """Admit both sides of a branch cut for operands on it. There the sign of a zero decides in C
+    (ISO C, annex G), and here; the language says nothing of it, and XLA:CPU's sqrt of -256 - 0i is
+    16i."""
+    if opcode in _CUT_BY_NEGATIVE_NUMBERS:
+        value = operands[0].low
+        is_on_cut = (value.imag == 0) & (value.real < 0)
+        mirrored = [np.conj(end) for end in (result.high, result.low)]
+    elif opcode == "atan2":
+        is_on_cut = np.abs(result.low.real) >= np.pi * (1 - 2.0**-20)
+        mirrored = [
+            complex_(-end.real, other.imag)
+            for end, other in ((result.high, result.low), (result.low, result.high))
+        ]
+    else:
+        return result
+    if not is_on_cut.any():
+        return result
+    both = hull(result, Enclosure(mirrored[0], mirrored[1], result.nan))
+    return where(np.asarray(is_on_cut), both, result)
 
 
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:

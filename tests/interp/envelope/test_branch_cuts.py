@@ -1,0 +1,38 @@
+"""On a branch cut either side is legal: the language does not say which."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
+
+TEXT = "HloModule m\nENTRY e {{ x = {type}[3] parameter(0)\n ROOT r = {type}[3] {op} }}"
+OPS = ("sqrt(x)", "rsqrt(x)", "log(x)")
+
+
+@pytest.mark.parametrize("type_name", ["c64", "c128"])
+@pytest.mark.parametrize("op", OPS)
+def test_either_side_is_legal(op: str, type_name: str) -> None:
+    dtype = hlo.types.ELEMENT_TYPES[type_name].numpy
+    # On the cut; beside it; away from it.
+    x = np.array([complex(-256, -0.0), complex(-256, -1e-3), complex(2, 1)], dtype)
+    module = hlo.parse(TEXT.format(type=type_name, op=op))
+    exact = np.asarray(interp.evaluate(module, x))
+    legal = enclose(module, x, peer=XLA_CPU).result
+    assert contains(legal, exact).all()
+    assert contains(legal, np.conj(exact)).tolist() == [True, False, False]
+
+
+def test_the_cut_of_atan2() -> None:
+    text = "HloModule m\nENTRY e { y = c128[1] parameter(0)\n x = c128[1] parameter(1)\n"
+    module = hlo.parse(text + " ROOT r = c128[1] atan2(y, x) }")
+    y, x = np.array([complex(-0.0, 0)]), np.array([complex(-2, 0)])
+    exact = np.asarray(interp.evaluate(module, y, x))
+    legal = enclose(module, y, x, peer=XLA_CPU).result
+    assert abs(exact[0].real) == np.pi
+    assert contains(legal, exact) and contains(legal, -exact.conj())
