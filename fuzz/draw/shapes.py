@@ -41,6 +41,8 @@ _BY_WIDTH = (
     *(("u8", "s8", "pred", "f8e4m3fn", "u4"), ("u16", "s16", "bf16", "f16")),
     *(("u32", "s32", "f32"), ("u64", "s64", "f64")),
 )
+# What is read in vectors of four bytes and packed into bytes is what gcc 12 got wrong.
+_PACKED = (("u8", "s8"), ("u8", "s8"), ("u32", "s32", "f32"), ("u32", "s32", "f32"))
 VECTOR_TYPES = tuple(ELEMENT_TYPES[name] for names in _BY_WIDTH for name in names)
 
 Accepts = Callable[[ArrayShape], bool]
@@ -77,8 +79,8 @@ def dims(choices: Choices, ranks: Sequence[int], most: int = MOST_ELEMENTS) -> t
 
 
 def vector_type(choices: Choices) -> ElementType:
-    """Choose the type of a vector's elements: any width is as likely as another."""
-    return ELEMENT_TYPES[choices.choice(choices.choice(_BY_WIDTH))]
+    """Choose the type of a vector's elements: of any width, bytes and words most often."""
+    return ELEMENT_TYPES[choices.choice(choices.choice((*_BY_WIDTH, *_PACKED)))]
 
 
 def row(choices: Choices) -> ArrayShape:
