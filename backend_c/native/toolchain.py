@@ -41,6 +41,8 @@ _FLAGS = (
 # Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
 # -fno-tree-slp-vectorize: gcc 12 drops the rounding of (double)(float)x when it makes vectors of
 # straight code with complex products; loops are vectorised without it, at the same speed.
+# -fno-loop-unroll-and-jam: gcc 12 unrolls loops that pack 16 rows of a factor so far that one takes
+# it 14 s (tests/regressions/packed_rows_of_bf16.hlo), 0.1 s without; other loops stay as they are.
 # -Wno-pass-failed: clang warns of loops after `omp simd` that it did not make vectors of.
 _OPTIONAL_FLAGS = (
     "-march=native",
@@ -48,6 +50,7 @@ _OPTIONAL_FLAGS = (
     "-fopenmp",
     "-fno-tree-pre",
     "-fno-tree-slp-vectorize",
+    "-fno-loop-unroll-and-jam",
     "-Wno-pass-failed",
 )
 # What a user says in HLO_CC of processor and optimisation stands: of our flags these give way.
