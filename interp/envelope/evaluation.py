@@ -40,6 +40,7 @@ _SAME_SCALAR = having(SAME_SCALAR)
 _OPAQUE = having(OPAQUE)  # the interpreter's functions of these take enclosures as they are
 # A single rank receives its own operand; ragged-all-to-all has operands that are offsets and sizes.
 _EXCHANGES = having(EXCHANGES) - {"ragged-all-to-all"}
+_SLICED = frozenset(("collective-permute", "collective-permute-start"))
 _MOST_CALLS = 1 << 12  # of a computation that is not elementwise, for as many elements
 
 
@@ -201,8 +202,17 @@ class Enclosing:
     ) -> Value:
         """Apply an op of ranks as the only rank."""
         given = keywords(self._module, instruction, self._exact.enter)
+        # The starts of slices are the same for all parts.
+        count = 2 if instruction.opcode in _SLICED else len(operands)
+        starts = [enclosed_values.lows(x) for x in operands[count:]]
         low, high, nan = (
-            call(op, instruction, [mapped(part, x) for x in operands], given, first)
+            call(
+                op,
+                instruction,
+                [*(mapped(part, x) for x in operands[:count]), *starts],
+                given,
+                first,
+            )
             for part in bounded_enclosures.PARTS
         )
         return _assembled(low, low if all(map(_is_point, operands)) else high, nan)

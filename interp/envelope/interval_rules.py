@@ -93,6 +93,17 @@ def finished(
     return where(found.nan, anything(low.shape, element_type), found)
 
 
+def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enclosure:
+    """Admit anything where a corner is too large for a type of no infinity, and so is NaN: what is
+    beyond that corner is no end."""
+    if not result.element_type.is_float or _has_infinity(result.element_type):
+        return result
+    lost = np.logical_or.reduce([is_nan(x) for x in corners]) & ~nan
+    return (
+        where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
+    )
+
+
 @cache
 def _has_infinity(element_type: ElementType) -> bool:
     with np.errstate(all="ignore"):

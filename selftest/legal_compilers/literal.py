@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hlo.module import Module
-from hlo.types import ElementType
+from hlo.types import F32, ElementType
 from hlo.values import Array
 from hlo.walk import Callee, column
 from interp.evaluator import Evaluation
@@ -52,7 +52,10 @@ def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
         return None  # padding that meets an infinity or a NaN is no factor
     if not all(x.is_float or x.is_complex for x in (type_of(lhs), type_of(rhs))):
         return None  # of integers: whether they are rounded first, the text does not say
-    widest = max(type_of(lhs), type_of(rhs), element_type, key=lambda x: (x.is_complex, x.bits))
+    types = type_of(lhs), type_of(rhs), element_type
+    widest = max(types, key=lambda x: (x.is_complex, x.bits))
+    if widest.bits < F32.bits and len({x.name for x in types}) > 1:
+        widest = F32  # none of the narrow types has all numbers of the others
     left, right = converted(lhs, widest), converted(rhs, widest)
     total = np.zeros((*lhs.shape[:2], rhs.shape[2]), widest.numpy)
     for k in range(lhs.shape[2]):

@@ -34,6 +34,7 @@ from interp.envelope.interval_rules import (
     has_zero,
     lifted,
     monotone,
+    or_too_large,
     settled,
 )
 from interp.exact.conversion import widened
@@ -211,7 +212,8 @@ def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
         )
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_infinity(rhs)) | (has_infinity(lhs) & has_zero(rhs))
-    return finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
+    result = finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
+    return or_too_large(result, corners, nan)
 
 
 multiply = _by_kind(
@@ -233,6 +235,7 @@ def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     nan = lhs.nan | rhs.nan
     nan = nan | (has_zero(lhs) & has_zero(rhs)) | (has_infinity(lhs) & has_infinity(rhs))
     result = finished("divide", *_ends(corners, lhs, rhs), nan, kept)
+    result = or_too_large(result, corners, nan)
     one_zero = (rhs.low == rhs.high) & (np.signbit(rhs.low) == np.signbit(rhs.high))
     either_side = np.broadcast_to(has_zero(rhs) & ~one_zero, result.shape)
     if not either_side.any():

@@ -12,6 +12,7 @@ from interp.envelope.enclosure import (
     between,
     greatest_of,
     is_nan,
+    least,
     least_of,
     where,
 )
@@ -161,7 +162,7 @@ def _rsqrt(operand: Enclosure) -> Enclosure:
     result = falls(ends if ends.is_point else positive)
     at_zero = has_zero(ends) & ~((ends.low == 0) & ~np.signbit(ends.low))
     nan = result.nan | (ends.low < 0)
-    low = np.where(at_zero, -np.asarray(_INF, result.low.dtype), result.low)
+    low = np.where(at_zero, least(result.element_type), result.low)
     empty = ends.high < 0
     ends_ = [np.where(empty, np.asarray(np.nan, low.dtype), x) for x in (low, result.high)]
     return between(ends_[0], ends_[1], nan)

@@ -161,7 +161,7 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
         if narrows and low.dtype != operand.low.dtype:
             result = finished("convert", low, high, nan, _infinite_or_nan(ends))
             return _beyond(ends, result)
-        return Enclosure(low, high, nan)
+        return _or_kept_wide(ends, Enclosure(low, high, nan))
     return _to_integer(ends, low, high)
 
 
@@ -190,6 +190,21 @@ def _beyond(operand: Enclosure, result: Enclosure) -> Enclosure:
     else:
         return result
     return where(none, anything(result.shape, result.element_type), result)
+
+
+def _or_kept_wide(operand: Enclosure, result: Enclosure) -> Enclosure:
+    """Admit anything where a number of a type without infinity may be any: it may be kept in f32,
+    and be beyond that type's largest."""
+    source = operand.element_type
+    is_exact = budget.current() is budget.EXACT
+    if is_exact or not source.is_float or np.isinf(_widest(source)):
+        return result
+    is_open = (operand.low == least(source)) & (operand.high == largest(source))
+    return where(np.asarray(is_open), anything(result.shape, result.element_type), result)
+
+
+def _widest(element_type: ElementType) -> float:
+    return float(largest(element_type).astype(np.float64))
 
 
 def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
