@@ -2,19 +2,25 @@
 
 So are asynchronous operations: a single rank never waits, so what ``async-start`` starts is inlined
 where its last operand is given, and all of its result asked for. Those whose state is handed on, in
-a tuple or through a loop, are left.
+a tuple or through a loop, are left. Where a computation is applied element by element, scalar
+conditionals become selects between their branches (XLA: ``ConditionalToSelect``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hlo.async_states import is_whole
 from hlo.errors import Unsupported
+from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import ASYNC, CALLS, having
 from hlo.passes.bound_changes import explicit_bounds
+from hlo.passes.choices import applied_by_element, branches, is_choice
 from hlo.passes.rewriting import Names, each, integer
+from hlo.types import PRED, S32, ArrayShape
 from hlo.walk import called
 
 _INLINED = having(CALLS)
@@ -37,9 +43,10 @@ def inline(module: Module) -> Module:
     _check_size(module)
     done: dict[str, Computation] = {}
     inlined_names: set[str] = set()  # names that inlining gave: they are not prefixed again
+    by_element = applied_by_element(module)
 
     def inlined(computation: Computation) -> Computation:
-        body = _Body(computation, done, inlined_names)
+        body = _Body(computation, done, inlined_names, by_element)
         for instruction in computation.instructions:
             body.take(instruction)
         done[computation.name] = body.done()
@@ -99,8 +106,13 @@ class _Body:
     """Hold the instructions of one computation while the calls in it are inlined."""
 
     def __init__(
-        self, computation: Computation, done: dict[str, Computation], inlined_names: set[str]
+        self,
+        computation: Computation,
+        done: dict[str, Computation],
+        inlined_names: set[str],
+        by_element: frozenset[str],
     ) -> None:
+        self._is_by_element = computation.name in by_element
         self._computation, self._done, self._inlined_names = computation, done, inlined_names
         self._names = Names(i.name for i in computation.instructions)
         self._instructions: list[Instruction] = []
@@ -116,8 +128,40 @@ class _Body:
             self._replaced[instruction.name] = self._splice(self._done[callee], operands)
         elif instruction.name in self._local_chains:
             self._take_async(instruction, operands)
+        elif self._is_by_element and is_choice(instruction, self._done):
+            self._take_branches(instruction, operands)
         else:
             self._add(instruction, instruction.name, operands)
+
+    def _take_branches(self, instruction: Instruction, operands: tuple[str, ...]) -> None:
+        """Evaluate all branches, and select: an element has no control flow of its own."""
+        selector, *passed = operands
+        results = [
+            self._splice(self._done[name], (operand,))
+            for name, operand in zip(branches(instruction), passed, strict=True)
+        ]
+        chosen = results.pop()  # the last one also of numbers that are out of range
+        of_pred = "true_computation" in instruction.attributes
+        for number in reversed(range(len(results))):
+            pred = selector if of_pred else self._is_number(selector, number)
+            name = self._names.fresh(f"{instruction.name}.choice")
+            given = pred, results[number], chosen
+            self._instructions.append(Instruction(name, instruction.shape, "select", given))
+            chosen = name
+        self._replaced[instruction.name] = chosen
+
+    def _is_number(self, selector: str, number: int) -> str:
+        """Append a comparison of the selector with the number of a branch."""
+        shape = ArrayShape(S32)
+        literal = Literal(shape, np.array(number, np.int32))
+        constant, equal = self._names.fresh("branch"), self._names.fresh("is_branch")
+        self._instructions += (
+            Instruction(constant, shape, "constant", (), {"literal": literal}),
+            Instruction(
+                equal, ArrayShape(PRED), "compare", (selector, constant), {"direction": "EQ"}
+            ),
+        )
+        return equal
 
     def _take_async(self, instruction: Instruction, operands: tuple[str, ...]) -> None:
         """Collect an asynchronous call's operands over start and updates, then inline it."""

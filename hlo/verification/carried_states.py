@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.choices import branches
 from hlo.verification.async_chains import LINKS, Fault, before_faults, is_carried, unfinished
 from hlo.walk import called
 
@@ -72,7 +73,7 @@ class _Paths:
         number = parameter.attributes["parameter_number"]
         assert isinstance(number, int)
         if caller.opcode == "conditional":
-            number = called(caller).index(place.computation) + 1
+            number = branches(caller).index(place.computation) + 1
         passed = caller.operands[number : number + 1]
         takes = caller.opcode in ("while", "call", "conditional", "async-start")
         return _Place(where, passed[0], place.part) if passed and takes else None
