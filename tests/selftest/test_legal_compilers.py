@@ -42,51 +42,6 @@ _SUMS = """sums {
 
 # what -> the computations, the entry's instructions, its arguments
 _PROGRAMS = {
-    "numbers beyond a type without infinity, kept in f32": (
-        "",
-        """
-  x = f32[1] parameter(0)
-  c = f6e2m3fn[1] convert(x)
-  ROOT r = f32[1] convert(c)
-""",
-        [np.array([36], np.float32)],
-    ),
-    "what may be anything, of a type without infinity": (
-        "",
-        """
-  x = f8e4m3fn[1] parameter(0)
-  a = f8e4m3fn[1] atan2(x, x)
-  ROOT r = f8e4m3fn[1] rsqrt(a)
-""",
-        [np.array([2.0**-7], _F8.numpy)],
-    ),
-    "products at one end of which a type has no number": (
-        "",
-        """
-  x = f8e5m2fnuz[1] parameter(0)
-  y = f8e5m2fnuz[1] parameter(1)
-  s = f8e5m2fnuz[1] sine(x)
-  ROOT m = f8e5m2fnuz[1] multiply(y, s)
-""",
-        [np.array([v], ELEMENT_TYPES["f8e5m2fnuz"].numpy) for v in (1.75, 40960)],
-    ),
-    "slices that are permuted from where they start": (
-        "",
-        """
-  x = f32[2] parameter(0)
-  y = f32[2] parameter(1)
-  z = f32[4] parameter(2)
-  zero = s32[] constant(0)
-  two = s32[] constant(2)
-  d = f32[2] divide(x, y)
-  a = f32[2] acosh(d)
-  from = (s32[]) tuple(zero)
-  to = (s32[]) tuple(two)
-  ROOT p = f32[4] collective-permute(a, z, from, to), slice_sizes={{2}},
-    source_target_pairs={{0,0}}
-""",
-        [np.array([3, 0.5], np.float32), np.array([3, 3], np.float32), np.zeros(4, np.float32)],
-    ),
     "what a peer shows of a narrow value that it keeps": (
         "",
         """
