@@ -50,12 +50,12 @@ def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
         return None
     if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
         return None  # padding that meets an infinity or a NaN is no factor
-    if not all(x.is_float or x.is_complex for x in (type_of(lhs), type_of(rhs))):
-        return None  # of integers: whether they are rounded first, the text does not say
-    types = type_of(lhs), type_of(rhs), element_type
-    widest = max(types, key=lambda x: (x.is_complex, x.bits))
-    if widest.bits < F32.bits and len({x.name for x in types}) > 1:
-        widest = F32  # none of the narrow types has all numbers of the others
+    factors = type_of(lhs)
+    if type_of(rhs) is not factors or not (factors.is_float or factors.is_complex):
+        return None  # of mixed types, and of integers: what is rounded first, the text does not say
+    widest = max(factors, element_type, key=lambda x: (x.is_complex, x.bits))
+    if widest.bits < F32.bits and factors is not element_type:
+        widest = F32  # neither of two narrow types has all numbers of the other
     left, right = converted(lhs, widest), converted(rhs, widest)
     total = np.zeros((*lhs.shape[:2], rhs.shape[2]), widest.numpy)
     for k in range(lhs.shape[2]):
