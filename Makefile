@@ -1,6 +1,7 @@
 # make demo    check a few real programs: interpreter against C, bit by bit
 # make test    everything that CI runs
-# make check   its fast half: ruff, mypy, and the commit messages since the last tag
+# make test-fast   those of them that take little: about a minute
+# make check   ruff, mypy, and the commit messages since the last tag
 # make hooks   have git refuse commit messages that break a rule of CONTRIBUTING.md
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
@@ -14,13 +15,16 @@ COMPILER := $(shell for c in "$(HLO_CC)" gcc clang cc; do \
 	command -v "$$c" >/dev/null 2>&1 && { echo "$$c"; break; }; done)
 WITHOUT_C := $(if $(COMPILER),,--no-c)
 
-.PHONY: demo test check hooks prove compiler
+.PHONY: demo test test-fast check hooks prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
 
 test: check compiler
 	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2
+
+test-fast: .venv/installed-for-tests
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 -m "not slow"
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .

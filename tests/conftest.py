@@ -18,10 +18,20 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent  # of the project: nothing above it is read
 GOLDEN = TESTS / "golden"
 CORPUS = TESTS / "corpus"
+# Functions of tests that took long, all cases together: see CONTRIBUTING.md.
+SLOW = frozenset((TESTS / "slow_tests.txt").read_text("utf-8").split())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark slow tests, and begin with them: so no worker is left with the longest at the end."""
+    for item in items:
+        if item.nodeid.partition("[")[0] in SLOW:
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from fuzz.draw.programs import GENERATORS, single_op
 from fuzz.draw.values import arguments
 from hlo.bit_equality import differences
 from hlo.errors import ArgumentError, CollectiveError, Error, Unsupported, VerifyError
-from hlo.module import Module
+from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import (
     BY_PARTITION,
     CALLS,
@@ -201,8 +201,9 @@ STARTED = TupleShape((TupleShape((F32_SCALAR,)), F32_SCALAR))
 class Calls:
     """A computation of one parameter, called with values that are no arrays."""
 
-    class computation:
-        parameters = (None,)
+    computation = Computation(
+        "made", (Instruction("p", F32_SCALAR, "parameter", (), {"parameter_number": 0}),), "p"
+    )
 
     def __call__(self, *operands: object) -> object:
         return made(*operands)
@@ -227,7 +228,7 @@ OPAQUE_CASES = {
     "copy-start": Case((A,), (A, A, 0)),  # and a context
     "copy-done": Case(((A, B, C),), A),
     "async-start": Case((A,), ((A,), made(A)), {"calls": Calls(), "shape": STARTED}),
-    "async-update": Case((((A,), B),), ((A,), B)),
+    "async-update": Case((((A,), B),), ((A,), B), {"shape": STARTED, "operand_shape": STARTED}),
     "async-done": Case((((A,), B),), B),
     "all-gather-done": Case(((A, B),), B),
     "all-reduce-done": Case((A,), A),
