@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -37,9 +38,10 @@ from hlo.module import Module
 from hlo.ranks import declared
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import Array, Value, arrays_of, placed, placed_arrays
-from interp.envelope.budget import REWRITTEN
+from interp.envelope.budget import REWRITTEN, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import enclose
+from interp.envelope.sums_in_order import has_narrow_floats
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
 _MOST_OPENINGS = 8  # instructions named where an envelope opened
@@ -136,7 +138,18 @@ class Meanings:
             whole[n] = doubted(whole[n], legal.pop(n), theirs.pop(n))
         for n, output in whole.items():
             whole[n] = output._replace(marks=resolved(output.marks, outputs[n].marks))
-        return whole
+        return self._beside_usual(before, whole)
+
+    def _beside_usual(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
+        """Judge what is left by narrow sums as compilers usually add them: legal, and tight."""
+        left = [n for n, output in outputs.items() if output.has(UNSURE)]
+        if not left or not has_narrow_floats(before.module):
+            return outputs
+        found = dict(outputs)
+        for n, legal in self._legal(before, left, replace(REWRITTEN, sums_in_f32=True)).items():
+            again = beside(legal, *found[n].both())
+            found[n] = found[n]._replace(marks=resolved(found[n].marks, again))
+        return found
 
     def _beside_first(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
         left = [number for number, output in outputs.items() if output.has(UNSURE)]
@@ -155,12 +168,14 @@ class Meanings:
                 found[number] = outputs[number]._replace(marks=marks)
         return found
 
-    def _legal(self, stage: Read, results: list[int]) -> dict[int, Enclosure | None]:
+    def _legal(
+        self, stage: Read, results: list[int], peer: Budget = REWRITTEN
+    ) -> dict[int, Enclosure | None]:
         """Enclose some outputs of a stage, by number; None where the envelope has no rule."""
         fewer = with_results(stage.module, results)
         module = stage.module if fewer is None else fewer
         try:
-            found = enclose(module, *self._arguments(stage), peer=REWRITTEN, seed=self.seed)
+            found = enclose(module, *self._arguments(stage), peer=peer, seed=self.seed)
         except Unsupported as error:
             self._opened[stage.digest] = (str(error),)
             return dict.fromkeys(results)

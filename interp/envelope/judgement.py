@@ -19,6 +19,7 @@ from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.loop_states import with_stored_states
 from interp.envelope.observable_values import undisturbed
+from interp.envelope.sums_in_order import has_narrow_floats
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
@@ -99,17 +100,9 @@ class Judge:
         """The budget for sums as compilers usually add them, where the module has sums of narrow
         types: what it encloses is legal, and tight."""
         peer: Budget = self._given["peer"]
-        return {**self._given, "peer": replace(peer, sums_in_f32=True)} if self._is_narrow else None
-
-    @cached_property
-    def _is_narrow(self) -> bool:
-        shapes = (
-            leaf
-            for c in self._module.computations
-            for i in c.instructions
-            for leaf in leaves(i.shape)
-        )
-        return any(x.element_type.is_float and x.element_type.bits < 32 for x in shapes)
+        if not has_narrow_floats(self._module):
+            return None
+        return {**self._given, "peer": replace(peer, sums_in_f32=True)}
 
     @cached_property
     def _usually(self) -> tuple[Enclosure, ...]:

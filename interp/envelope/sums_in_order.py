@@ -12,11 +12,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlo.module import Module
+from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, Value, hull, is_nan
 from interp.ops.elementwise import add
+
+
+def has_narrow_floats(module: Module) -> bool:
+    """Test for floats of less than 32 bits, whose sums bounds for every order say little of."""
+    instructions = (i for c in module.computations for i in c.instructions)
+    types = (leaf.element_type for i in instructions for leaf in leaves(i.shape))
+    return any(x.is_float and x.bits < 32 for x in types)
 
 
 class _Ordered(Callee[Value]):
