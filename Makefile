@@ -21,10 +21,10 @@ demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
 
 test: check compiler
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4
 
 test-fast: .venv/installed-for-tests
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 -m "not slow"
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .
