@@ -94,12 +94,13 @@ def _norm(array: Array) -> float:
 
 
 def _normwise(size: int, unit: float, *residuals: tuple[Array, float]) -> Residual:
-    """Compare norms of residuals with the norms that they are relative to."""
-    relative = max(
+    """Compare norms of residuals with the norms that they are relative to; one that is NaN makes
+    all of them NaN."""
+    relative = [
         _norm(residual) / norm if norm else (0.0 if not residual.any() else np.inf)
         for residual, norm in residuals
-    )
-    legal = relative / (_THRESHOLD * size * unit)
+    ]
+    legal = float(np.max(relative)) / (_THRESHOLD * size * unit)
     return Residual(legal, legal / max(size, 2) ** 2)
 
 
@@ -129,7 +130,7 @@ def _lu(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Res
     bound = 1.01 * (size + 4) * unit * (np.abs(lower) @ np.abs(upper)) + (size + 4) * tiny
     most = np.abs(lower).max() / ((np.sqrt(2) if matrix.dtype.kind == "c" else 1) * (1 + 4 * unit))
     ratio = float((residual / bound).max())
-    return Residual(max(ratio, float(most)), ratio / 8)
+    return Residual(float(np.maximum(ratio, most)), ratio / 8)
 
 
 def _reflected(packed: Array, tau: Array, start: Array) -> Array:

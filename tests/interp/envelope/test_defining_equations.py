@@ -107,6 +107,9 @@ def test_singular_values(dims: tuple[int, int], dtype: str) -> None:
     rest = [np.zeros((), np.int32)]
     assert checked(target, [matrix], [matrix, s, u, vt, *rest], config) is True
     assert checked(target, [matrix], [matrix, -s, u, vt, *rest], config) is False
+    lost = u.copy()
+    lost[0, -1] = np.nan
+    assert checked(target, [matrix], [matrix, s, lost, vt, *rest], config) is None
     assert checked(target, [matrix], [matrix, s, u, vt.conj() * 1.2, *rest], config) is False
 
 
@@ -125,6 +128,16 @@ def test_reflectors(dims: tuple[int, int], dtype: str) -> None:
         assert checked(name("orgqr", dtype), [packed, tau], [q, zero], "") is True
         assert checked(name("orgqr", dtype), [packed, tau], [q], "") is True
         assert checked(name("orgqr", dtype), [packed, tau], [q[:, ::-1], zero], "") is False
+
+
+def test_a_vector_that_is_no_number_is_not_legal() -> None:
+    """Beside a basis of the image, whose residual is small, full matrices have more vectors."""
+    matrix, zero = drawn((9, 5), "f4"), np.zeros((), np.int32)
+    u, s, vt = scipy.linalg.svd(matrix, full_matrices=True)
+    config = "{mode = 65 : ui8}"
+    assert checked("lapack_sgesdd_ffi", [matrix], [matrix, s, u, vt, zero], config) is True
+    u[:, 7] = np.nan
+    assert checked("lapack_sgesdd_ffi", [matrix], [matrix, s, u, vt, zero], config) is None
 
 
 def test_nothing_is_known_of_other_numbers() -> None:
