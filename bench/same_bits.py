@@ -62,7 +62,7 @@ class Stages:
         self.seconds: Counter[str] = Counter()
 
     def timed(self, stage: str, work: Callable[[], T]) -> T:
-        """What ``work()`` gives; its time is the stage's."""
+        """Return what ``work()`` gives, and add its seconds to the stage."""
         start = _processor()
         try:
             return work()

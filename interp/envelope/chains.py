@@ -80,12 +80,13 @@ def stored_values(entry: Computation) -> frozenset[str]:
         hands_on = instruction.opcode in _MOVES_ALONE and instruction.name not in others
         if not hands_on:
             others.update(instruction.operands)
-    found = (i for i in entry.instructions if i.opcode in _ROUNDS and _has_infinity(i.shape))
+    found = (i for i in entry.instructions if i.opcode in _ROUNDS and _is_rounded_once(i.shape))
     return frozenset(i.name for i in found) - others
 
 
-def _has_infinity(shape: Shape) -> bool:
-    """Test for a type in which what is too large has a place of its own."""
+def _is_rounded_once(shape: Shape) -> bool:
+    """Test for types of 16 bits and more. Most narrower ones have no infinity: what is too large
+    for them is open, and is so in a result, too."""
     return isinstance(shape, ArrayShape) and shape.element_type.bits >= 16
 
 

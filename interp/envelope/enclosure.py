@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -106,6 +107,12 @@ def _extremes(element_type: ElementType) -> tuple[Array, Array]:
         return np.asarray(-infinity), infinity
     floats = finfo(dtype)
     return np.asarray(floats.min, dtype), np.asarray(floats.max, dtype)
+
+
+@cache
+def represents_infinity(element_type: ElementType) -> bool:
+    """Test for a float type with infinities; in others what is too large has no place."""
+    return bool(np.isinf(float(largest(element_type).astype(np.float64))))
 
 
 def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:

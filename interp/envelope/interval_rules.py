@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from interp.envelope.enclosure import (
     largest,
     least,
     outward,
+    represents_infinity,
     where,
 )
 from interp.exact.conversion import type_of
@@ -87,7 +87,7 @@ def finished(
     if peer.flushes:
         low, high = _with_flushed(low, high)
     found = between(*of_either_sign(low, high), nan)
-    if not peer.keeps_wide or not found.nan.any() or _has_infinity(element_type):
+    if not peer.keeps_wide or not found.nan.any() or represents_infinity(element_type):
         return found
     # What is more than the largest number may be kept, and become less by what follows.
     return where(found.nan, anything(low.shape, element_type), found)
@@ -96,18 +96,12 @@ def finished(
 def or_too_large(result: Enclosure, corners: Sequence[Array], nan: Array) -> Enclosure:
     """Admit anything where a corner is too large for a type of no infinity, and so is NaN: what is
     beyond that corner is no end."""
-    if not result.element_type.is_float or _has_infinity(result.element_type):
+    if not result.element_type.is_float or represents_infinity(result.element_type):
         return result
     lost = np.logical_or.reduce([is_nan(x) for x in corners]) & ~nan
     return (
         where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
     )
-
-
-@cache
-def _has_infinity(element_type: ElementType) -> bool:
-    with np.errstate(all="ignore"):
-        return bool(np.isinf(np.array(np.inf).astype(element_type.numpy).astype(np.float64)))
 
 
 def of_either_sign(low: Array, high: Array) -> tuple[Array, Array]:

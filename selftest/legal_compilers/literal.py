@@ -17,6 +17,7 @@ from hlo.module import Module
 from hlo.types import F32, ElementType
 from hlo.values import Array
 from hlo.walk import Callee, column
+from interp.envelope.sums_in_order import ordered_addition
 from interp.evaluator import Evaluation
 from interp.exact.conversion import converted, type_of
 from interp.exact.matrix_products import products_by
@@ -31,16 +32,8 @@ _FOLDS = {
 }
 
 
-class _InOrder(Callee[Value]):
-    """An addition that no fold takes for a sum, which would be exact."""
-
-    @property
-    def monoid(self) -> str | None:
-        return None
-
-
 def _in_order(callee: Callee[Value]) -> Callee[Value]:
-    return _InOrder(callee.computation, add) if callee.monoid == "add" else callee
+    return ordered_addition(callee) if callee.monoid == "add" else callee
 
 
 def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:

@@ -23,6 +23,7 @@ from interp.envelope.enclosure import (
     least,
     least_of,
     point,
+    represents_infinity,
     where,
 )
 from interp.envelope.interval_rules import Function, finished, flushed, lifted
@@ -197,14 +198,10 @@ def _or_kept_wide(operand: Enclosure, result: Enclosure) -> Enclosure:
     and be beyond that type's largest."""
     source = operand.element_type
     is_exact = budget.current() is budget.EXACT
-    if is_exact or not source.is_float or np.isinf(_widest(source)):
+    if is_exact or not source.is_float or represents_infinity(source):
         return result
     is_open = (operand.low == least(source)) & (operand.high == largest(source))
     return where(np.asarray(is_open), anything(result.shape, result.element_type), result)
-
-
-def _widest(element_type: ElementType) -> float:
-    return float(largest(element_type).astype(np.float64))
 
 
 def _with_numbers(operand: Enclosure, low: Array, high: Array) -> tuple[Array, Array]:
