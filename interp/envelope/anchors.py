@@ -22,6 +22,7 @@ from hlo.types import TupleShape
 from hlo.values import Array
 from interp.envelope import defining_equations
 from interp.envelope.budget import Budget
+from interp.envelope.chains import unstored
 from interp.envelope.complex_numbers import parts
 from interp.envelope.defining_equations import is_factorisation
 from interp.envelope.enclosure import (
@@ -36,7 +37,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.loop_states import states_name, stored_elements, trips_name
+from interp.envelope.loop_states import element, states_name, stored_elements, trips_name
 from interp.envelope.verdict import (
     EQUAL,
     KINDS,
@@ -184,13 +185,7 @@ def with_all_results(module: Module) -> Module:
             continue
         if is_factorisation(str(instruction.attributes["custom_call_target"])):
             instructions += [
-                Instruction(
-                    f"{instruction.name}.with.{number}",
-                    shape,
-                    "get-tuple-element",
-                    (instruction.name,),
-                    {"index": number},
-                )
+                element(f"{instruction.name}.with.{number}", shape, instruction.name, number)
                 for number, shape in enumerate(instruction.shape.elements)
             ]
     return with_entry(module, replace(module.entry, instructions=tuple(instructions)))
@@ -292,7 +287,8 @@ class _Followed:
         return None if actual is None else self._taken(instruction, value, actual)
 
     def after_trip(self, loop: Instruction, trip: int, state: Value) -> Value:
-        """Take over what the peer's loop carries after a trip."""
+        """Take over what the peer's loop carries after a trip. Unrolled, a loop may go on with it
+        unrounded."""
         taken = self.values.get(trips_name(loop.name))
         if not isinstance(state, tuple) or taken is None or trip >= int(taken):
             return None
@@ -301,7 +297,7 @@ class _Followed:
             stored = self.values.get(states_name(loop.name, number))
             if stored is not None and trip < len(stored) - 1:
                 known = self._taken(loop, value, stored[trip])
-                after[number] = value if known is None else known
+                after[number] = value if known is None else unstored(known)
         return tuple(after)
 
     def _taken(self, instruction: Instruction, value: Enclosure, actual: Array) -> Value:

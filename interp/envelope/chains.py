@@ -103,7 +103,7 @@ def _is_inexact(shape: Shape) -> bool:
 def inside(opcode: str, rule: Rule) -> Rule:
     """Make the rule of an inner value's opcode from that of a value that is stored."""
 
-    def unstored(*operands: Enclosure) -> Enclosure:
+    def unrounded(*operands: Enclosure) -> Enclosure:
         peer = budget.current()
         if opcode in _SUMS or not peer.rewrites:
             return unrounded_sum(opcode, operands, rule(*operands))
@@ -114,7 +114,7 @@ def inside(opcode: str, rule: Rule) -> Rule:
         found = _relatively_wider(result, _rounding_of_logarithm(operands, result))
         return where(_is_exact(opcode, operands, result), result, found)
 
-    return unstored
+    return unrounded
 
 
 def with_operands_rounded(opcode: str, operands: Sequence[Enclosure]) -> list[Enclosure]:
@@ -154,7 +154,7 @@ def in_effect(opcode: str, operands: Sequence[Enclosure], shown: Enclosure) -> E
     its own."""
     peer = budget.current()
     if not peer.rewrites or not shown.element_type.is_float:
-        return wider(shown) if peer.rewrites else shown
+        return unstored(shown)
     ulps = 1 + round(2 * peer.of(opcode, shown.element_type))
     found = Enclosure(*outward(shown.low, shown.high, ulps), shown.nan)
     eps = float(finfo(shown.low.dtype).eps)
@@ -184,6 +184,12 @@ def _absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
     below, above = (np.where(np.isfinite(x), x + by, x) for x, by in ((low, -error), (high, error)))
     ends = rounded_down(below, result.element_type), rounded_up(above, result.element_type)
     return Enclosure(*ends, result.nan)
+
+
+def unstored(shown: Enclosure) -> Enclosure:
+    """Enclose what a chain may go on with beside a value that a compiler shows: it need not have
+    been rounded."""
+    return wider(shown) if budget.current().rewrites else shown
 
 
 def wider(result: Enclosure) -> Enclosure:

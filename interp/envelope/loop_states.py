@@ -115,13 +115,7 @@ class _Loop:
         counter, one, zero, after = (self._named(x) for x in ("counter", "one", "zero", "after"))
         made = [
             *self._opened(given),
-            Instruction(
-                counter,
-                _INDEX,
-                "get-tuple-element",
-                (self._named("state"),),
-                {"index": len(self._own.elements)},
-            ),
+            element(counter, _INDEX, self._named("state"), len(self._own.elements)),
             _constant(one, 1),
             _constant(zero, 0),
             Instruction(after, _INDEX, "add", (counter, one)),
@@ -137,7 +131,7 @@ class _Loop:
 
     def _part(self, made: list[Instruction], value: str, number: int, shape: Shape) -> str:
         name = self._named(f"part.{number}")
-        made.append(_element(name, shape, value, number))
+        made.append(element(name, shape, value, number))
         return name
 
     def _store(self, made: list[Instruction], place: int, value: str, stack: ArrayShape) -> str:
@@ -147,7 +141,7 @@ class _Loop:
         state, counter, zero = (self._named(x) for x in ("state", "counter", "zero"))
         starts = (counter, *(zero for _ in stack.dims[1:]))
         made += [
-            _element(old, stack, state, index),
+            element(old, stack, state, index),
             Instruction(
                 row, ArrayShape(stack.element_type, (1, *stack.dims[1:])), "reshape", (value,)
             ),
@@ -176,7 +170,7 @@ class _Loop:
         (init,), names = self._loop.operands, []
         for number, shape in enumerate(self._own.elements):
             names.append(self._named(f"init.{number}"))
-            yield _element(names[-1], shape, init, number)
+            yield element(names[-1], shape, init, number)
         names.append(self._named("init.counter"))
         yield _constant(names[-1], 0)
         for place, stack in enumerate(self._stacks):
@@ -198,15 +192,16 @@ class _Loop:
         parts = []
         for number, shape in enumerate(self._own.elements):
             parts.append(self._named(f"result.{number}"))
-            yield _element(parts[-1], shape, larger, number)
+            yield element(parts[-1], shape, larger, number)
         yield Instruction(self._loop.name, self._own, "tuple", tuple(parts))
-        yield _element(trips_name(self._loop.name), _INDEX, larger, len(parts))
+        yield element(trips_name(self._loop.name), _INDEX, larger, len(parts))
         for place, (number, stack) in enumerate(zip(self._elements, self._stacks, strict=True)):
             index = len(self._own.elements) + 1 + place
-            yield _element(states_name(self._loop.name, number), stack, larger, index)
+            yield element(states_name(self._loop.name, number), stack, larger, index)
 
 
-def _element(name: str, shape: Shape, tuple_: str, number: int) -> Instruction:
+def element(name: str, shape: Shape, tuple_: str, number: int) -> Instruction:
+    """Make the instruction that takes an element of a tuple."""
     return Instruction(name, shape, "get-tuple-element", (tuple_,), {"index": number})
 
 

@@ -13,6 +13,7 @@ from hlo.module import Module
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Found, Judge
 from interp.envelope.loop_states import stored_elements, with_stored_states
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN
@@ -171,3 +172,46 @@ def test_a_compiler_may_take_other_trips(factor: str) -> None:
 
     found = Judge(given, (one,), exact, peer=XLA_CPU).judged(peer(given), peer)
     assert not found.counts[OUTSIDE] and not found.wrong
+
+
+# x -> x + 1000 -> x + 1000 - 1000 -> ...
+THERE_AND_BACK = """HloModule there
+
+body {
+  s = (s32[], f32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  c = f32[] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[] add(x, c)
+  d = f32[] negate(c)
+  ROOT t = (s32[], f32[], f32[]) tuple(next, y, d)
+}
+
+condition {
+  s = (s32[], f32[], f32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  i = s32[] constant(0)
+  c = f32[] constant(1000)
+  init = (s32[], f32[], f32[]) tuple(i, x, c)
+  loop = (s32[], f32[], f32[]) while(init), condition=condition, body=body
+  ROOT r = f32[] get-tuple-element(loop), index=1
+}
+"""
+
+
+def test_an_unrolled_loop_need_not_round_its_state() -> None:
+    """Two trips together are x + (1000 - 1000), whatever the loop shows between them."""
+    given, x = hlo.parse(THERE_AND_BACK), np.float32(0.001)
+    states = np.array([x + np.float32(1000), x, x + np.float32(1000), x, 0], np.float32)
+    known = {"loop.trips": np.asarray(4, np.int32), "loop.states.1": states}
+    enclosed, wrong = anchors.followed(given, known, x, peer=XLA_CPU)
+    (legal,) = arrays_of(enclosed.result)
+    assert not wrong and contains(legal, np.asarray(x))
