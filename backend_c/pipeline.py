@@ -12,7 +12,7 @@ from typing import Any
 
 from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
-from backend_c.ir.nest import GRAIN
+from backend_c.ir.settings import Numerics, Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
@@ -27,7 +27,8 @@ from hlo.passes.pipelines import run
 from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
 
-_NUMERICS = ("fast", "exact")
+_EXACT = Settings()
+_PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
 
 
 def compile(
@@ -39,7 +40,7 @@ def compile(
 ) -> Executable:
     """Compile a module to a library in this process.
 
-    ``numerics``: both modes generate the exact code today, which keeps every promise of ``fast``.
+    ``numerics``: ``exact`` or ``fast``, what docs/numerics.md says of them.
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
     are kept; None is ``~/.cache/hlo-oracle``. The compiler is ``$HLO_CC``, else gcc, clang or cc;
     the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
@@ -48,11 +49,11 @@ def compile(
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
     and ToolchainError for what the compiler or the cache does not.
     """
-    _require(numerics, target)
+    _require(target)
     if target != OPENMP.name:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     # The cache is asked after rendering: its key is the C itself, not the module.
-    program = render_plan(lowered(module), OPENMP)
+    program = render_plan(lowered(module, _settings(numerics)), OPENMP)
     kept = open_cache(cache or default_directory(os.environ))
     library = build(program.sources, trusted(find_compiler(os.environ), kept), kept)
     entry = module.entry
@@ -72,8 +73,8 @@ def emit(
     ``main.c`` that runs the module and exits with 0 if the bits are those. Raises as
     :func:`compile`.
     """
-    dialect = _require(numerics, target)
-    files = EMITTERS[dialect.name](lowered(module))
+    dialect = _require(target)
+    files = EMITTERS[dialect.name](lowered(module, _settings(numerics)))
     if recorded is not None:
         if dialect is not EMBEDDED:
             raise Unsupported(f"recorded bits are checked on embedded, not on {target}")
@@ -81,17 +82,19 @@ def emit(
     return files
 
 
-def lowered(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
-    """Verify a module and lower it, after the passes of a pipeline."""
+def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
+    """Verify a module and lower it, after the passes of a pipeline: by default the one of its
+    numerics.
+    """
     verify(module)
-    return planned(module, grain, pipeline)
+    return planned(module, settings, pipeline)
 
 
-def planned(module: Module, grain: int = GRAIN, pipeline: str = "backend_c") -> Plan:
+def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
     """Lower a module that was verified."""
     _require_one_rank(module)
     try:
-        return lower(run(module, pipeline), grain)
+        return lower(run(module, pipeline or _PIPELINE[settings.numerics]), settings)
     # The text decides how large constants are: they may need more memory than there is.
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error
@@ -107,10 +110,15 @@ def _require_one_rank(module: Module) -> None:
         )
 
 
-def _require(numerics: str, target: str) -> Dialect:
-    """Return the dialect of a target; raise Unsupported for an unknown target or numerics."""
-    if numerics not in _NUMERICS:
-        raise Unsupported(f"numerics {numerics!r}: one of {', '.join(_NUMERICS)}")
+def _settings(numerics: str) -> Settings:
+    """Return the settings for numerics by name; raise Unsupported for an unknown one."""
+    if numerics not in list(Numerics):
+        raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
+    return Settings(Numerics(numerics))
+
+
+def _require(target: str) -> Dialect:
+    """Return the dialect of a target; raise Unsupported for an unknown one."""
     if target not in DIALECTS:
         raise Unsupported(f"target {target!r}: one of {', '.join(DIALECTS)}")
     return DIALECTS[target]

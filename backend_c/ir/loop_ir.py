@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from backend_c.ir.settings import Numerics
 from hlo.types import ElementType
 
 INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
@@ -196,6 +197,7 @@ class Kernel:
     """Represent a function of arrays.
 
     ``inputs`` are only read, ``outputs`` and ``scratch`` are written, no two of them overlap.
+    ``numerics`` says which functions elementary operations are rendered as.
     ``tables`` are the values of the last inputs: constants that the program brings along.
     ``uses_seed``: the random state of the run is one more argument.
     """
@@ -204,6 +206,7 @@ class Kernel:
     outputs: tuple[Array, ...]
     scratch: tuple[Array, ...]
     body: tuple[Statement, ...]
+    numerics: Numerics = Numerics.EXACT
     uses_seed: bool = False
     tables: tuple[np.ndarray, ...] = ()
 

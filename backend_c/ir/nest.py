@@ -16,14 +16,10 @@ from backend_c.ir.scope import Scope
 
 Nest = Callable[[Scope, tuple[int, ...], int], AbstractContextManager[tuple[Expr, ...]]]
 
-# The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
-# others, which takes some 20 microseconds.
-GRAIN = 1 << 16
-
 
 def loop_kind(scope: Scope, operations: int) -> str:
     """Return the kind of an outermost loop that does so many element operations in all."""
-    return "parallel" if operations >= scope.grain else "serial"
+    return "parallel" if operations >= scope.settings.grain else "serial"
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from backend_c.ir.loop_ir import (
     is_mutable,
     subexpressions,
 )
+from backend_c.ir.settings import Settings
 from hlo.types import ElementType, element_type_of
 
 
@@ -48,14 +49,10 @@ class _Block:
 
 
 class Scope:
-    """Build the body of one kernel.
+    """Build the body of one kernel by the settings of a compilation."""
 
-    ``grain`` is the grain size: a loop nest of at least so many element operations is run by
-    several threads.
-    """
-
-    def __init__(self, grain: int) -> None:
-        self.grain = grain
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self._blocks = [_Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._names = 0

@@ -109,14 +109,14 @@ class _Reduction:
         """
         results = math.prod(dims)
         # A single sum is shared by the threads, as there are no other results to share.
-        first = "parallel" if results == 1 and self.trip >= self.scope.grain else "serial"
+        first = "parallel" if results == 1 and self.trip >= self.scope.settings.grain else "serial"
         # Blocks and strips need extents that are known now.
         is_static = not self.inputs[0].sizes
         if is_static and self._by_columns(dims):
             sums = ColumnSums(self.scope, dims, self._reduced_dims(), self._element, self.inits[0])
             sums.emit(write)
             return
-        if is_static and self.trip >= _LONG and results * self.trip >= self.scope.grain:
+        if is_static and self.trip >= _LONG and results * self.trip >= self.scope.settings.grain:
             self._exact_blocks(dims, write, first)
             return
         with nest.outer(self.scope, dims, self.trip) as kept:

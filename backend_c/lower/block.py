@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from backend_c.ir.settings import Settings
 from backend_c.lower.kernel_builder import Columns, KernelBuilder
 from backend_c.lower.plan import Buffer, Copy, Launch, Plan, Step, Value
 from hlo.module import Computation, Module
@@ -20,8 +21,8 @@ from hlo.types import S32, ArrayShape, Shape, element_type_of
 class Block:
     """Hold the plan under construction, and the list of steps being written."""
 
-    def __init__(self, module: Module, kernel_columns: Columns, grain: int) -> None:
-        self.plan, self.grain = Plan(), grain
+    def __init__(self, module: Module, kernel_columns: Columns, settings: Settings) -> None:
+        self.plan, self.settings = Plan(), settings
         self.steps: list[Step] = []
         self._module, self._columns = module, kernel_columns
 
@@ -38,7 +39,7 @@ class Block:
         shape = computation.root_instruction.shape
         result = self.new_buffers(shape)
         outputs = self.buffers_of(result)
-        builder = KernelBuilder(self._module, self._columns, computation, self.grain)
+        builder = KernelBuilder(self._module, self._columns, computation, self.settings)
         kernel, inputs = builder.build(operands, outputs)
         if not kernel.body:
             return result  # nothing but empty arrays

@@ -28,6 +28,7 @@ from backend_c.ir.loop_ir import (
     Store,
 )
 from backend_c.ir.scope import Scope, apply
+from backend_c.ir.settings import Settings
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from hlo.errors import Unsupported
@@ -56,10 +57,10 @@ class KernelBuilder:
     """Write the kernel of ``computation`` applied to buffers."""
 
     def __init__(
-        self, module: Module, kernel_columns: Columns, computation: Computation, grain: int
+        self, module: Module, kernel_columns: Columns, computation: Computation, settings: Settings
     ) -> None:
         self._module, self._columns, self._computation = module, kernel_columns, computation
-        self._grain = grain
+        self._settings = settings
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
 
     def build(
@@ -83,7 +84,7 @@ class KernelBuilder:
         loops: nest.Nest,
     ) -> Kernel:
         """Write the kernel with one kind of loop nest for maps."""
-        scope = Scope(self._grain)
+        scope = Scope(self._settings)
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
             for n, buffer in enumerate(inputs)
@@ -104,6 +105,7 @@ class KernelBuilder:
             tuple(targets),
             tuple(scope.scratch_arrays),
             without_dead_lets(scope.statements),
+            scope.settings.numerics,
             scope.uses_seed,
             tuple(values for _, values in scope.tables),
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.kernel_builder import Columns, columns
 from backend_c.lower.plan import Buffer, Plan, Value
@@ -18,13 +19,12 @@ from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 
 
-def lower(module: Module, grain: int) -> Plan:
+def lower(module: Module, settings: Settings) -> Plan:
     """Lower a module that went through the passes of the C backend.
 
-    ``grain`` is the grain size: loops of at least so many element operations run on several
-    threads. Raises Unsupported for what the backend does not take.
+    Raises Unsupported for what the backend does not take.
     """
-    lowering = Lowering(module, columns(), grain)
+    lowering = Lowering(module, columns(), settings)
     values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
     result = lowering.evaluate(module.entry, values)
@@ -43,8 +43,8 @@ def lower(module: Module, grain: int) -> Plan:
 class Lowering(Block):
     """Lower computations of one module to the steps of a block."""
 
-    def __init__(self, module: Module, kernel_columns: Columns, grain: int) -> None:
-        super().__init__(module, kernel_columns, grain)
+    def __init__(self, module: Module, kernel_columns: Columns, settings: Settings) -> None:
+        super().__init__(module, kernel_columns, settings)
         self._has_effect = effects(module)
         self._control = column("backend_c.lower")
 

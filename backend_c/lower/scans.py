@@ -160,7 +160,7 @@ class Slices:
         d, dims = self._dimension, value.shape.dims
         # Written as loop IR: as an instruction, dynamic-update-slice would copy the whole stack
         # each time.
-        scope = Scope(self._block.grain)
+        scope = Scope(self._block.settings)
         source = Array("a0", value.shape.element_type, value.shape.elements)
         position = Array("a1", S32, 1)
         into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)
@@ -169,6 +169,8 @@ class Slices:
         with nest.split(scope, dims) as index:
             there = ix.linearize((*index[:d], slice_index, *index[d:]), target.shape.dims)
             scope.store(into, there, scope.load(source, ix.linearize(index, dims)))
-        self._block.plan.kernels.append(Kernel((source, position), (into,), (), scope.statements))
+        numerics = self._block.settings.numerics
+        kernel = Kernel((source, position), (into,), (), scope.statements, numerics)
+        self._block.plan.kernels.append(kernel)
         number = len(self._block.plan.kernels) - 1
         self._block.emit(Launch(number, (value, self._position), (target,), ()))

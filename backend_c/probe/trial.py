@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import hlo
 from backend_c.emit.byte_array import aligned_bytes
+from backend_c.ir.settings import Settings
 from backend_c.lower.lowering import lower
 from backend_c.native.cache import Cache, workspace
 from backend_c.native.toolchain import Compiler, objects, run
@@ -47,7 +48,7 @@ def answers() -> dict[str, int]:
 
 def sources(asked: Sequence[Question]) -> dict[str, str]:
     """Generate the questions as C, and the table that the driver reads."""
-    made = render_plan(lower(passes(module_of(asked), "backend_c"), _GRAIN), OPENMP)
+    made = render_plan(lower(passes(module_of(asked), "backend_c"), Settings(grain=_GRAIN)), OPENMP)
     return {**made.sources, "table.h": _table(asked, made)}
 
 

@@ -6,6 +6,8 @@ then multiplies, becomes two. Values bound outside the loops are computed again 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from backend_c.ir.loop_ir import Kernel, Let, Loop
 from backend_c.lower.plan import Launch, Plan, Step, map_steps
 
@@ -49,7 +51,4 @@ def _phases(kernel: Kernel) -> list[Kernel]:
     loops = [s for s in rest if isinstance(s, Loop)]
     if len(rest) < 2 or len(loops) != len(rest):
         return [kernel]
-    return [
-        Kernel(kernel.inputs, kernel.outputs, kernel.scratch, (*lets, loop), kernel.uses_seed)
-        for loop in rest
-    ]
+    return [replace(kernel, body=(*lets, loop)) for loop in rest]

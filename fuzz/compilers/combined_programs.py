@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backend_c.ir.nest import GRAIN
+from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower.plan import Plan
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import Compiler, build_in
@@ -108,7 +108,7 @@ def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
 
 def _plan(module: Module, grain: int) -> Plan | Error:
     try:
-        return planned(module, grain)
+        return planned(module, Settings(grain=grain))
     except Error as error:
         return error
 

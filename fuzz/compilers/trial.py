@@ -13,7 +13,7 @@ import numpy as np
 
 from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
-from backend_c.ir.nest import GRAIN
+from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower import buffers
 from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
 from backend_c.native.toolchain import RUNTIME, run
@@ -68,7 +68,7 @@ def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
 def written(trial: Trial, configuration: Configuration, directory: Path) -> list[str]:
     """Write C and input; the names of the C files to compile, in the directory and elsewhere."""
     grain = GRAIN if configuration.grain is None else configuration.grain
-    plan = lowered(trial.module, grain, configuration.pipeline)
+    plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
     if configuration.target == EMBEDDED.name:
         files = EMITTERS[EMBEDDED.name](plan)
         text = main_text(trial.module, trial.arguments, trial.expected, trial.seed)

@@ -22,19 +22,20 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "fusion": fusion,
 }
 
+_BEFORE_FUSION = (
+    "inline",
+    "layouts",
+    "merge_computations",
+    "simplify",
+    "common_subexpressions",
+    "simplify",  # merged operands make more rules apply: select(p, x, x)
+    "dead_code",
+)
+_FUSION = ("fusion", "merge_computations", "dead_code")
+
 PIPELINES: dict[str, tuple[str, ...]] = {
-    "backend_c": (
-        "inline",
-        "layouts",
-        "merge_computations",
-        "simplify",
-        "common_subexpressions",
-        "simplify",  # merged operands make more rules apply: select(p, x, x)
-        "dead_code",
-        "fusion",
-        "merge_computations",
-        "dead_code",
-    ),
+    "backend_c": (*_BEFORE_FUSION, *_FUSION),
+    "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
 

@@ -1,0 +1,40 @@
+"""Name what a caller chooses about generated code: its numerics, and when threads pay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Numerics(StrEnum):
+    """Choose between two meanings of instructions on floats.
+
+    ``exact`` rounds the real result of each instruction once. ``fast`` keeps the promise of
+    docs/numerics.md: elementary functions within one unit in the last place, sums and dots in any
+    order that depends on shapes alone, f16 and bf16 computed in f32.
+    """
+
+    FAST = "fast"
+    EXACT = "exact"
+
+
+# The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
+# others, which takes some 20 microseconds.
+GRAIN = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Hold the settings of one compilation.
+
+    ``grain`` is the grain size: loops of at least so many element operations run on several
+    threads.
+    """
+
+    numerics: Numerics = Numerics.EXACT
+    grain: int = GRAIN
+
+    @property
+    def is_fast(self) -> bool:
+        """Return whether the numerics are those of ``fast``."""
+        return self.numerics is Numerics.FAST
