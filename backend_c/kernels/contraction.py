@@ -21,10 +21,11 @@ from backend_c.kernels.parts.contraction_loops import (
 from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
+from backend_c.kernels.parts.fast_contraction import FastContraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
-from hlo.types import F64, ArrayShape, ElementType
+from hlo.types import F32, F64, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 
@@ -122,6 +123,9 @@ def _contract_floats(
     """Choose the loops of a contraction to floats or complex numbers."""
     of_narrow = all(t.is_float and t.bits <= 32 for t in types)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
+    if factors.k and scope.settings.is_fast and of_narrow and result is not F64:
+        FastContraction(factors, (F32, result), write, scope).emit()
+        return
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
     if factors.k and of_narrow and result.is_float and result is not F64:
         TiledContraction(factors, result, write, scope).emit()

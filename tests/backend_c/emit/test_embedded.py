@@ -122,7 +122,7 @@ def _assert_same_bits(text: str, x: np.ndarray, folder: Path) -> None:
     """Built and run as the files that are emitted for it."""
     module = hlo.parse(text)
     expected = interp.evaluate(module, x)
-    files = backend_c.emit(module, "embedded", recorded=((x,), expected))
+    files = backend_c.emit(module, "embedded", recorded=((x,), expected), numerics="exact")
     for name, content in files.items():
         (folder / name).write_bytes(content)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
@@ -142,7 +142,9 @@ def test_the_check_of_narrow_types(element_type: str, tmp_path: Path) -> None:
     expected = interp.evaluate(module, x)
     if kind.is_float:
         expected = np.where(np.isnan(expected), np.array(np.nan, kind.numpy), expected)
-    for name, content in backend_c.emit(module, "embedded", recorded=((x,), expected)).items():
+    for name, content in backend_c.emit(
+        module, "embedded", recorded=((x,), expected), numerics="exact"
+    ).items():
         (tmp_path / name).write_bytes(content)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
     subprocess.run([compiler, "module.c", "main.c", "-o", "program"], cwd=tmp_path, check=True)

@@ -1,0 +1,9 @@
+/* Products of matrices of f32, by hlo_gemm.h. */
+#ifndef HLO_GEMM_F32_H
+#define HLO_GEMM_F32_H
+
+#include "hlo_gemm.h"
+
+HLO_GEMM_DEFINE(f32, float)
+
+#endif

@@ -1,0 +1,179 @@
+"""Contractions in fast mode: within the error of plain summation, the same bits with any threads.
+
+The bound is that of Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1, for sums
+in any order: |error| <= gamma_k * sum |a| |b|, gamma_k = k u / (1 - k u); and what a product loses
+that is below the normal range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import backend_c
+import hlo
+from hlo.types import ELEMENT_TYPES
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+_LETTERS = "abcdefghijkl"
+_ROUNDING = {
+    "f32": (2.0**-24, 2.0**-150),
+    "f16": (2.0**-11, 2.0**-25),
+    "bf16": (2.0**-8, 2.0**-134),
+}
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A dot as einsum's letters for its operands and its result, and what they stand for."""
+
+    lhs: str
+    rhs: str
+    result: str
+    extents: dict[str, int]
+    operand_type: str
+    result_type: str
+
+    def parameters(self, first: int) -> list[str]:
+        """Return the lines of its two operands."""
+        return [
+            f"p{first + n} = {self.operand_type}[{self.dims(letters)}] parameter({first + n})"
+            for n, letters in enumerate((self.lhs, self.rhs))
+        ]
+
+    def dims(self, letters: str) -> str:
+        """Return extents as HLO writes them."""
+        return ",".join(str(self.extents[letter]) for letter in letters)
+
+    def instruction(self, number: int) -> str:
+        """Return the instruction on its operands."""
+        batch = [c for c in self.result if c in self.lhs and c in self.rhs]
+        contracted = [c for c in self.lhs if c in self.rhs and c not in batch]
+        attributes = []
+        for side, letters in (("lhs", self.lhs), ("rhs", self.rhs)):
+            for name, chosen in (("batch", batch), ("contracting", contracted)):
+                places = ",".join(str(letters.index(c)) for c in chosen)
+                attributes.append(f"{side}_{name}_dims={{{places}}}")
+        operands = f"p{2 * number}, p{2 * number + 1}"
+        shape = f"{self.result_type}[{self.dims(self.result)}]"
+        return f"r{number} = {shape} dot({operands}), {', '.join(attributes)}"
+
+    def operands(self, rng: np.random.Generator) -> list[np.ndarray]:
+        """Draw operands of the type."""
+        numpy_type = ELEMENT_TYPES[self.operand_type].numpy
+        return [
+            rng.standard_normal([self.extents[c] for c in letters]).astype(numpy_type)
+            for letters in (self.lhs, self.rhs)
+        ]
+
+    def assert_within_bound(self, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
+        """Assert that a result is no worse than plain summation in the sums' type."""
+        lhs, rhs = (operand.astype(np.float64) for operand in operands)
+        spec = f"{self.lhs},{self.rhs}->{self.result}"
+        expected = np.einsum(spec, lhs, rhs)
+        magnitude = np.einsum(spec, abs(lhs), abs(rhs))
+        k = math.prod(self.extents[c] for c in self.lhs if c in self.rhs and c not in self.result)
+        unit = _ROUNDING["f32"][0]
+        # The expected sum is one of doubles, with an error of its own.
+        error = magnitude * (k * unit / (1 - k * unit) + 2 * k * 2.0**-53) + k * 2.0**-150
+        relative, smallest = _ROUNDING[self.result_type]
+        rounding = (abs(expected) + error) * relative + smallest
+        bound = error if self.result_type == "f32" else error + rounding
+        assert result.shape == expected.shape
+        assert (abs(result.astype(np.float64) - expected) <= bound).all()
+
+
+@st.composite
+def dots(draw: st.DrawFn) -> Dot:
+    """Draw a dot: dimensions of each kind, in any order in the operands."""
+    counts = [draw(st.integers(0, most)) for most in (1, 2, 2, 2)]
+    letters = iter(_LETTERS)
+    batch, rows, columns, steps = ("".join(next(letters) for _ in range(n)) for n in counts)
+    large = st.sampled_from((1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 31, 33, 64, 65, 85, 100))
+    extents = {c: draw(st.integers(0, 3) if c in batch else large) for c in batch + steps}
+    extents |= {c: draw(large) for c in rows + columns}
+    while math.prod(extents.values()) > 400_000:
+        longest = max(extents, key=lambda c: extents[c])
+        extents[longest] //= 3
+    lhs = "".join(draw(st.permutations(batch + rows + steps)))
+    rhs = "".join(draw(st.permutations(batch + columns + steps)))
+    # The result's order of free dimensions is that of the operands.
+    rows = "".join(c for c in lhs if c in rows)
+    columns = "".join(c for c in rhs if c in columns)
+    operand_type = draw(st.sampled_from(("f32", "f32", "bf16", "f16")))
+    result_type = draw(st.sampled_from((operand_type, "f32")))
+    return Dot(lhs, rhs, batch + rows + columns, extents, operand_type, result_type)
+
+
+def module_of(cases: Sequence[Dot]) -> str:
+    """Return one module with all dots, which takes one compilation."""
+    lines = [line for n, case in enumerate(cases) for line in case.parameters(2 * n)]
+    lines += [case.instruction(n) for n, case in enumerate(cases)]
+    shapes = ", ".join(f"{c.result_type}[{c.dims(c.result)}]" for c in cases)
+    names = ", ".join(f"r{n}" for n in range(len(cases)))
+    body = "\n  ".join([*lines, f"ROOT t = ({shapes}) tuple({names})"])
+    return f"HloModule m\nENTRY e {{\n  {body}\n}}\n"
+
+
+def check(cases: Sequence[Dot]) -> None:
+    """Assert the bound for each dot, and equal bits with 1, 2 and 3 threads and in a second run."""
+    module = hlo.parse(module_of(cases))
+    rng = np.random.default_rng(5)
+    operands = [case.operands(rng) for case in cases]
+    flat = [array for pair in operands for array in pair]
+    runs = []
+    for threads in (1, 2, 3, 3):
+        runs.append(backend_c.compile(module, numerics="fast", threads=threads)(*flat))
+    for case, pair, *results in zip(cases, operands, *runs, strict=True):
+        case.assert_within_bound(pair, results[0])
+        assert len({result.tobytes() for result in results}) == 1
+
+
+@settings(max_examples=12)
+@given(st.lists(dots(), min_size=6, max_size=12))
+def test_no_worse_than_plain_sums(cases: list[Dot]) -> None:
+    check(cases)
+
+
+def _product(m: int, n: int, k: int, lhs: str = "ac", rhs: str = "cb") -> Dot:
+    return Dot(lhs, rhs, "ab", {"a": m, "b": n, "c": k}, "f32", "f32")
+
+
+_EDGES = (
+    *(_product(m, n, 300) for m in (1, 13, 14, 15, 84, 85, 200) for n in (1, 31, 32, 33, 64, 257)),
+    *(_product(100, 70, 700, lhs, rhs) for lhs in ("ac", "ca") for rhs in ("bc", "cb")),
+    Dot("zac", "zcb", "zab", {"z": 40, "a": 8, "b": 8, "c": 8}, "f32", "f32"),
+    Dot("zac", "zbc", "zab", {"z": 4, "a": 50, "b": 40, "c": 30}, "bf16", "bf16"),
+)
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
+)
+def test_edges_of_tiles(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HLO_CC", compiler)
+    check(_EDGES)
+
+
+def test_padding_meets_no_infinity() -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,3,3,1] parameter(0)
+  w = f32[3,3,1,1] parameter(1)
+  ROOT r = f32[1,3,3,1] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+}
+"""
+    x, w = np.ones((1, 3, 3, 1), np.float32), np.ones((3, 3, 1, 1), np.float32)
+    w[0, 0] = np.inf
+    result = backend_c.compile(hlo.parse(text), numerics="fast")(x, w)[0, :, :, 0]
+    # The tap is above and to the left: the first row and the first column do not meet it.
+    assert result.tolist() == [[4, 6, 4], [6, np.inf, np.inf], [4, np.inf, np.inf]]
