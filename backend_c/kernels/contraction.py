@@ -21,7 +21,8 @@ from backend_c.kernels.parts.contraction_loops import (
 from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
-from backend_c.kernels.parts.fast_contraction import FastContraction
+from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
+from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
@@ -124,7 +125,7 @@ def _contract_floats(
     of_narrow = all(t.is_float and t.bits <= 32 for t in types)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     if factors.k and scope.settings.is_fast and of_narrow and result is not F64:
-        FastContraction(factors, (F32, result), write, scope).emit()
+        _fast(factors, (F32, result), write, scope)
         return
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
     if factors.k and of_narrow and result.is_float and result is not F64:
@@ -133,3 +134,11 @@ def _contract_floats(
         DoubleDoubleLoops(factors, types, write, scope).emit()
     else:
         exact_loops(factors, types, result, write, scope)
+
+
+def _fast(factors: Factors, types: Types, write: Write, scope: Scope) -> None:
+    """Choose the loops of a contraction in fast mode; ``types`` of the sums and of the result."""
+    if min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
+        SkinnyContraction(factors, types, write, scope).emit()
+    else:
+        FastContraction(factors, types, write, scope).emit()

@@ -56,6 +56,7 @@
 #endif
 
 #define HLO_GEMM_DEPTH 256
+#define HLO_GEMM_AHEAD 40 /* steps that the panel of rows is fetched in advance: 3 % */
 
 /* Columns of a tile, and of a panel. */
 #define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1))
@@ -67,10 +68,12 @@
         __attribute__((vector_size(HLO_GEMM_BYTES), aligned(sizeof(T)), may_alias));
 #define HLO_GEMM_UNROLL _Pragma("GCC unroll 16")
 #define HLO_GEMM_UNROLL_STEPS _Pragma("GCC unroll 4")
+#define HLO_GEMM_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define HLO_GEMM_VECTOR(name, T) typedef T hlo_gemm_vector_##name, hlo_gemm_stored_##name;
 #define HLO_GEMM_UNROLL
 #define HLO_GEMM_UNROLL_STEPS
+#define HLO_GEMM_PREFETCH(address) (void)(address)
 #endif
 
 /* The microkernel: writes, or adds to `into`, the sums of k products in a tile of registers. */
@@ -84,6 +87,7 @@
         for (int64_t step = 0; step < k; ++step) {                                                 \
             const hlo_gemm_stored_##name *columns =                                                \
                 (const hlo_gemm_stored_##name *)(rhs + step * HLO_GEMM_COLUMNS(T));                \
+            HLO_GEMM_PREFETCH(lhs + (step + HLO_GEMM_AHEAD) * HLO_GEMM_ROWS);                      \
             HLO_GEMM_UNROLL                                                                        \
             for (int row = 0; row < count; ++row) {                                                \
                 HLO_GEMM_UNROLL                                                                    \

@@ -29,10 +29,22 @@ from hlo.types import PRED, S32, ElementType
 
 # Multiples of the rows and of the columns of every processor's tile (runtime/hlo_gemm.h).
 _ROWS, _COLUMNS = 84, 64
-_STRIPS = 4  # of columns in a block: they share its packed rows while these are in the L2 cache
+# At most so many strips of columns make a block: they share its packed rows while these are in the
+# L2 cache. 16 take 7 % less time than 4 (4096x768x3072); threads need several blocks each.
+_STRIPS = 16
+_BLOCKS = 16
 _MOST_TILE_ROWS, _MOST_TILE_COLUMNS = 14, 32
-_ZERO = (ix.constant(0), ix.constant(0), ix.constant(0))
 _STEPS = 64  # of computed factors that are written to the stack before they are packed
+
+
+def is_padded(factors: Factors) -> bool:
+    """Return whether only the left factor says that it does not count, as a convolution's padding.
+
+    It is a zero in its panel then, and zero times infinity is NaN: sums that are not finite are
+    looked at again.
+    """
+    zero = ix.constant(0)
+    return bool(factors.lhs(zero, zero, zero)[1]) and not factors.rhs(zero, zero, zero)[1]
 
 
 class FastContraction:
@@ -47,9 +59,7 @@ class FastContraction:
     ) -> None:
         self.factors, self.write, self.scope = factors, write, scope
         self.sums, self.result = types
-        # A factor that does not count is a zero in its panel, and zero times infinity is NaN: in
-        # convolutions, whose padding meets weights, totals that are not finite are looked at again.
-        self.is_padded = bool(factors.lhs(*_ZERO)[1]) and not factors.rhs(*_ZERO)[1]
+        self.is_padded = is_padded(factors)
         self.stored = None if self.is_padded else result_array(write, factors, self.sums)
 
     def emit(self) -> None:
@@ -62,11 +72,14 @@ class FastContraction:
         columns = self._packed("columns", factors.rhs, factors.n, column_pitch)
         row_blocks = -(-factors.m // _ROWS)
         strips = -(-factors.n // _COLUMNS)
-        dims = (factors.batch, -(-strips // _STRIPS), row_blocks)
-        cost = _ROWS * _COLUMNS * _STRIPS * factors.k
+        shared = _STRIPS
+        while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
+            shared //= 2
+        dims = (factors.batch, -(-strips // shared), row_blocks)
+        cost = min(factors.m, _ROWS) * min(factors.n, _COLUMNS * shared) * factors.k
         with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
-            first = ix.multiply(column_block, _STRIPS)
-            count = ix.clamp(0, ix.subtract(strips, first), _STRIPS)
+            first = ix.multiply(column_block, shared)
+            count = ix.clamp(0, ix.subtract(strips, first), shared)
             with self.scope.loop(count) as place:
                 strip = self.scope.bind(ix.add(first, place))
                 at = ix.multiply(row_block, _ROWS), ix.multiply(strip, _COLUMNS)

@@ -10,7 +10,19 @@ from typing import NamedTuple
 
 from backend_c.ir import index as ix
 from backend_c.ir.element import Writer
-from backend_c.ir.loop_ir import INDEX, Array, Expr, Load, Pointer, Variable
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Constant,
+    Expr,
+    Let,
+    Load,
+    Pointer,
+    Variable,
+    subexpressions,
+)
+from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.contraction_loops import Write
 from backend_c.kernels.parts.factors import Factors, Read
 from hlo.types import ElementType
@@ -94,3 +106,32 @@ def _differences(offsets: list[Expr]) -> Strides | None:
     if differences[0] is None or differences[1] is None:
         return None
     return Strides(differences[0], differences[1])
+
+
+def has_lines_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope) -> bool:
+    """Return whether reading a factor line by line, not step by step, reads memory in order.
+
+    Loads may stand in values that the reader has bound: those are looked through, too. Must be
+    called outside loops; what was bound for nothing is eliminated as dead.
+    """
+    b, line, step = (_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
+    before = len(scope.statements)
+    value, _ = read(b, line, step)
+    bound = [s.value for s in scope.statements[before:] if isinstance(s, Let)]
+    loads = [e for whole in (value, *bound) for e in subexpressions(whole) if type(e) is Load]
+    if sizes[1] == 1 or sizes[2] == 1:
+        return sizes[2] == 1
+    by_line = sum(_coefficient(load.offset, line) == 1 for load in loads)
+    by_step = sum(_coefficient(load.offset, step) == 1 for load in loads)
+    return by_line > by_step
+
+
+def _coefficient(offset: Expr, variable: Variable) -> int:
+    """Return the coefficient of a variable in an affine form."""
+    match offset:
+        case Apply("add", (lhs, rhs), _):
+            return _coefficient(lhs, variable) + _coefficient(rhs, variable)
+        case Apply("multiply", (lhs, Constant(_, factor)), _):
+            return _coefficient(lhs, variable) * int(factor)  # type: ignore[arg-type]
+        case _:
+            return int(offset == variable)
