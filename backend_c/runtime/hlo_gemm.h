@@ -1,10 +1,11 @@
 /* Products of matrices in plain sums (fast mode), once for each element type: HLO_GEMM_DEFINE.
  *
  * The scheme of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS
- * 34(3), 2008, with the loops of BLIS (Van Zee and van de Geijn, ACM TOMS 41(3), 2015): factors are
- * packed into panels of HLO_GEMM_ROWS rows or HLO_GEMM_VECTORS vectors of columns, whose elements
- * stand in the order in which the microkernel reads them; HLO_GEMM_DEPTH steps of k at a time, so
- * that a panel of columns stays in the L1 cache while all panels of rows pass.
+ * 34(3), 2008, with the loops of BLIS (Van Zee and van de Geijn, ACM TOMS 41(3), 2015): right
+ * factors are packed into panels of some vectors of columns, which the microkernel reads in order,
+ * HLO_GEMM_DEPTH steps of k at a time, so that a panel stays in the L1 cache while all rows pass.
+ * Left factors are read one at a time, where they lie, at any pitch of rows and of steps: packed
+ * ones take as long.
  *
  *              bytes  rows x vectors   registers of sums
  *   AVX-512       64  14 x 2           28 of 32
@@ -13,8 +14,11 @@
  *   NEON, ...     16  12 x 2           24 of 32
  *   portable    none   4 x 4 scalars
  *
- * Each sum is that of blocks of HLO_GEMM_DEPTH products added in the order of k: whatever the tile
- * and the number of threads, it has the same bits, except that a processor with fused multiply-add
+ * Steps come in segments of equal length, each at an offset of its own from the row: the taps of a
+ * convolution's window. Rows come in groups, as a convolution's rows of pixels.
+ *
+ * Each sum is one of sums of up to HLO_GEMM_DEPTH products in the order of k: whatever the tile and
+ * the number of threads, it has the same bits, except that a processor with fused multiply-add
  * rounds a product and its addition once. Errors are those of plain summation at most.
  */
 #ifndef HLO_GEMM_H
@@ -25,75 +29,82 @@
 
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
 #define HLO_GEMM_BYTES 0
-#define HLO_GEMM_ROWS 4
-#define HLO_GEMM_FEWER_ROWS 1
-#define HLO_GEMM_VECTORS 4
 #elif defined(__AVX512F__)
 #define HLO_GEMM_BYTES 64
 #define HLO_GEMM_ROWS 14
 #define HLO_GEMM_FEWER_ROWS 8
-#define HLO_GEMM_VECTORS 2
 #elif defined(__AVX__)
 #define HLO_GEMM_BYTES 32
 #define HLO_GEMM_ROWS 6
-#define HLO_GEMM_FEWER_ROWS 2
-#define HLO_GEMM_VECTORS 2
+#define HLO_GEMM_FEWER_ROWS 4
 #elif defined(__SSE2__)
 #define HLO_GEMM_BYTES 16
 #define HLO_GEMM_ROWS 4
 #define HLO_GEMM_FEWER_ROWS 2
-#define HLO_GEMM_VECTORS 2
 #elif defined(__aarch64__) || defined(__VSX__) || defined(__S390_VX__)
 #define HLO_GEMM_BYTES 16
 #define HLO_GEMM_ROWS 12
-#define HLO_GEMM_FEWER_ROWS 4
-#define HLO_GEMM_VECTORS 2
+#define HLO_GEMM_FEWER_ROWS 8
 #else
 #define HLO_GEMM_BYTES 0
-#define HLO_GEMM_ROWS 4
-#define HLO_GEMM_FEWER_ROWS 1
-#define HLO_GEMM_VECTORS 4
 #endif
 
 #define HLO_GEMM_DEPTH 256
-#define HLO_GEMM_AHEAD 40 /* steps that the panel of rows is fetched in advance: 3 % */
-
-/* Columns of a tile, and of a panel. */
-#define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1))
 
 #if HLO_GEMM_BYTES
+#define HLO_GEMM_VECTORS 2
 #define HLO_GEMM_VECTOR(name, T)                                                                   \
     typedef T hlo_gemm_vector_##name __attribute__((vector_size(HLO_GEMM_BYTES)));                 \
     typedef T hlo_gemm_stored_##name                                                               \
         __attribute__((vector_size(HLO_GEMM_BYTES), aligned(sizeof(T)), may_alias));
 #define HLO_GEMM_UNROLL _Pragma("GCC unroll 16")
 #define HLO_GEMM_UNROLL_STEPS _Pragma("GCC unroll 4")
-#define HLO_GEMM_PREFETCH(address) __builtin_prefetch(address)
 #else
+#define HLO_GEMM_ROWS 4
+#define HLO_GEMM_FEWER_ROWS 1
+#define HLO_GEMM_VECTORS 4
 #define HLO_GEMM_VECTOR(name, T) typedef T hlo_gemm_vector_##name, hlo_gemm_stored_##name;
 #define HLO_GEMM_UNROLL
 #define HLO_GEMM_UNROLL_STEPS
-#define HLO_GEMM_PREFETCH(address) (void)(address)
 #endif
 
-/* The microkernel: writes, or adds to `into`, the sums of k products in a tile of registers. */
+/* Columns of a tile, and of a panel. */
+#define HLO_GEMM_LANES(T) (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1)
+#define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * HLO_GEMM_LANES(T))
+
+/* Left factors: the address of the first row's, pitches, and the steps as segments at offsets. */
+#define HLO_GEMM_LEFT(name, T)                                                                     \
+    typedef struct {                                                                               \
+        const T *first;                                                                            \
+        int64_t row_pitch, step_pitch;                                                             \
+        const int64_t *offsets;                                                                    \
+        int64_t segments, length;                                                                  \
+    } hlo_gemm_left_##name;
+
+/* The microkernel: writes, or adds to `into`, the sums of products in a tile of registers. */
 #define HLO_GEMM_MICROKERNEL(name, T, function, count)                                             \
-    HLO_TILE_FUSED void function(const T *HLO_RESTRICT lhs, const T *HLO_RESTRICT rhs, int64_t k,  \
-                                 int is_new, T *HLO_RESTRICT into, int64_t pitch) {                \
+    HLO_TILE_FUSED void function(const hlo_gemm_left_##name *left, const T *HLO_RESTRICT rhs,      \
+                                 int64_t rhs_pitch, int is_new, T *HLO_RESTRICT into,              \
+                                 int64_t pitch) {                                                  \
         HLO_TILE_CONTRACT                                                                          \
+        const int64_t row_pitch = left->row_pitch, step_pitch = left->step_pitch;                  \
+        const int64_t length = left->length;                                                       \
         hlo_gemm_vector_##name sums[count][HLO_GEMM_VECTORS];                                      \
         memset(sums, 0, sizeof sums);                                                              \
-        HLO_GEMM_UNROLL_STEPS                                                                      \
-        for (int64_t step = 0; step < k; ++step) {                                                 \
-            const hlo_gemm_stored_##name *columns =                                                \
-                (const hlo_gemm_stored_##name *)(rhs + step * HLO_GEMM_COLUMNS(T));                \
-            HLO_GEMM_PREFETCH(lhs + (step + HLO_GEMM_AHEAD) * HLO_GEMM_ROWS);                      \
-            HLO_GEMM_UNROLL                                                                        \
-            for (int row = 0; row < count; ++row) {                                                \
+        for (int64_t segment = 0; segment < left->segments; ++segment) {                           \
+            const T *HLO_RESTRICT lhs = left->first + left->offsets[segment];                      \
+            HLO_GEMM_UNROLL_STEPS                                                                  \
+            for (int64_t step = 0; step < length; ++step) {                                        \
+                const hlo_gemm_stored_##name *columns = (const hlo_gemm_stored_##name *)rhs;       \
                 HLO_GEMM_UNROLL                                                                    \
-                for (int v = 0; v < HLO_GEMM_VECTORS; ++v) {                                       \
-                    sums[row][v] += lhs[step * HLO_GEMM_ROWS + row] * columns[v];                  \
+                for (int row = 0; row < count; ++row) {                                            \
+                    HLO_GEMM_UNROLL                                                                \
+                    for (int v = 0; v < HLO_GEMM_VECTORS; ++v) {                                   \
+                        sums[row][v] += lhs[row * row_pitch] * columns[v];                         \
+                    }                                                                              \
                 }                                                                                  \
+                lhs += step_pitch;                                                                 \
+                rhs += rhs_pitch;                                                                  \
             }                                                                                      \
         }                                                                                          \
         HLO_GEMM_UNROLL                                                                            \
@@ -109,116 +120,172 @@
         }                                                                                          \
     }
 
-/* A tile at an edge is computed whole, and what is there of it is copied. */
+/* A tile at an edge is computed whole: rows that are not there are zeros of a copy. What is there
+ * of it is copied. */
 #define HLO_GEMM_TILE(name, T)                                                                     \
-    HLO_PROCEDURE void hlo_gemm_##name##_tile(                                                     \
-        const T *HLO_RESTRICT lhs, const T *HLO_RESTRICT rhs, int64_t k, int is_new, int64_t rows, \
-        int64_t columns, T *HLO_RESTRICT c, int64_t pitch) {                                       \
-        T edge[HLO_GEMM_ROWS * HLO_GEMM_COLUMNS(T)];                                               \
-        if (rows == HLO_GEMM_ROWS && columns == HLO_GEMM_COLUMNS(T)) {                             \
-            hlo_gemm_##name##_whole(lhs, rhs, k, is_new, c, pitch);                                \
-            return;                                                                                \
+    HLO_PROCEDURE void hlo_gemm_##name##_edge(                                                     \
+        const hlo_gemm_left_##name *left, const T *rhs, int64_t rhs_pitch, int is_new,             \
+        int64_t rows, int64_t columns, T *HLO_RESTRICT c, int64_t pitch) {                         \
+        static const int64_t none[1] = {0};                                                        \
+        T copy[HLO_GEMM_ROWS * HLO_GEMM_DEPTH], sums[HLO_GEMM_ROWS * HLO_GEMM_COLUMNS(T)];         \
+        const int is_few = rows <= HLO_GEMM_FEWER_ROWS;                                            \
+        const int64_t all = is_few ? HLO_GEMM_FEWER_ROWS : HLO_GEMM_ROWS;                          \
+        const int64_t depth = left->segments * left->length;                                       \
+        hlo_gemm_left_##name there = *left;                                                        \
+        if (rows < all) {                                                                          \
+            for (int64_t row = 0; row < all; ++row) {                                              \
+                T *into = copy + row * depth;                                                      \
+                const T *from = left->first + row * left->row_pitch;                               \
+                for (int64_t segment = 0; segment < left->segments; ++segment) {                   \
+                    for (int64_t step = 0; step < left->length; ++step) {                          \
+                        *into++ =                                                                  \
+                            row < rows ? from[left->offsets[segment] + step * left->step_pitch] : 0;\
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+            there.first = copy;                                                                    \
+            there.row_pitch = depth;                                                               \
+            there.step_pitch = 1;                                                                  \
+            there.offsets = none;                                                                  \
+            there.segments = 1;                                                                    \
+            there.length = depth;                                                                  \
         }                                                                                          \
-        if (rows == HLO_GEMM_FEWER_ROWS && columns == HLO_GEMM_COLUMNS(T)) {                       \
-            hlo_gemm_##name##_fewer(lhs, rhs, k, is_new, c, pitch);                                \
-            return;                                                                                \
-        }                                                                                          \
-        if (rows <= HLO_GEMM_FEWER_ROWS) {                                                         \
-            hlo_gemm_##name##_fewer(lhs, rhs, k, 1, edge, HLO_GEMM_COLUMNS(T));                    \
+        if (is_few) {                                                                              \
+            hlo_gemm_##name##_fewer(&there, rhs, rhs_pitch, 1, sums, HLO_GEMM_COLUMNS(T));         \
         } else {                                                                                   \
-            hlo_gemm_##name##_whole(lhs, rhs, k, 1, edge, HLO_GEMM_COLUMNS(T));                    \
+            hlo_gemm_##name##_whole(&there, rhs, rhs_pitch, 1, sums, HLO_GEMM_COLUMNS(T));         \
         }                                                                                          \
         for (int64_t row = 0; row < rows; ++row) {                                                 \
             for (int64_t column = 0; column < columns; ++column) {                                 \
-                const T sum = edge[row * HLO_GEMM_COLUMNS(T) + column];                            \
+                const T sum = sums[row * HLO_GEMM_COLUMNS(T) + column];                            \
                 const T old = is_new ? 0 : c[row * pitch + column];                                \
-                c[row * pitch + column] = is_new ? sum : old + sum;                                \
+                c[row * pitch + column] = is_new ? sum : sum + old;                                \
             }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    HLO_FUNCTION void hlo_gemm_##name##_tile(                                                      \
+        const hlo_gemm_left_##name *left, const T *rhs, int64_t rhs_pitch, int is_new,             \
+        int64_t rows, int64_t columns, T *HLO_RESTRICT c, int64_t pitch) {                         \
+        if (columns == HLO_GEMM_COLUMNS(T) && rows == HLO_GEMM_ROWS) {                             \
+            hlo_gemm_##name##_whole(left, rhs, rhs_pitch, is_new, c, pitch);                       \
+        } else if (columns == HLO_GEMM_COLUMNS(T) && rows == HLO_GEMM_FEWER_ROWS) {                \
+            hlo_gemm_##name##_fewer(left, rhs, rhs_pitch, is_new, c, pitch);                       \
+        } else {                                                                                   \
+            hlo_gemm_##name##_edge(left, rhs, rhs_pitch, is_new, rows, columns, c, pitch);         \
         }                                                                                          \
     }
 
-/* Sums of products of packed rows and columns, k of each, row by row into c. */
+/* How many rows the next tile has: two of fewer rows are faster than a whole one and a rest. */
+HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
+    if (left < HLO_GEMM_ROWS) {
+        return left;
+    }
+    return left > HLO_GEMM_ROWS && left <= 2 * HLO_GEMM_FEWER_ROWS ? HLO_GEMM_FEWER_ROWS
+                                                                   : HLO_GEMM_ROWS;
+}
+
+/* Sums of products, row by row into c. `rhs_pitch` is 0 for packed panels, else that of the steps
+ * of right factors that lie side by side, of which there are whole panels. */
 #if defined(__CUDACC__) /* all threads of a block come here: each does the columns that it stores */
-#define HLO_GEMM_BLOCK(name, T)                                                                    \
-    HLO_PROCEDURE void hlo_gemm_##name(const T *lhs, const T *rhs, int64_t rows, int64_t columns,  \
-                                       int64_t k, T *c, int64_t pitch) {                           \
-        for (int64_t column = threadIdx.x; column < columns; column += blockDim.x) {               \
-            for (int64_t row = 0; row < rows; ++row) {                                             \
-                const T *left = lhs + row / HLO_GEMM_ROWS * HLO_GEMM_ROWS * k + row % HLO_GEMM_ROWS;\
-                const T *right = rhs + column / HLO_GEMM_COLUMNS(T) * HLO_GEMM_COLUMNS(T) * k +    \
-                                 column % HLO_GEMM_COLUMNS(T);                                     \
-                T total = 0;                                                                       \
-                for (int64_t first = 0; first < k; first += HLO_GEMM_DEPTH) {                      \
-                    T sum = 0;                                                                     \
-                    for (int64_t step = first; step < k && step < first + HLO_GEMM_DEPTH; ++step) {\
-                        sum += left[step * HLO_GEMM_ROWS] * right[step * HLO_GEMM_COLUMNS(T)];     \
-                    }                                                                              \
-                    total = first ? total + sum : sum;                                             \
+#define HLO_GEMM_SEGMENTS(name, T)                                                                 \
+    HLO_PROCEDURE void hlo_gemm_##name##_segments(                                                 \
+        const T *lhs, int64_t group_pitch, int64_t row_pitch, int64_t step_pitch,                  \
+        const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
+        int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
+        int64_t c_pitch) {                                                                         \
+        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
+        for (int64_t place = 0; place < groups * rows; ++place) {                                  \
+            const int64_t group = place / rows, row = place % rows;                                \
+            const T *left = lhs + group * group_pitch + row * row_pitch;                           \
+            for (int64_t column = threadIdx.x; column < columns; column += blockDim.x) {           \
+                const T *right = rhs + column / wide * panel + column % wide;                      \
+                T sum = 0;                                                                         \
+                for (int64_t step = 0; step < segments * length; ++step) {                         \
+                    const int64_t at = offsets[step / length] + step % length * step_pitch;        \
+                    sum += left[at] * right[step * (rhs_pitch ? rhs_pitch : wide)];                \
                 }                                                                                  \
-                c[row * pitch + column] = total;                                                   \
+                c[group * c_group_pitch + row * c_pitch + column] = sum;                           \
             }                                                                                      \
         }                                                                                          \
     }
 #else
-#define HLO_GEMM_BLOCK(name, T)                                                                    \
-    HLO_PROCEDURE void hlo_gemm_##name(                                                            \
-        const T *HLO_RESTRICT lhs, const T *HLO_RESTRICT rhs, int64_t rows, int64_t columns,       \
-        int64_t k, T *HLO_RESTRICT c, int64_t pitch) {                                             \
-        for (int64_t first = 0; first < k; first += HLO_GEMM_DEPTH) {                              \
-            const int64_t depth = k - first < HLO_GEMM_DEPTH ? k - first : HLO_GEMM_DEPTH;         \
-            for (int64_t column = 0; column < columns; column += HLO_GEMM_COLUMNS(T)) {            \
-                for (int64_t row = 0; row < rows; row += HLO_GEMM_ROWS) {                          \
-                    hlo_gemm_##name##_tile(                                                        \
-                        lhs + row * k + first * HLO_GEMM_ROWS,                                     \
-                        rhs + column * k + first * HLO_GEMM_COLUMNS(T), depth, first == 0,         \
-                        rows - row < HLO_GEMM_ROWS ? rows - row : HLO_GEMM_ROWS,                   \
-                        columns - column < HLO_GEMM_COLUMNS(T) ? columns - column                  \
-                                                               : HLO_GEMM_COLUMNS(T),              \
-                        c + row * pitch + column, pitch);                                          \
+#define HLO_GEMM_SEGMENTS(name, T)                                                                 \
+    HLO_PROCEDURE void hlo_gemm_##name##_segments(                                                 \
+        const T *lhs, int64_t group_pitch, int64_t row_pitch, int64_t step_pitch,                  \
+        const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
+        int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
+        int64_t c_pitch) {                                                                         \
+        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
+        const int64_t pitch = rhs_pitch ? rhs_pitch : wide;                                        \
+        const int64_t depth = length < HLO_GEMM_DEPTH ? length : HLO_GEMM_DEPTH;                   \
+        const int64_t together = depth < length ? 1 : HLO_GEMM_DEPTH / depth;                      \
+        for (int64_t segment = 0; segment < segments; segment += together) {                       \
+            for (int64_t first = 0; first < length; first += depth) {                              \
+                const T *right = rhs + (segment * length + first) * pitch;                         \
+                const int is_new = segment == 0 && first == 0;                                     \
+                hlo_gemm_left_##name left;                                                         \
+                left.row_pitch = row_pitch;                                                        \
+                left.step_pitch = step_pitch;                                                      \
+                left.offsets = offsets + segment;                                                  \
+                left.segments = segments - segment < together ? segments - segment : together;     \
+                left.length = length - first < depth ? length - first : depth;                     \
+                for (int64_t column = 0; column < columns; column += wide) {                       \
+                    const int64_t some = columns - column < wide ? columns - column : wide;        \
+                    for (int64_t group = 0; group < groups; ++group) {                             \
+                        int64_t row = 0;                                                           \
+                        while (row < rows) {                                                       \
+                            const int64_t count = hlo_gemm_rows(rows - row);                       \
+                            left.first = lhs + group * group_pitch + row * row_pitch +             \
+                                         first * step_pitch;                                       \
+                            hlo_gemm_##name##_tile(                                                \
+                                &left, right + column / wide * panel, pitch, is_new, count, some,  \
+                                c + group * c_group_pitch + row * c_pitch + column, c_pitch);      \
+                            row += count;                                                          \
+                        }                                                                          \
+                    }                                                                              \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
     }
 #endif
 
-/* Packs lines (rows of one factor, columns of the other) into panels of `width` lines: `count` steps
- * of k, the first of them `first`. Lines that are not there are zeros. */
+#define HLO_GEMM_PLAIN(name, T)                                                                    \
+    HLO_FUNCTION void hlo_gemm_##name(const T *lhs, int64_t row_pitch, int64_t step_pitch,         \
+                                      const T *rhs, int64_t rhs_pitch, int64_t rows,               \
+                                      int64_t columns, int64_t k, T *c, int64_t c_pitch) {         \
+        const int64_t none[1] = {0};                                                               \
+        hlo_gemm_##name##_segments(lhs, 0, row_pitch, step_pitch, none, 1, k, rhs, rhs_pitch, 1,   \
+                                   rows, columns, c, 0, c_pitch);                                  \
+    }
+
+/* Packs columns of the right factor into panels: `count` of k steps, the first of them `first`.
+ * Columns that are not there are zeros. */
 #define HLO_GEMM_PACK(name, T)                                                                     \
-    HLO_FUNCTION void hlo_gemm_##name##_pack(                                                      \
-        const T *HLO_RESTRICT from, int64_t line_pitch, int64_t step_pitch, int64_t lines,         \
-        int64_t first, int64_t count, int64_t k, int64_t width, T *HLO_RESTRICT panels) {          \
-        for (int64_t line = 0; line < lines; line += width) {                                      \
-            const T *source = from + line * line_pitch;                                            \
-            T *panel = panels + line * k + first * width;                                          \
-            const int64_t here = lines - line < width ? lines - line : width;                      \
-            if (line_pitch == 1 && here == width) {                                                \
+    HLO_PROCEDURE void hlo_gemm_##name##_pack(const T *HLO_RESTRICT from, int64_t column_pitch,    \
+                                              int64_t step_pitch, int64_t columns, int64_t first,  \
+                                              int64_t count, int64_t k, T *HLO_RESTRICT panels) {  \
+        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        for (int64_t column = 0; column < columns; column += wide) {                               \
+            const T *source = from + column * column_pitch;                                        \
+            T *panel = panels + column * k + first * wide;                                         \
+            const int64_t here = columns - column < wide ? columns - column : wide;                \
+            if (column_pitch == 1 && here == wide) {                                               \
                 for (int64_t step = 0; step < count; ++step) {                                     \
-                    memcpy(panel + step * width, source + step * step_pitch,                       \
-                           (size_t)width * sizeof(T));                                             \
+                    memcpy(panel + step * wide, source + step * step_pitch, wide * sizeof(T));     \
                 }                                                                                  \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t step = 0; step < count; ++step) {                                         \
                 for (int64_t place = 0; place < here; ++place) {                                   \
-                    panel[step * width + place] = source[place * line_pitch + step * step_pitch];  \
+                    panel[step * wide + place] = source[place * column_pitch + step * step_pitch]; \
                 }                                                                                  \
-                for (int64_t place = here; place < width; ++place) {                               \
-                    panel[step * width + place] = 0;                                               \
+                for (int64_t place = here; place < wide; ++place) {                                \
+                    panel[step * wide + place] = 0;                                                \
                 }                                                                                  \
             }                                                                                      \
         }                                                                                          \
-    }                                                                                              \
-    HLO_PROCEDURE void hlo_gemm_##name##_pack_rows(                                                \
-        const T *HLO_RESTRICT from, int64_t line_pitch, int64_t step_pitch, int64_t lines,         \
-        int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
-        hlo_gemm_##name##_pack(from, line_pitch, step_pitch, lines, first, count, k, HLO_GEMM_ROWS,\
-                               panels);                                                            \
-    }                                                                                              \
-    HLO_PROCEDURE void hlo_gemm_##name##_pack_columns(                                             \
-        const T *HLO_RESTRICT from, int64_t line_pitch, int64_t step_pitch, int64_t lines,         \
-        int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
-        hlo_gemm_##name##_pack(from, line_pitch, step_pitch, lines, first, count, k,               \
-                               HLO_GEMM_COLUMNS(T), panels);                                       \
     }
 
 /* Whether all sums are finite. */
@@ -232,15 +299,17 @@
                 all &= (int32_t)(sum - sum == 0);                                                  \
             }                                                                                      \
         }                                                                                          \
-        *finite = all;                                                                             \
+        *finite &= all;                                                                            \
     }
 
 #define HLO_GEMM_DEFINE(name, T)                                                                   \
     HLO_GEMM_VECTOR(name, T)                                                                       \
+    HLO_GEMM_LEFT(name, T)                                                                         \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_whole, HLO_GEMM_ROWS)                          \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_fewer, HLO_GEMM_FEWER_ROWS)                    \
     HLO_GEMM_TILE(name, T)                                                                         \
-    HLO_GEMM_BLOCK(name, T)                                                                        \
+    HLO_GEMM_SEGMENTS(name, T)                                                                     \
+    HLO_GEMM_PLAIN(name, T)                                                                        \
     HLO_GEMM_PACK(name, T)                                                                         \
     HLO_GEMM_FINITE(name, T)
 

@@ -1,0 +1,127 @@
+"""Bring the factors of a fast contraction to where runtime/hlo_gemm.h can read them.
+
+Left factors may lie anywhere at constant pitches; right factors are packed into panels, or read in
+place where steps are rows of whole panels and too few rows share them for packing to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import Array, Expr, Pointer
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.contraction_loops import as_type, counted
+from backend_c.kernels.parts.factors import Factors, Read
+from backend_c.kernels.parts.strided_access import (
+    factor_pointer,
+    factor_strides,
+    has_lines_side_by_side,
+)
+from hlo.types import ElementType
+
+_WIDEST = 32  # columns of the widest tile
+_FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
+_STEPS = 64  # of computed right factors that are written to the stack before they are packed
+
+
+Pair = tuple[Expr, Expr]
+Pitches = tuple[int, int]  # of lines and of steps
+
+
+class Side(NamedTuple):
+    """Say where a factor is: the address of a (batch, line), and the pitch of lines and steps."""
+
+    address: Callable[[Expr, Expr], Pointer]
+    line_pitch: int
+    step_pitch: int
+
+
+def left_factors(factors: Factors, sums: ElementType, rows: int, scope: Scope) -> Side:
+    """Return the left factors in memory; blocks of ``rows`` are written out if they must be."""
+    read, sizes = factors.lhs, (factors.batch, factors.m, factors.k)
+    strides = factor_strides(read, sizes, sums)
+    # Steps at the pitch of a long row are pages apart: that pays for few rows only.
+    if strides is not None and (strides.step == 1 or factors.m <= rows):
+        return Side(lambda b, row: factor_pointer(read, b, row, ix.constant(0)), *strides)
+    width = min(factors.m, rows)
+    blocks = -(-factors.m // width)
+    area = width * factors.k
+    array = scope.scratch(sums, factors.batch * blocks * area, frozen=True)
+    pitches = (1, width) if has_lines_side_by_side(read, sizes, scope) else (factors.k, 1)
+    with nest.outer(scope, (factors.batch, blocks), area) as (b, block):
+        first = scope.bind(ix.multiply(block, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(factors.m, first), width))
+        start = scope.bind(ix.multiply(ix.add(ix.multiply(b, blocks), block), area))
+        place = b, first, ix.constant(0)
+        _write_out(read, place, (count, ix.constant(factors.k)), (array, start, pitches), scope)
+
+    def address(b: Expr, row: Expr) -> Pointer:
+        block = ix.add(ix.multiply(b, blocks), ix.divide(row, width))
+        return Pointer(array, ix.multiply(block, area))
+
+    return Side(address, *pitches)
+
+
+def right_factors(factors: Factors, sums: ElementType, strip: int, scope: Scope) -> Side:
+    """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
+    read, k = factors.rhs, factors.k
+    sizes = factors.batch, factors.n, k
+    strides = factor_strides(read, sizes, sums)
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _WIDEST
+    if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
+        return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
+    pitch = -(-factors.n // _WIDEST) * _WIDEST
+    panels = scope.scratch(sums, factors.batch * pitch * k, frozen=True)
+
+    def address(b: Expr, column: Expr) -> Pointer:
+        return Pointer(panels, ix.multiply(ix.add(ix.multiply(b, pitch), column), k))
+
+    def pack(source: Pointer, pitches: Pitches, count: Expr, steps: Pair, target: Pointer) -> None:
+        arguments = *map(ix.constant, pitches), count, *steps, ix.constant(k)
+        scope.call(f"hlo_gemm_{sums}_pack", source, *arguments, target)
+
+    def pack_computed(b: Expr, first: Expr, count: Expr) -> None:
+        steps = min(k, _STEPS)
+        buffer = scope.local(sums, width * steps)
+        pitches = (1, width) if lines_in_order else (steps, 1)
+        with scope.loop(-(-k // steps)) as block:
+            start = scope.bind(ix.multiply(block, steps))
+            here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
+            into = buffer, ix.constant(0), pitches
+            _write_out(read, (b, first, start), (count, here), into, scope)
+            pack(Pointer(buffer, ix.constant(0)), pitches, count, (start, here), address(b, first))
+
+    lines_in_order = has_lines_side_by_side(read, sizes, scope)
+    width = min(factors.n, strip)
+    with nest.outer(scope, (factors.batch, -(-factors.n // width)), width * k) as (b, number):
+        first = scope.bind(ix.multiply(number, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
+        if strides is None:
+            pack_computed(b, first, count)
+        else:
+            source = factor_pointer(read, b, first, ix.constant(0))
+            pack(source, strides, count, (ix.constant(0), ix.constant(k)), address(b, first))
+    return Side(address, 1, 0)
+
+
+def _write_out(
+    read: Read,
+    place: tuple[Expr, Expr, Expr],
+    counts: Pair,
+    into: tuple[Array, Expr, Pitches],
+    scope: Scope,
+) -> None:
+    """Write factors to an array, of the pitches that have a 1 among them, which are the lanes.
+
+    ``place`` is the first (batch, line, step), ``counts`` are those of lines and steps.
+    """
+    (b, first, start), (array, offset, pitches) = place, into
+    inner = pitches.index(1)
+    with scope.loop(counts[1 - inner]) as outer, scope.loop(counts[inner], "lanes") as lane:
+        line, step = (lane, outer) if inner == 0 else (outer, lane)
+        value, conditions = read(b, ix.add(first, line), ix.add(start, step))
+        at = ix.add(offset, ix.multiply(line, pitches[0]), ix.multiply(step, pitches[1]))
+        scope.store(array, at, as_type(counted(value, conditions), array.element_type))
