@@ -19,9 +19,12 @@ from backend_c.kernels.parts.contraction_loops import (
     integer_loops,
 )
 from backend_c.kernels.parts.convolution_factors import convolution_factors
+from backend_c.kernels.parts.convolution_input import Convolved
+from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
+from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
@@ -81,13 +84,19 @@ def convolution(
     types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)
     write.sizes(0, factors.sizes)
-    contract(factors, types, shape.element_type, write, block)
+    convolved = Convolved(lhs, shape.dims, dim_labels, window, *groups)
+    contract(factors, types, shape.element_type, write, block, convolved)
 
 
 def contract(
-    factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
+    factors: Factors,
+    types: Types,
+    result: ElementType,
+    write: Write,
+    scope: Scope,
+    convolved: Convolved | None = None,
 ) -> None:
-    """Write the contraction of factors of ``types``.
+    """Write the contraction of factors of ``types``; ``convolved`` says of which convolution.
 
     To a result of another kind (an integer or pred for floats, pred for integers) the sum is
     converted from the wider of the factors' types.
@@ -103,7 +112,9 @@ def contract(
         def converted(index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
             write(index, (apply("convert", values[0], type=result),))
 
-        contract(factors, types, wide, converted, scope)
+        contract(factors, types, wide, converted, scope, convolved)
+    elif scope.settings.is_fast and factors.k and _is_fast(types, result):
+        _fast(factors, (F32, result), write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope)
     else:
@@ -124,9 +135,6 @@ def _contract_floats(
     """Choose the loops of a contraction to floats or complex numbers."""
     of_narrow = all(t.is_float and t.bits <= 32 for t in types)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
-    if factors.k and scope.settings.is_fast and of_narrow and result is not F64:
-        _fast(factors, (F32, result), write, scope)
-        return
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
     if factors.k and of_narrow and result.is_float and result is not F64:
         TiledContraction(factors, result, write, scope).emit()
@@ -136,9 +144,26 @@ def _contract_floats(
         exact_loops(factors, types, result, write, scope)
 
 
-def _fast(factors: Factors, types: Types, write: Write, scope: Scope) -> None:
+def _is_fast(types: Types, result: ElementType) -> bool:
+    """Return whether fast mode has sums of its own for factors of these types."""
+    return all(t.is_float and t.bits <= 32 for t in types) and result.is_float and result is not F64
+
+
+def _fast(
+    factors: Factors,
+    types: Types,
+    write: Write,
+    scope: Scope,
+    convolved: Convolved | None,
+) -> None:
     """Choose the loops of a contraction in fast mode; ``types`` of the sums and of the result."""
-    if min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
+    if convolved is not None and convolved.outputs and not convolved.lhs.sizes:
+        is_depthwise = (
+            convolved.feature_groups > 1 == convolved.features // convolved.feature_groups
+        )
+        kind = DepthwiseConvolution if is_depthwise else FastConvolution
+        kind(convolved, factors, types, write, scope).emit()
+    elif min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
         SkinnyContraction(factors, types, write, scope).emit()
     else:
         FastContraction(factors, types, write, scope).emit()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Writer
-from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer
+from backend_c.ir.loop_ir import INDEX, Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction_loops import Write, as_type, exact_sum_of_products
 from backend_c.kernels.parts.factor_memory import Side, left_factors, right_factors
@@ -33,8 +33,9 @@ def is_padded(factors: Factors) -> bool:
     It is a zero in memory then, and zero times infinity is NaN: sums that are not finite are looked
     at again.
     """
-    zero = ix.constant(0)
-    return bool(factors.lhs(zero, zero, zero)[1]) and not factors.rhs(zero, zero, zero)[1]
+    sizes = factors.batch, factors.m, factors.n, factors.k
+    b, m, n, k = (Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in zip("bmnk", sizes))
+    return bool(factors.lhs(b, m, k)[1]) and not factors.rhs(b, n, k)[1]
 
 
 class FastContraction:

@@ -1,0 +1,144 @@
+"""Convolutions in fast mode: of every form, within the error of plain summation.
+
+The bound is that of test_fast_contraction. Sums and sums of magnitudes are those of the interpreter
+on operands of f64, in which products of f32 are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import backend_c
+import hlo
+import interp
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+_UNIT = 2.0**-24
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution: its operands' dims by label, and attributes as HLO writes them."""
+
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    result: str
+    attributes: str
+    terms: int  # of a sum, at most
+
+    def text(self, element_type: str) -> str:
+        """Return the module, of operands and result of a type."""
+        dims = [",".join(map(str, operand)) for operand in (self.lhs, self.rhs)]
+        x, w = (
+            f"{name} = {element_type}[{operand}] parameter({n})"
+            for n, (name, operand) in enumerate(zip("xw", dims, strict=True))
+        )
+        root = f"{element_type}[{self.result}] convolution(x, w), {self.attributes}"
+        return f"HloModule m\nENTRY e {{\n  {x}\n  {w}\n  ROOT r = {root}\n}}\n"
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> Convolution:
+    """Draw a convolution with a result that is not empty."""
+    rank = draw(st.integers(1, 3))
+    most = {1: 40, 2: 18, 3: 6}[rank]
+    sizes = st.sampled_from((1, 1, 2, 3, 5, 7, 16, 33))
+    kind = draw(st.sampled_from(("plain", "plain", "grouped", "depthwise", "batch")))
+    groups = 1 if kind == "plain" else draw(st.integers(2, 4))
+    if kind == "depthwise":
+        groups = draw(st.sampled_from((2, 3, 16, 70)))
+    within = 1 if kind == "depthwise" else draw(sizes)
+    features = within * (groups if kind in ("grouped", "depthwise") else 1)
+    outputs = groups * draw(st.integers(1, 2) if kind == "depthwise" else sizes)
+    images = draw(st.integers(1, 3)) * (groups if kind == "batch" else 1)
+    window, extents, positions = [], [], []
+    for _ in range(rank):
+        size, stride = draw(st.integers(1, 3)), draw(st.sampled_from((1, 1, 2, 3)))
+        base, dilation = draw(st.sampled_from((1, 1, 2))), draw(st.sampled_from((1, 1, 2)))
+        low, high = draw(st.integers(-1, 3)), draw(st.integers(-1, 3))
+        reach = (size - 1) * dilation + 1
+        extent = draw(st.integers(reach + 2, reach + most))
+        whole = (extent - 1) * base + 1 + low + high
+        extents.append(extent)
+        positions.append((whole - reach) // stride + 1)
+        window.append((size, stride, f"{low}_{high}", base, dilation, draw(st.integers(0, 1))))
+    labels = "012"[:rank]
+    orders = [
+        "".join(draw(st.sampled_from((feature_last, tuple(draw(st.permutations(feature_last)))))))
+        for feature_last in (tuple(f"b{labels}f"), tuple(f"{labels}io"), tuple(f"b{labels}f"))
+    ]
+    spatial = dict(zip(labels, extents, strict=True))
+    taps = dict(zip(labels, (d[0] for d in window), strict=True))
+    lhs = tuple(({"b": images, "f": features} | spatial)[c] for c in orders[0])
+    rhs = tuple(({"i": within, "o": outputs} | taps)[c] for c in orders[1])
+    count = {"b": images // (groups if kind == "batch" else 1), "f": outputs}
+    result = ",".join(str((count | dict(zip(labels, positions)))[c]) for c in orders[2])
+    names = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal")
+    parts = [f"{name}={'x'.join(str(d[n]) for d in window)}" for n, name in enumerate(names)]
+    attributes = f"window={{{' '.join(parts)}}}, dim_labels={orders[0]}_{orders[1]}->{orders[2]}"
+    if kind in ("grouped", "depthwise"):
+        attributes += f", feature_group_count={groups}"
+    if kind == "batch":
+        attributes += f", batch_group_count={groups}"
+    terms = math.prod(taps.values()) * within
+    return Convolution(lhs, rhs, result, attributes, terms)
+
+
+def check(case: Convolution, operands: Sequence[np.ndarray]) -> None:
+    """Assert the bound, and the same bits with any number of threads and in a second run."""
+    wide = hlo.parse(case.text("f64"))
+    doubles = [operand.astype(np.float64) for operand in operands]
+    expected = interp.evaluate(wide, *doubles)
+    magnitude = interp.evaluate(wide, *map(abs, doubles))
+    module = hlo.parse(case.text("f32"))
+    results = [
+        backend_c.compile(module, numerics="fast", threads=threads)(*operands)
+        for threads in (1, 2, 3, 3)
+    ]
+    k = case.terms
+    bound = magnitude * (k * _UNIT / (1 - k * _UNIT)) + k * 2.0**-150
+    assert (abs(results[0] - expected) <= bound).all()
+    assert len({result.tobytes() for result in results}) == 1
+
+
+@settings(max_examples=40)
+@given(convolutions())
+def test_no_worse_than_plain_sums(case: Convolution) -> None:
+    rng = np.random.default_rng(3)
+    check(case, [rng.standard_normal(dims).astype(np.float32) for dims in (case.lhs, case.rhs)])
+
+
+_FORMS = (
+    ("b01f_01io->b01f", (2, 20, 30, 24), (3, 3, 24, 70), "2,20,30,70", "size=3x3 pad=1_1x1_1"),
+    ("bf01_oi01->bf01", (2, 24, 20, 30), (70, 24, 3, 3), "2,70,20,30", "size=3x3 pad=1_1x1_1"),
+    (
+        "b01f_01io->b01f",
+        (1, 9, 99, 3),
+        (7, 7, 3, 33),
+        "1,3,48,33",
+        "size=7x7 stride=1x2 pad=0_0x1_1",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
+)
+def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HLO_CC", compiler)
+    rng = np.random.default_rng(4)
+    for labels, lhs, rhs, result, window in _FORMS:
+        terms = math.prod(rhs) // rhs[labels[5:].index("o")]
+        attributes = f"window={{{window}}}, dim_labels={labels}"
+        case = Convolution(lhs, rhs, result, attributes, terms)
+        check(case, [rng.standard_normal(dims).astype(np.float32) for dims in (lhs, rhs)])
