@@ -13,18 +13,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 _DOUBLE, _WORD, _PRED = "double", "uint64_t", "hlo_pred"
+_FLOAT, _HALF_WORD = "float", "uint32_t"
 _PARTS = {"hlo_c64": "float", "hlo_c128": "double"}
 _INDENT = "    "
-_NAME = re.compile(r"\b[duh]\d+\b")
+_NAME = re.compile(r"\b[dfuh]\d+\b")
 
 
-def function_text(name: str, qualifier: str, arity: int, sequence: Callable[..., Value]) -> str:
-    """Render ``qualifier double name(double x, …)`` with the operations of ``sequence(*x)``."""
+def function_text(
+    name: str, qualifier: str, arity: int, sequence: Callable[..., Value], kind: str = _DOUBLE
+) -> str:
+    """Render ``qualifier kind name(kind x, …)`` with the operations of ``sequence(*x)``."""
     printer = _Printer()
     parameters = ["x", "y"][:arity]
-    result = sequence(*(Value(printer, parameter, _DOUBLE) for parameter in parameters))
-    head = f"{qualifier} double {name}({', '.join(f'double {p}' for p in parameters)}) {{"
+    result = sequence(*(Value(printer, parameter, kind) for parameter in parameters))
+    head = f"{qualifier} {kind} {name}({', '.join(f'{kind} {p}' for p in parameters)}) {{"
     lines = [f"{_INDENT}{line}" for line in _live_lines(printer.lines, f"return {result.text};")]
     return "\n".join([head, *lines, "}", ""])
 
@@ -83,14 +88,14 @@ class _Printer:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """Represent a C variable or number: a double, a word of 64 bits, or a condition."""
+    """Represent a C variable or number: a double or float, a word as wide, or a condition."""
 
     printer: _Printer
     text: str
     kind: str
 
     def _infix(self, symbol: str, other: Any, kind: str, *, swapped: bool = False) -> Value:
-        texts = [self.text, other.text if isinstance(other, Value) else _number(other, self.kind)]
+        texts = [self.text, _text(other, self.kind)]
         if swapped:
             texts.reverse()
         return self.printer.bind(kind, f"{texts[0]} {symbol} {texts[1]}")
@@ -159,10 +164,7 @@ class CMachine:
     """Provide the operations of hlo.elementary's Machine on C variables."""
 
     def select(self, condition: Any, on_true: Value | float, on_false: Value | float) -> Value:
-        texts = [
-            value.text if isinstance(value, Value) else _number(value, _DOUBLE)
-            for value in (on_true, on_false)
-        ]
+        texts = [_text(value, _DOUBLE) for value in (on_true, on_false)]
         text = f"{condition.text} ? {texts[0]} : {texts[1]}"
         bound: Value = condition.printer.bind(_DOUBLE, text)
         return bound
@@ -184,13 +186,67 @@ class CMachine:
         return bound
 
 
+class CFloatMachine:
+    """Provide the operations of hlo.elementary.fast's FloatMachine on C variables."""
+
+    def fused(self, a: Value, b: Value | float, c: Value | float) -> Value:
+        texts = ", ".join(_text(value, _FLOAT) for value in (a, b, c))
+        return a.printer.bind(_FLOAT, f"hlo_fused_f32({texts})")
+
+    def select(self, condition: Any, on_true: Value | float, on_false: Value | float) -> Value:
+        texts = [_text(value, _FLOAT) for value in (on_true, on_false)]
+        text = f"{condition.text} ? {texts[0]} : {texts[1]}"
+        bound: Value = condition.printer.bind(_FLOAT, text)
+        return bound
+
+    def equal(self, lhs: Value, rhs: Value | float) -> Value:
+        return lhs._infix("==", rhs, _PRED)
+
+    def absolute(self, x: Value) -> Value:
+        return x.printer.bind(_FLOAT, f"hlo_abs_f32({x.text})")
+
+    def sqrt(self, x: Value) -> Value:
+        return x.printer.bind(_FLOAT, f"hlo_sqrt_f32({x.text})")
+
+    def bits(self, x: Value) -> Value:
+        return x.printer.bind(_HALF_WORD, f"hlo_bits_f32({x.text})")
+
+    def from_bits(self, word: Any) -> Value:
+        bound: Value = word.printer.bind(_FLOAT, f"hlo_f32_from_bits({word.text})")
+        return bound
+
+    def widened(self, x: Value) -> Value:
+        return x.printer.bind(_DOUBLE, f"(double){x.text}")
+
+    def narrowed(self, x: Value) -> Value:
+        return x.printer.bind(_FLOAT, f"(float){x.text}")
+
+
+def _text(value: Value | float, kind: str) -> str:
+    """Render a variable's name, or a number."""
+    return value.text if isinstance(value, Value) else _number(value, kind)
+
+
 def _number(value: float | int, kind: str) -> str:
     """Render a number exactly: the shortest decimal that reads back as the same, or its bits."""
-    if kind == _WORD:
-        return f"{value}" if 0 <= value < 4096 else f"0x{int(value) & (2**64 - 1):x}u"
+    if kind in (_WORD, _HALF_WORD):
+        mask = 2**64 - 1 if kind == _WORD else 2**32 - 1
+        return f"{value}" if 0 <= value < 4096 else f"0x{int(value) & mask:x}u"
+    if kind == _FLOAT:
+        return _float_number(value)
     number = float(value)
     if not math.isfinite(number):
         word = struct.pack(">d", number).hex()
         return f"hlo_f64_from_bits(0x{word}u)"
     text = repr(number)
     return f"({text})" if text.startswith("-") else text
+
+
+def _float_number(value: float) -> str:
+    """Render a number rounded to f32, with the shortest decimal that reads back as the same."""
+    number = np.float32(value)
+    if not np.isfinite(number):
+        return f"hlo_f32_from_bits(0x{int(number.view(np.uint32)):x}u)"
+    text = str(number)
+    text = text if "." in text or "e" in text else f"{text}.0"
+    return f"({text}f)" if text.startswith("-") else f"{text}f"

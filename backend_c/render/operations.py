@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from backend_c.ir.loop_ir import INDEX
+from backend_c.ir.settings import Numerics
 from backend_c.render import bit_patterns
 from backend_c.render.c_types import integer_type, is_narrow, register_type
 from hlo import elementary
+from hlo.elementary.fast import FAST_FUNCTIONS
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
 from hlo.types import F32, F64, PRED, U64, ElementType
@@ -54,17 +56,24 @@ _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elem
 
 
 def render_operation(
-    operation: str, texts: _Texts, types: Sequence[ElementType], result: ElementType
+    operation: str,
+    texts: _Texts,
+    types: Sequence[ElementType],
+    result: ElementType,
+    numerics: Numerics = Numerics.EXACT,
 ) -> tuple[str, int]:
     """Render an operation; return its text and how tightly that binds.
 
     ``texts`` are operands as a unary operator takes them, but for those that
-    :func:`operand_binding` allows to bind less tightly.
+    :func:`operand_binding` allows to bind less tightly. ``numerics`` says which sequence an
+    elementary function of f32 and narrower types is.
     """
     special = _SPECIAL.get(operation)
     if special is not None:
         return special(texts, types, result)
     operand = types[0]
+    if numerics is Numerics.FAST and _has_fast_sequence(operation, operand):
+        return _fast(operation, texts, operand)
     if operation.startswith("compare-"):
         return _compared(operation, texts, operand)
     if operand is PRED:
@@ -104,6 +113,18 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
         return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
     text = f"hlo_{_identifier(operation)}_f32({', '.join(texts)})"
     return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
+
+
+def _has_fast_sequence(operation: str, operand: ElementType) -> bool:
+    """Return whether ``fast`` has a sequence of its own for an operation."""
+    within_f32 = operand.is_float and operand is not F64
+    return within_f32 and operation in _ELEMENTARY and _identifier(operation) in FAST_FUNCTIONS
+
+
+def _fast(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
+    """Render an elementary function in f32; narrow results are rounded to their type."""
+    text = f"hlo_{_identifier(operation)}_fast({', '.join(texts)})"
+    return (f"hlo_round_{operand}({text})" if is_narrow(operand) else text), ATOM
 
 
 def operand_binding(operation: str, position: int, operand: ElementType) -> int:

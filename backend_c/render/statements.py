@@ -60,7 +60,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
     ]
     if kernel.uses_seed:
         parameters.append("hlo_seed *seed")
-    body = _Body(dialect, kernel.body)
+    body = _Body(dialect, kernel)
     lines = body.block(kernel.body, 1, shared=bool(dialect.single))
     # Compilers are asked to warn of unused parameters, and a kernel may ignore an input's elements.
     used = set(_WORD.findall("\n".join(lines)))
@@ -116,14 +116,15 @@ def _integer_text(value: int, element_type: ElementType) -> str:
 class _Body:
     """Render the statements of one kernel; a value used once is folded into its use."""
 
-    def __init__(self, dialect: Dialect, statements: Sequence[Statement]) -> None:
+    def __init__(self, dialect: Dialect, kernel: Kernel) -> None:
         self._dialect = dialect
+        self._numerics = kernel.numerics
         self._uses: Counter[str] = Counter()
         self._used_in_inner_block: set[str] = (
             set()
         )  # used in another block than where they are bound
         self._texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
-        self._scan(statements)
+        self._scan(kernel.body)
 
     def _scan(self, statements: Sequence[Statement]) -> None:
         """Count the uses of each variable, and note those used in a block other than their own."""
@@ -253,7 +254,7 @@ class _Body:
             self._operand(operand, operand_binding(operation, n, types[0]))
             for n, operand in enumerate(inner)
         ]
-        return render_operation(operation, texts, types, result)
+        return render_operation(operation, texts, types, result, self._numerics)
 
 
 def _is_pure(value: Expr) -> bool:

@@ -1,0 +1,47 @@
+"""Evaluate elementary functions of f32 within one unit in the last place, in f32 arithmetic.
+
+``numerics="fast"`` uses these sequences where ``exact`` uses those of ``hlo.elementary``, which
+round correctly but compute in float64. They are written over the machine of
+``hlo/elementary/fast/machine.py``, branch-free and without tables, so that loops of them become
+vectors. The error is below one unit in the last place of the exact result for every f32
+(``docs/proofs.md``), whether multiplications and additions are fused or not; special values are
+those of the exact function, and subnormal numbers count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlo.elementary import Function
+from hlo.elementary.fast import error_function, exponential, logarithm, roots
+from hlo.elementary.fast.machine import FloatMachine, with_sign_of
+from hlo.elementary.machine import V
+from hlo.errors import Unsupported
+
+__all__ = ["FAST_FUNCTIONS", "FloatMachine", "evaluate_fast"]
+
+FAST_FUNCTIONS: Mapping[str, Function] = {
+    "erf": Function(error_function.erf, parity="odd"),
+    "exponential": Function(exponential.exponential),
+    "exponential_minus_one": Function(exponential.exponential_minus_one),
+    "log": Function(logarithm.log),
+    "log_plus_one": Function(logarithm.log_plus_one),
+    "logistic": Function(exponential.logistic),
+    "rsqrt": Function(roots.rsqrt),
+    "tanh": Function(exponential.tanh, parity="odd"),
+}
+
+
+def evaluate_fast(name: str, machine: FloatMachine[V], *operands: V) -> V:
+    """Evaluate the function ``name`` of ``FAST_FUNCTIONS`` at ``operands`` on a machine.
+
+    Reduces by parity, and runs the sequence. Raises Unsupported for a name without a sequence.
+    """
+    function = FAST_FUNCTIONS.get(name)
+    if function is None:
+        raise Unsupported(f"{name} has no fast sequence; there are: {', '.join(FAST_FUNCTIONS)}")
+    assert len(operands) == function.arity, name
+    first, *others = operands
+    x = machine.absolute(first) if function.parity else first
+    result: V = function.sequence(x, *others, machine)
+    return with_sign_of(result, first, machine) if function.parity == "odd" else result

@@ -1,0 +1,70 @@
+"""Define the abstract machine of the fast sequences: a few operations on float32.
+
+As ``hlo/elementary/machine.py``, whose rules hold, with three differences:
+
+* values are IEEE 754 binary32, words have 32 bits (Python ints beside them are in [-2**31, 2**31));
+  a Python float beside a value is rounded to float32 first;
+* ``fused(a, b, c)`` is ``a * b + c``, rounded once where the processor has that instruction and
+  twice elsewhere: a sequence has to be right in both cases, and must not take the result for exact
+  unless the product is;
+* ``widened`` and ``narrowed`` go to float64 and back (rounded once). On float64 only ``+ - * /``
+  are used: conditions and words of one loop then have one width, and the loop becomes vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from hlo.elementary.machine import Condition, V, Word
+
+SIGN = -(2**31)  # the sign bit, as an int32
+MANTISSA_BITS = 23
+BIAS = 127
+# For |x| < 2**22 the sum x + ROUND is in [2**23, 2**24), where a last bit is worth 1: the addition
+# rounds x to the nearest integer, which the low bits of the sum's encoding then hold.
+ROUND = 1.5 * 2.0**23
+
+
+class FloatMachine(Protocol[V]):
+    """Provide the operations on values that Python has no operator for."""
+
+    def fused(self, a: V, b: V | float, c: V | float) -> V:
+        """Multiply and add: the product is kept exact on some processors, rounded on others."""
+
+    def select(self, condition: Condition, on_true: V | float, on_false: V | float) -> V:
+        """Return the bits of ``on_true`` where ``condition`` holds, else those of ``on_false``."""
+
+    def equal(self, lhs: V, rhs: V | float) -> Condition:
+        """Compare by ``==`` of IEEE 754: -0 equals +0, NaN equals nothing."""
+
+    def absolute(self, x: V) -> V:
+        """Clear the sign bit, also of a NaN."""
+
+    def sqrt(self, x: V) -> V:
+        """Take the square root, correctly rounded: -0 for -0, NaN for negative numbers."""
+
+    def bits(self, x: V) -> Word:
+        """Return the encoding of ``x``."""
+
+    def from_bits(self, word: Word) -> V:
+        """Return the value that ``word`` encodes."""
+
+    def widened(self, x: V) -> Any:
+        """Return ``x`` as a float64, exactly."""
+
+    def narrowed(self, x: Any) -> V:
+        """Round a float64 to nearest, ties to even."""
+
+
+def with_sign_of(x: V, sign: V, machine: FloatMachine[V]) -> V:
+    """Return ``x``, negated where ``sign`` is negative or -0."""
+    return machine.from_bits(machine.bits(x) ^ (machine.bits(sign) & SIGN))
+
+
+def horner(x: V, coefficients: tuple[float, ...], machine: FloatMachine[V]) -> V:
+    """Evaluate the polynomial c[0] + c[1] x + c[2] x**2 + … (two or more c) by Horner's rule."""
+    *rest, before_last, last = coefficients
+    result = machine.fused(x, last, before_last)
+    for coefficient in reversed(rest):
+        result = machine.fused(result, x, coefficient)
+    return result

@@ -1,0 +1,134 @@
+"""Fit the polynomials of hlo/elementary/fast: ``python -m selftest.prove.fit_fast [NAME ...]``.
+
+Each is the weighted least-squares polynomial at Chebyshev nodes (within a factor of two of the best
+one). Its coefficients are rounded to float32 one after the other, that of x**0 first, and those
+left are fitted again to what is left of the function, which takes up most of the rounding errors.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import mpmath  # type: ignore[import-untyped]  # it has no stubs
+import numpy as np
+from mpmath import mpf
+
+from hlo.elementary.fast import error_function, exponential, logarithm
+from hlo.values import Array
+
+_NODES = 600
+
+
+def _one(x: float) -> float:
+    return 1.0
+
+
+class Fit(NamedTuple):
+    """A polynomial of ``terms`` terms for ``function`` on [low, high].
+
+    Minimises ``weight(x)`` times the error.
+    """
+
+    function: Callable[[Any], Any]
+    low: float
+    high: float
+    terms: int
+    weight: Callable[[float], float] = _one
+
+
+def _exponential_tail(r: Any) -> Any:
+    r = r if abs(r) > mpf("1e-30") else mpf("1e-30")
+    return (mpmath.exp(r) - 1 - r) / r**2
+
+
+def _log_tail(f: Any) -> Any:
+    if abs(f) < 1e-3:
+        return sum((-f) ** n / (n + 3) for n in range(20))
+    return (mpmath.log1p(f) - f + f * f / 2) / f**3
+
+
+def _tanh(centred: Any) -> Any:
+    x = mpmath.sqrt(max(centred + exponential.MIDDLE, mpf("1e-20")))
+    return mpmath.tanh(x) / x - 1
+
+
+def _erf_near(centred: Any) -> Any:
+    x = mpmath.sqrt(max(centred + error_function.MIDDLE, mpf("1e-20")))
+    return mpmath.erf(x) / x - 1
+
+
+def _erf_far(beyond: Any) -> Any:
+    beyond = beyond if abs(beyond) > 1e-12 else mpf("1e-12")
+    start = mpf(error_function.START)
+    return -mpmath.log(mpmath.erfc(start + beyond) / mpmath.erfc(start), 2) / beyond
+
+
+def _erf_power(f: Any) -> Any:
+    return mpmath.erfc(error_function.START) * mpf(2) ** (3 - f)
+
+
+def _erfc(beyond: float) -> float:
+    return beyond * math.erfc(error_function.START + beyond)
+
+
+FITS: dict[str, Fit] = {
+    "exponential": Fit(_exponential_tail, -0.2878, 0.4056, 5, lambda r: r * r),
+    "exponential_minus_one": Fit(_exponential_tail, -0.2878, 0.4056, 6, abs),
+    "log": Fit(_log_tail, -0.2929, 0.4143, 8, lambda f: f * f),
+    "tanh": Fit(_tanh, -0.40625, 0.4727, 8),
+    "erf_near": Fit(_erf_near, -0.40625, 0.4038, 7),
+    "erf_far": Fit(_erf_far, -0.187, 2.9141, 7, _erfc),
+    "erf_power": Fit(_erf_power, -0.5, 0.5, 7),
+}
+
+# Where each is used.
+IN_CODE: dict[str, tuple[float, ...]] = {
+    "exponential": exponential.TAIL,
+    "exponential_minus_one": exponential.ACCURATE_TAIL,
+    "log": logarithm.TAIL,
+    "tanh": exponential.TANH,
+    "erf_near": error_function.NEAR,
+    "erf_far": error_function.FAR,
+    "erf_power": error_function.POWER,
+}
+
+
+def _nodes(fit: Fit) -> Array:
+    angles = np.pi * (2 * np.arange(_NODES) + 1) / (2 * _NODES)
+    return (fit.low + fit.high) / 2 + (fit.high - fit.low) / 2 * np.cos(angles)
+
+
+def coefficients(fit: Fit) -> tuple[list[float], float]:
+    """Return the coefficients rounded to float32, and the largest weighted error."""
+    x = _nodes(fit)
+    with mpmath.workdps(60):
+        values = np.array([float(fit.function(mpf(float(node)))) for node in x])
+    weights = np.array([fit.weight(float(node)) for node in x])
+    # The Chebyshev points in their own measure are close to minimax once the weights are applied.
+    scale = max(abs(fit.low), abs(fit.high))
+    found: list[float] = []
+    left = values
+    for first in range(fit.terms):
+        powers = np.stack([(x / scale) ** n for n in range(first, fit.terms)], axis=1)
+        solution = np.linalg.lstsq(powers * weights[:, None], left * weights, rcond=None)[0]
+        coefficient = float(np.float32(solution[0] / scale**first))
+        found.append(coefficient)
+        left = left - coefficient * x**first
+    return found, float(np.max(np.abs(left * weights)))
+
+
+def main(names: list[str]) -> int:
+    """Print the coefficients of each polynomial."""
+    for name in names or FITS:
+        found, error = coefficients(FITS[name])
+        print(f"{name}: error 2**{np.log2(error):.1f}")
+        for coefficient in found:
+            print(f"    {np.float32(coefficient)!s},")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""NumPy as the machine of the fast sequences: values are float32 arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.elementary.double_double import two_sum
+from hlo.elementary.fast import evaluate_fast
+from hlo.elementary.machine import Condition
+from hlo.values import Array
+
+
+@dataclass(frozen=True, slots=True)
+class NumpyFloatMachine:
+    """Lanes are the elements of arrays; ``once`` says whether fused operations round once."""
+
+    once: bool
+
+    def fused(self, a: Array, b: Array | float, c: Array | float) -> Array:
+        """Compute a * b + c; rounded once, it is the float64 sum rounded to odd, then rounded.
+
+        The product of two float32 is exact in float64, and 53 bits rounded to odd are more than
+        2 * 24 + 2: rounding those to float32 is innocuous (Boldo and Melquiond, IEEE TC 57(4)).
+        """
+        if not self.once:
+            return np.asarray(np.float32(a) * np.float32(b) + np.float32(c))
+        product = np.float32(a).astype(np.float64) * np.float32(b)
+        total, error = two_sum(product, np.float32(c).astype(np.float64) + product * 0.0)
+        word = np.asarray(total).view(np.int64)
+        inexact = (error != 0) & np.isfinite(total) & np.isfinite(error) & (word & 1 == 0)
+        # Toward the error: away from zero where it has the sum's sign.
+        step = np.where((error > 0) == (total > 0), 1, -1)
+        odd = np.where(inexact, word + step, word).view(np.float64)
+        return np.asarray(odd.astype(np.float32))
+
+    def select(
+        self, condition: Condition, on_true: Array | float, on_false: Array | float
+    ) -> Array:
+        return np.where(np.asarray(condition), np.float32(on_true), np.float32(on_false))
+
+    def equal(self, lhs: Array, rhs: Array | float) -> Condition:
+        return np.equal(lhs, rhs)
+
+    def absolute(self, x: Array) -> Array:
+        return np.absolute(x)
+
+    def sqrt(self, x: Array) -> Array:
+        return np.sqrt(x)
+
+    def bits(self, x: Array) -> Array:
+        return np.asarray(x).view(np.int32)
+
+    def from_bits(self, word: Any) -> Array:
+        return np.asarray(word).view(np.float32)
+
+    def widened(self, x: Array) -> Array:
+        return np.asarray(x).astype(np.float64)
+
+    def narrowed(self, x: Array) -> Array:
+        return np.asarray(x).astype(np.float32)
+
+
+def evaluated_fast(name: str, *operands: Array, once: bool) -> Array:
+    """``hlo.elementary.fast.evaluate_fast`` on float32 arrays of one shape."""
+    with np.errstate(all="ignore"):
+        flat = [np.ascontiguousarray(operand, np.float32) for operand in operands]
+        return np.asarray(evaluate_fast(name, NumpyFloatMachine(once), *flat))
