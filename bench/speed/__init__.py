@@ -1,0 +1,1 @@
+"""Measure compiled programs beside other compilers, interleaved in one run."""

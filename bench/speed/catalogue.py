@@ -1,0 +1,71 @@
+"""Find the programs to measure, and where their arguments come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlo.module import Module
+from hlo.values import Value
+from hlo_oracle import arguments
+from hlo_oracle.program_paths import program_name, programs
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = (
+    ROOT / "tests" / "corpus" / "jax",
+    ROOT / "tests" / "corpus" / "tensorflow",
+    ROOT / "bench" / "programs",
+)
+_BEFORE = "before_optimizations"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to measure. ``recipe`` is the file of recipes that has one for it; without one,
+    arguments are drawn from ``seed`` by their shapes."""
+
+    name: str
+    path: str
+    recipe: str | None = None
+    seed: int = 0
+
+    @property
+    def args(self) -> None:
+        """None: no program takes its arguments from an archive."""
+
+
+def found(paths: Sequence[Path]) -> list[Program]:
+    """List the programs in files and directories, by default those of the corpus and of
+    ``bench/programs``. Of a directory's texts of one program, the one before optimisations."""
+    files = [file for path in paths or DEFAULT for file in _files(path)]
+    names = [program_name(file) for file in files]
+    return [
+        Program(_label(file, names.count(name) > 1), str(file), _recipe(file))
+        for file, name in zip(files, names, strict=True)
+    ]
+
+
+def _files(path: Path) -> Iterable[Path]:
+    inside = programs([path])
+    if not path.is_dir():
+        return inside
+    before = {program_name(file) for file in inside if _BEFORE in file.name}
+    return [file for file in inside if _BEFORE in file.name or program_name(file) not in before]
+
+
+def _label(file: Path, is_ambiguous: bool) -> str:
+    return f"{file.parent.name}/{file.name}" if is_ambiguous else program_name(file)
+
+
+def _recipe(file: Path) -> str | None:
+    beside = file.parent / "arguments.json"
+    if not beside.is_file():
+        return None
+    return str(beside) if program_name(file) in json.loads(beside.read_text()) else None
+
+
+def values(program: Program, module: Module) -> tuple[Value, ...]:
+    """Draw the arguments of a program."""
+    return arguments.given(module, Path(program.path), program)

@@ -1,0 +1,75 @@
+"""What a compiler gives to a worker: a program that is ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hlo
+from hlo import archive
+from hlo.module import Module
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A program to prepare: ``program`` is its file, ``arguments`` an archive of its arrays,
+    ``results`` where its results go, ``cache`` an empty or warm directory for compiled code.
+    ``threads`` is 1, or None for as many as there are."""
+
+    peer: str
+    name: str
+    program: str
+    arguments: str
+    results: str | None
+    cache: str
+    threads: int | None
+
+    def text(self) -> str:
+        """Read the program."""
+        return Path(self.program).read_bytes().decode("utf-8", errors="replace")
+
+    def module(self) -> Module:
+        """Parse the program."""
+        return hlo.parse(self.text())
+
+    def arrays(self) -> list[Array]:
+        """Read the arguments, those of tuples one after the other."""
+        shapes = [leaf for p in self.module().entry.parameters for leaf in array_leaves(p.shape)]
+        found = archive.read(Path(self.arguments))
+        return [archive.typed(found[f"p{n}"], shape) for n, shape in enumerate(shapes)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Seconds to compile a program: ``cold``, and ``cached`` when its code is kept from before;
+    ``version`` of the compiler."""
+
+    cold: float
+    cached: float | None
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """``call`` runs the program once, and its results are there when it returns; ``arrays`` makes
+    NumPy arrays of them, those of tuples one after the other."""
+
+    call: Callable[[], Any]
+    arrays: Callable[[Any], Sequence[Array]]
+    compiled: Compiled
+
+
+def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
+    """Yield the arrays of a shape; tokens carry nothing."""
+    return (leaf for leaf in leaves(shape) if leaf.element_type.is_array)
+
+
+def nested(shape: Shape, arrays: Iterator[Array]) -> Any:
+    """Assemble the value of a shape from its arrays in order: tuples again, and None for tokens."""
+    if isinstance(shape, TupleShape):
+        return tuple(nested(part, arrays) for part in shape.elements)
+    return next(arrays) if shape.element_type.is_array else None

@@ -1,0 +1,31 @@
+"""The compilers that are measured, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from bench.speed.peers import ours, xla
+from bench.speed.peers.subject import Question, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """``ready`` prepares a program in the worker. ``needs`` are the packages that must be
+    installed, ``extra`` what installs them. ``programs`` tells which programs it has; None is all
+    of them."""
+
+    label: str
+    ready: Callable[[Question], Subject]
+    needs: tuple[str, ...] = ()
+    extra: str = ""
+    programs: Callable[[], frozenset[str]] | None = None
+
+
+PEERS: dict[str, Peer] = {
+    "fast": Peer("fast", partial(ours.ready, numerics="fast")),
+    "exact": Peer("exact", partial(ours.ready, numerics="exact")),
+    "xla": Peer("XLA:CPU", xla.ready, ("jax", "jaxlib"), "xla"),
+}
+OURS = ("fast", "exact")

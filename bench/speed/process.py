@@ -1,0 +1,100 @@
+"""Talk to a worker process: questions and answers are JSON objects, a line each."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+_ROOM = 4096  # bytes at the end of what the worker said that are read
+
+
+class Process:
+    """A worker of ``bench.speed.worker``; use it in ``with``. ``threads``: 1 binds it to one
+    processor and tells every library so; None leaves it all."""
+
+    def __init__(self, threads: int | None, environment: Mapping[str, str]) -> None:
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (for as long as the process)
+        one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bench.speed.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            env={**os.environ, **environment, **(one if threads == 1 else {})},
+            start_new_session=True,  # so that its children end with it
+        )
+        if threads == 1:
+            os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
+        self._buffer = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def ask(self, question: Mapping[str, object], seconds: float) -> dict[str, Any]:
+        """Ask and wait for the answer. One with ``error`` means that nothing more can be asked: the
+        worker refuses, has died, or was ended because it took longer than ``seconds``."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(question).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return {"error": self._cause()}
+        line = self._line(seconds)
+        if line is None:
+            self.end()
+            return {"error": f"no answer in {seconds:g} s"}
+        return json.loads(line) if line else {"error": self._cause()}
+
+    def _line(self, seconds: float) -> bytes | None:
+        """Read a line; nothing at the end of the output, None after so many seconds."""
+        output = self._process.stdout
+        assert output is not None
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([output], [], [], seconds)
+            if not ready:
+                return None
+            read = os.read(output.fileno(), 1 << 20)
+            if not read:
+                return b""
+            self._buffer += read
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _cause(self) -> str:
+        """How the process ended: its signal, or the last line that it wrote."""
+        status = self._process.wait()
+        if status < 0:
+            return f"killed by {signal.Signals(-status).name}"
+        descriptor = self._said.fileno()
+        begin = max(0, os.fstat(descriptor).st_size - _ROOM)
+        lines = os.pread(descriptor, _ROOM, begin).decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if line.strip()), f"exit {status}")[:200]
+
+    def end(self) -> None:
+        """End the process and its children."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue
+        self._said.close()

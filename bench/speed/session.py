@@ -1,0 +1,147 @@
+"""Measure one program: each compiler in processes of its own, interleaved round by round."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench.speed import catalogue
+from bench.speed.process import Process
+from bench.speed.rows import Measured
+from bench.speed.statistics import timing
+from hlo import archive
+from hlo.module import Module
+
+_PREPARE = 900.0  # seconds for compiling and a first call
+_CALL = 600.0  # for one question about time, beyond what is asked for
+CLOCKS: dict[str, int | None] = {"wall": None, "cpu": 1}  # threads of the processes for a clock
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long to measure: ``rounds`` of ``seconds`` for each process, fewer where a round of all
+    takes so long that they would exceed ``most`` seconds, but two."""
+
+    rounds: int = 5
+    seconds: float = 0.15
+    most: float = 30.0
+
+
+QUICK = Plan(2, 0.05, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where files of a program lie while it is measured. ``warm`` is a cache of our compiler that
+    knows the machine and no program."""
+
+    directory: Path
+    warm: Path
+
+    @property
+    def arguments(self) -> Path:
+        return self.directory / "arguments.npz"
+
+    def results(self, peer: str) -> Path:
+        """Return the archive of the results of a compiler."""
+        return self.directory / f"results_{peer}.npz"
+
+    def cache(self, peer: str) -> Path:
+        """Return the directory of a compiler's cache, made at the first use."""
+        path = self.directory / f"cache_{peer}"
+        if not path.exists():
+            shutil.copytree(self.warm, path)
+            path.chmod(0o700)
+        return path
+
+
+def measured(
+    program: catalogue.Program,
+    module: Module,
+    peers: Sequence[str],
+    plan: Plan,
+    place: Place,
+    note: Callable[[str], None] = lambda text: None,
+) -> dict[str, Measured]:
+    """Measure a program under compilers; their results lie in ``place`` afterwards. ``note`` is
+    told what is done."""
+    archive.write(place.arguments, archive.numbered(catalogue.values(program, module)))
+    found = {peer: Measured() for peer in peers}
+    with ExitStack() as stack:
+        running: dict[tuple[str, str], Process] = {}
+        for peer in peers:
+            for clock, threads in CLOCKS.items():
+                if found[peer].error is not None:
+                    continue
+                note(f"{program.name}: compile with {peer}")
+                process = stack.enter_context(Process(threads, _environment(place.cache(peer))))
+                answer = process.ask(_question(program, peer, clock, place), _PREPARE)
+                found[peer] = _prepared(found[peer], clock, answer)
+                running[peer, clock] = process
+        running = {key: process for key, process in running.items() if not found[key[0]].error}
+        note(f"{program.name}: measure")
+        return _rounds(running, found, plan)
+
+
+def _environment(cache: Path) -> dict[str, str]:
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+
+
+def _question(program: catalogue.Program, peer: str, clock: str, place: Place) -> dict[str, object]:
+    return {
+        "do": "prepare",
+        "peer": peer,
+        "name": program.name,
+        "program": program.path,
+        "arguments": str(place.arguments),
+        "results": str(place.results(peer)) if clock == "wall" else None,
+        "cache": str(place.cache(peer)),
+        "threads": CLOCKS[clock],
+    }
+
+
+def _prepared(before: Measured, clock: str, answer: dict[str, Any]) -> Measured:
+    if "error" in answer:
+        return replace(before, error=answer["error"])
+    # The second process finds in the cache what the first one compiled.
+    return replace(before, **answer) if clock == "wall" else before
+
+
+def _rounds(
+    running: dict[tuple[str, str], Process], found: dict[str, Measured], plan: Plan
+) -> dict[str, Measured]:
+    samples: dict[tuple[str, str], list[float]] = {key: [] for key in running}
+    for _ in _while_time(plan):
+        for (peer, clock), process in running.items():
+            if found[peer].error is not None:
+                continue
+            answer = process.ask({"do": "measure", "seconds": plan.seconds}, _CALL)
+            if "error" in answer:
+                found[peer] = replace(found[peer], error=answer["error"])
+            else:
+                samples[peer, clock] += answer[clock]
+    for (peer, clock), process in running.items():
+        if found[peer].error is None:
+            fields: dict[str, Any] = {clock: timing(samples[peer, clock])}
+            if clock == "wall":
+                fields |= process.ask({"do": "finish"}, _CALL)
+            found[peer] = replace(found[peer], **fields)
+    return found
+
+
+def _while_time(plan: Plan) -> Iterator[int]:
+    begin = time.perf_counter()
+    for number in range(plan.rounds):
+        passed = time.perf_counter() - begin
+        if number >= 2 and passed * (number + 1) / number > plan.most:
+            return
+        yield number
