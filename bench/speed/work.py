@@ -18,13 +18,13 @@ from bench.speed.peers.subject import array_leaves
 from hlo.attributes import ConvolutionDimensions
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import ELEMENTARY, having
-from hlo.passes.cost import COST
+from hlo.opcodes import ELEMENTARY, ROUNDS, having
 from hlo.passes.inline import inline
 from hlo.types import ArrayShape, Shape
 from hlo.walk import called
 
 _ELEMENTARY = having(ELEMENTARY)
+_ARITHMETIC = (having(ROUNDS) | _ELEMENTARY) - {"convert"}
 _FUNCTION = 12  # operations of an exponential in f32: reduction, six of a polynomial, scaling
 # These read of their first operand what they give, and not all of it.
 _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
@@ -109,12 +109,12 @@ class _Operations:
             return _products(instruction, shapes)
         if opcode in ("reduce", "reduce-window", "map", "scatter"):
             return self._times(_applications(instruction, shapes), instruction)
-        if not isinstance(instruction.shape, ArrayShape) or not COST.get(opcode):
+        if opcode not in _ARITHMETIC or not isinstance(instruction.shape, ArrayShape):
             return {}
         element_type = instruction.shape.element_type
-        each = _FUNCTION if opcode in _ELEMENTARY else 1
         if not element_type.is_float:
             return {}
+        each = _FUNCTION if opcode in _ELEMENTARY else 1
         kind = _KINDS.get(element_type.name, element_type.name)
         return {"f32" if kind == "bf16" else kind: each * instruction.shape.elements}
 
