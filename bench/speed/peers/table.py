@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from bench.speed.peers import ours, xla
+from bench.speed.peers import ours, pytorch, xla
 from bench.speed.peers.subject import Question, Subject
 
 
@@ -27,5 +27,19 @@ PEERS: dict[str, Peer] = {
     "fast": Peer("fast", partial(ours.ready, numerics="fast")),
     "exact": Peer("exact", partial(ours.ready, numerics="exact")),
     "xla": Peer("XLA:CPU", xla.ready, ("jax", "jaxlib"), "xla"),
+    "torch": Peer(
+        "torch",
+        partial(pytorch.ready, compiled=False),
+        ("torch",),
+        "bench",
+        pytorch.eager_programs,
+    ),
+    "compile": Peer(
+        "torch.compile",
+        partial(pytorch.ready, compiled=True),
+        ("torch",),
+        "bench",
+        pytorch.compiled_programs,
+    ),
 }
 OURS = ("fast", "exact")
