@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-Tensor = torch.Tensor
 Tensors = list[Tensor]
 
 
@@ -143,7 +143,8 @@ def _mnist(*a: Tensor) -> tuple[Tensor, ...]:
     d2 = _cross_entropy_gradient(logits, labels)
     d1 = (d2 @ w2.mT) * (y > 0)
     gradients = (x.mT @ d1, d1.sum(0), y.mT @ d2, d2.sum(0))
-    new = [_adam(*parts, t, g) for *parts, g in zip(a[:4], a[4:8], a[8:12], gradients)]
+    given = zip(a[:4], a[4:8], a[8:12], gradients)
+    new = [_adam(p, m, v, t, g) for p, m, v, g in given]
     return (loss, t + 1, *(one[part] for part in range(3) for one in new))
 
 

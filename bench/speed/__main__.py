@@ -1,36 +1,64 @@
 """Measure compiled programs beside other compilers, interleaved in one run.
 
-python -m bench.speed [FILE.hlo|DIR …] [--peers NAMES] [--quick] [--json] [--write FILE.md]
+    python -m bench.speed [FILE.hlo|DIR …] [--peers NAMES] [--quick] [--json] [--write FILE.md]
+
+Without files: the programs of tests/corpus and of bench/programs. Each compiler has processes of
+its own for each program, one with all threads, one with one; they are warm, and asked in turn.
+Ratios are seconds of ours over those of a peer: below 1 where ours is faster. *one thread* is
+processor time, which other work on the machine disturbs least. *% limit* is of what this machine
+can do at most, measured in the same run. Results are judged by the error envelope around the
+interpreter's.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.speed import catalogue, session
-from bench.speed.kinds import kind
-from bench.speed.limits import Limits, best
-from bench.speed.peers.ours import warmed
+from bench.speed import catalogue, document, history, run, session
 from bench.speed.peers.table import PEERS
 from bench.speed.rows import Row
 from bench.speed.table import table
-from bench.speed.work import work
+from bench.speed.verdicts import Memory
 from hlo.errors import Error
-from hlo.program_file import read
+
+_HISTORY = catalogue.ROOT / "docs" / "evidence" / "performance_history.jsonl"
 
 
-def main() -> None:
+def main() -> int:
+    given = _options().parse_args()
+    # On a terminal the table is as wide as that; else as it needs.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 240)
+    try:
+        peers = installed(given.peers.split(","), console)
+        options = run.Options(
+            peers, session.QUICK if given.quick else session.Plan(), given.judge, Memory()
+        )
+        rows = measured(catalogue.found(given.files), options, given.json)
+    except Error as error:
+        console.print(f"error: {error}", markup=False, style="red")
+        return 2
+    if not given.json:
+        console.print(table(rows, peers))
+    if given.write is not None:
+        document.write(given.write, rows, peers)
+    record = history.record(rows)
+    if given.against_history:
+        for line in history.regressions(history.last(given.history, record), record):
+            console.print(line, markup=False)
+    if given.keep:
+        history.append(given.history, record)
+    return 1 if any(one.is_wrong for row in rows for one in row.peers.values()) else 0
+
+
+def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -38,19 +66,22 @@ def main() -> None:
     options.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
     options.add_argument("--quick", action="store_true", help="two short rounds")
     options.add_argument("--json", action="store_true", help="one JSON object a program")
-    given = options.parse_args()
-    console = Console(highlight=False, soft_wrap=True)
-    peers = installed(given.peers.split(","), console)
-    programs = catalogue.found(given.files)
-    plan = session.QUICK if given.quick else session.Plan()
-    rows = []
-    for row in progress(programs, peers, plan, console):
-        rows.append(row)
-        if given.json:
-            sys.stdout.write(json.dumps(asdict(row)) + "\n")
-            sys.stdout.flush()
-    if not given.json:
-        console.print(table(rows, peers))
+    options.add_argument("--write", type=Path, metavar="FILE.md", help="and FILE.svg")
+    options.add_argument(
+        "--judge",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="that a question about a result may take; 0: judge none (default: %(default)s)",
+    )
+    options.add_argument("--history", type=Path, default=_HISTORY, help="default: %(default)s")
+    options.add_argument("--keep", action="store_true", help="append this run to the history")
+    options.add_argument(
+        "--against-history",
+        action="store_true",
+        help="print what has become slower by more than a tenth since the last run kept there",
+    )
+    return options
 
 
 def installed(names: Sequence[str], console: Console) -> list[str]:
@@ -58,7 +89,7 @@ def installed(names: Sequence[str], console: Console) -> list[str]:
     found = []
     for name in names:
         if name not in PEERS:
-            raise SystemExit(f"--peers {name}: one of {', '.join(PEERS)}")
+            raise Error(f"--peers {name}: one of {', '.join(PEERS)}")
         missing = [package for package in PEERS[name].needs if find_spec(package) is None]
         if missing:
             extra = f"pip install 'hlo-oracle[{PEERS[name].extra}]'"
@@ -68,71 +99,41 @@ def installed(names: Sequence[str], console: Console) -> list[str]:
     return found
 
 
-def progress(
-    programs: Sequence[catalogue.Program],
-    peers: Sequence[str],
-    plan: session.Plan,
-    console: Console,
-) -> Iterator[Row]:
-    """Measure programs one after the other, and what the machine can do before and after."""
+def measured(
+    programs: Sequence[catalogue.Program], options: run.Options, as_json: bool
+) -> list[Row]:
+    """Measure programs with a bar of progress; print rows as JSON as soon as they are there."""
+    machine = run.Machine()
+    found = []
+    with _progress(len(programs)) as (note, advance):
+        for row in run.rows(programs, options, machine, note):
+            found.append(row)
+            advance()
+            if as_json:
+                sys.stdout.write(run.as_json(row) + "\n")
+                sys.stdout.flush()
+    return [machine.finished(row) for row in found] if found else []
+
+
+@contextmanager
+def _progress(
+    total: int,
+) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
+    """A bar on a terminal, apart from what is printed."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with (
-        tempfile.TemporaryDirectory(prefix="bench-") as name,
-        Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown,
-    ):
-        task = shown.add_task("the machine", total=len(programs))
-        warm = Path(name) / "warm"
-        warmed(warm)
-        limits = machine_limits()
-        for number, program in enumerate(programs):
-            directory = Path(name) / str(number)
-            directory.mkdir()
-
-            def note(text: str) -> None:
-                shown.update(task, description=text)
-
-            yield _row(program, peers, plan, session.Place(directory, warm), limits, note)
-            shown.advance(task)
-
-
-def machine_limits() -> tuple[Limits, Limits]:
-    """What the machine can do with one thread and with all, in a process of its own."""
-    command = [sys.executable, "-m", "bench.speed.limits"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    one, every = (
-        Limits(
-            {int(size): value for size, value in found["read"].items()},
-            {int(size): value for size, value in found["copy"].items()},
-            found["operations"],
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as shown:
+        task = shown.add_task("", total=total)
+        yield (
+            lambda text: shown.update(task, description=text),
+            lambda: shown.advance(task),
         )
-        for found in json.loads(done.stdout).values()
-    )
-    return one, best(one, every)
-
-
-def _row(
-    program: catalogue.Program,
-    peers: Sequence[str],
-    plan: session.Plan,
-    place: session.Place,
-    limits: tuple[Limits, Limits],
-    note: Callable[[str], None],
-) -> Row:
-    try:
-        module = read(Path(program.path))
-        needed = work(module)
-        one, every = (x.seconds(needed.read, needed.written, needed.operations) for x in limits)
-        row = Row(program.name, kind(needed, limits[1]), every, one)
-        having = [name for name in peers if _has(name, program.name)]
-        return replace(row, peers=session.measured(program, module, having, plan, place, note))
-    except Error as error:
-        return Row(program.name, "small", error=str(error))
-
-
-def _has(peer: str, program: str) -> bool:
-    programs = PEERS[peer].programs
-    return programs is None or program in programs()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bench.speed.limits import Limits
 from bench.speed.work import Work
 
 PRODUCTS, MEMORY, IRREGULAR, SMALL = "products", "memory", "irregular", "small"
@@ -16,22 +15,20 @@ _IRREGULAR = frozenset(
     ("sort", "gather", "scatter", "topk", "reduce-window", "select-and-scatter")
     + ("fft", "cholesky", "triangular-solve", "custom-call", "rng-bit-generator")
 )
-_SMALL = 20e-6  # seconds at the limit: what a few calls take
-_BUSY = 4.0  # times what memory takes: then arithmetic counts
+_SMALL_BYTES, _SMALL_OPERATIONS = 1 << 18, 5_000_000  # microseconds: a call counts
+_PRODUCTS = 4.0  # operations of products for each byte: they take longer than to read the operands
+_BUSY = 30.0  # operations for each byte: they take longer than memory even in vectors
 
 
-def kind(work: Work, limits: Limits) -> str:
-    """Classify a program: small where the machine's limit is, or a loop makes it up; by its
-    opcodes where one is irregular; else by whether products or memory bound it."""
-    limit = limits.seconds(work.read, work.written, work.operations)
-    products = {name for name in ("dot", "convolution") if work.opcodes.get(name)}
-    arithmetic = limits.seconds(0, 0, work.operations)
-    if limit < _SMALL or "while" in work.opcodes:
+def kind(work: Work) -> str:
+    """Classify a program: small where a call counts or a loop makes it up; then by its products,
+    its opcodes, and its arithmetic for each byte."""
+    size = work.read + work.written
+    operations = sum(work.operations.values())
+    if "while" in work.opcodes or (size < _SMALL_BYTES and operations < _SMALL_OPERATIONS):
         return SMALL
-    if products and arithmetic > limits.seconds(work.read, work.written, {}):
+    if work.products > _PRODUCTS * size:
         return PRODUCTS
-    if _IRREGULAR & set(work.opcodes):
+    if _IRREGULAR & work.opcodes or operations > _BUSY * size:
         return IRREGULAR
-    if arithmetic > _BUSY * limits.seconds(work.read, work.written, {}):
-        return IRREGULAR
-    return PRODUCTS if products else MEMORY
+    return MEMORY

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,12 @@ class Limits:
     read: Mapping[int, float]
     copy: Mapping[int, float]
     operations: Mapping[str, float]
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """Make limits of what :func:`main` prints: JSON has no numbers as keys."""
+        read, copy = ({int(k): float(v) for k, v in fields[x].items()} for x in (_READ, _COPY))
+        return cls(read, copy, fields["operations"])
 
     def bandwidth(self, read: int, written: int) -> float:
         """Return the bytes a second with which so many bytes can be read and written: that of the

@@ -1,4 +1,4 @@
-"""Talk to a worker process: questions and answers are JSON objects, a line each."""
+"""Ask another process: questions and answers are JSON objects, a line each."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ _ROOM = 4096  # bytes at the end of what the worker said that are read
 
 
 class Process:
-    """A worker of ``bench.speed.worker``; use it in ``with``. ``threads``: 1 binds it to one
-    processor and tells every library so; None leaves it all."""
+    """A process that runs ``python -m module``, which answers (:mod:`bench.speed.answering`); use
+    it in ``with``. ``threads``: 1 binds it to one processor and tells every library so; None leaves
+    it all."""
 
-    def __init__(self, threads: int | None, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, module: str, threads: int | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (for as long as the process)
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.speed.worker"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            env={**os.environ, **environment, **(one if threads == 1 else {})},
+            env={**os.environ, **(environment or {}), **(one if threads == 1 else {})},
             start_new_session=True,  # so that its children end with it
         )
         if threads == 1:

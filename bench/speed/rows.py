@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from bench.speed.limits import Limits
 from bench.speed.statistics import Timing, ratio
+from bench.speed.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One program under all compilers. ``limit`` and ``limit_one``: the least seconds that this
-    machine could take with all threads and with one. ``error``: why it was not measured."""
+    """One program under all compilers. ``work`` is what it must do, ``limit`` and ``limit_one`` the
+    least seconds that this machine could take for that, with all threads and with one. ``error``:
+    why it was not measured."""
 
     name: str
     kind: str
+    work: Work | None = None
     limit: float | None = None
     limit_one: float | None = None
     peers: Mapping[str, Measured] = field(default_factory=dict)
@@ -56,3 +60,10 @@ class Row:
     def share_of_limit(self, peer: str) -> float | None:
         """Return how much of what the machine can do is reached, with all threads: 1 is all."""
         return ratio(self.limit, self.least(peer, "wall"))
+
+    def within(self, one: Limits, every: Limits) -> Row:
+        """Return the row with its limits on a machine, of one thread and of all."""
+        if self.work is None:
+            return self
+        needed = self.work.read, self.work.written, self.work.operations
+        return replace(self, limit=every.seconds(*needed), limit_one=one.seconds(*needed))

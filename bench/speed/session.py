@@ -79,7 +79,7 @@ def measured(
                 if found[peer].error is not None:
                     continue
                 note(f"{program.name}: compile with {peer}")
-                process = stack.enter_context(Process(threads, _environment(place.cache(peer))))
+                process = stack.enter_context(_worker(threads, place.cache(peer)))
                 answer = process.ask(_question(program, peer, clock, place), _PREPARE)
                 found[peer] = _prepared(found[peer], clock, answer)
                 running[peer, clock] = process
@@ -88,12 +88,13 @@ def measured(
         return _rounds(running, found, plan)
 
 
-def _environment(cache: Path) -> dict[str, str]:
-    return {
+def _worker(threads: int | None, cache: Path) -> Process:
+    environment = {
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }
+    return Process("bench.speed.worker", threads, environment)
 
 
 def _question(program: catalogue.Program, peer: str, clock: str, place: Place) -> dict[str, object]:

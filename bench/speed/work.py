@@ -8,7 +8,7 @@ is known to suffice. A loop counts its trips where its counter shows them, else 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -35,22 +35,27 @@ _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of
 @dataclass(frozen=True, slots=True)
 class Work:
     """``read`` and ``written``: bytes of arguments and results. ``operations``: by the type whose
-    peak bounds them. ``opcodes`` counts the instructions."""
+    peak bounds them; ``products`` of them are those of dots and convolutions. ``opcodes`` are those
+    of the instructions."""
 
     read: int
     written: int
     operations: Mapping[str, float]
-    opcodes: Mapping[str, int]
+    products: float
+    opcodes: frozenset[str]
 
 
 def work(module: Module) -> Work:
     """Count the work of a program."""
+    opcodes = {i.opcode for c in module.computations for i in c.instructions}
     module = inline(module)
-    counter = _Operations(module)
-    operations = counter.of(module.entry_name)
-    root = module.entry.root_instruction.shape
-    opcodes = Counter(i.opcode for c in module.computations for i in c.instructions)
-    return Work(_read(module.entry), byte_count(root), operations, opcodes)
+    counted = _Operations(module).of(module.entry_name)
+    operations: dict[str, float] = defaultdict(float)
+    for (kind, _), count in counted.items():
+        operations[kind] += count
+    products = sum(count for (_, is_product), count in counted.items() if is_product)
+    result = byte_count(module.entry.root_instruction.shape)
+    return Work(_read(module.entry), result, operations, products, frozenset(opcodes))
 
 
 def byte_count(shape: Shape) -> int:
@@ -76,21 +81,25 @@ def _read(entry: Computation) -> int:
     return total
 
 
+# By type, and whether they are of products.
+_Counts = Mapping[tuple[str, bool], float]
+
+
 class _Operations:
-    """Count operations of computations by type, each once."""
+    """Count operations of computations, each once."""
 
     def __init__(self, module: Module) -> None:
         self._computations = {c.name: c for c in module.computations}
-        self._known: dict[str, Counter[str]] = {}
+        self._known: dict[str, _Counts] = {}
         for computation in module.computations:  # callees come first
             self._known[computation.name] = self._counted(computation)
 
-    def of(self, name: str) -> Counter[str]:
+    def of(self, name: str) -> _Counts:
         """Return the operations of one run of a computation."""
         return self._known[name]
 
-    def _counted(self, computation: Computation) -> Counter[str]:
-        found: Counter[str] = Counter()
+    def _counted(self, computation: Computation) -> _Counts:
+        found: dict[tuple[str, bool], float] = defaultdict(float)
         shapes = {i.name: i.shape for i in computation.instructions}
         for instruction in computation.instructions:
             for kind, count in self._instruction(instruction, computation, shapes).items():
@@ -99,7 +108,7 @@ class _Operations:
 
     def _instruction(
         self, instruction: Instruction, computation: Computation, shapes: Mapping[str, Shape]
-    ) -> Mapping[str, int]:
+    ) -> _Counts:
         opcode = instruction.opcode
         if opcode == "while":
             return self._times(trips(instruction, computation, self._computations), instruction)
@@ -109,6 +118,8 @@ class _Operations:
             return _products(instruction, shapes)
         if opcode in ("reduce", "reduce-window", "map", "scatter"):
             return self._times(_applications(instruction, shapes), instruction)
+        if opcode == "fft":
+            return _fourier(instruction)
         if opcode not in _ARITHMETIC or not isinstance(instruction.shape, ArrayShape):
             return {}
         element_type = instruction.shape.element_type
@@ -116,17 +127,17 @@ class _Operations:
             return {}
         each = _FUNCTION if opcode in _ELEMENTARY else 1
         kind = _KINDS.get(element_type.name, element_type.name)
-        return {"f32" if kind == "bf16" else kind: each * instruction.shape.elements}
+        return {("f32" if kind == "bf16" else kind, False): each * instruction.shape.elements}
 
-    def _times(self, count: int, instruction: Instruction) -> Mapping[str, int]:
-        found: Counter[str] = Counter()
+    def _times(self, count: int, instruction: Instruction) -> _Counts:
+        found: dict[tuple[str, bool], float] = defaultdict(float)
         for name in called(instruction):
             for kind, each in self._known[name].items():
                 found[kind] += each * count
         return found
 
 
-def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> Mapping[str, int]:
+def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> _Counts:
     """Two operations for each product of a dot or a convolution."""
     result, left, right = (
         instruction.shape,
@@ -145,7 +156,18 @@ def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> Mapping[
         depth = math.prod(right.dims) // right.dims[labels.kernel_output_feature]
     name = left.element_type.name
     factor = 8 if left.element_type.is_complex else 2
-    return {_UNITS.get(name, _KINDS.get(name, name)): factor * depth * result.elements}
+    return {(_UNITS.get(name, _KINDS.get(name, name)), True): factor * depth * result.elements}
+
+
+def _fourier(instruction: Instruction) -> _Counts:
+    """A transform of n numbers takes 5/2 n log n operations where they are real on one side, and
+    twice that otherwise; by the split-radix algorithm a fifth less."""
+    assert isinstance(instruction.shape, ArrayShape)
+    lengths = instruction.attributes["fft_length"]
+    assert isinstance(lengths, tuple)
+    length = math.prod(one for one in lengths if isinstance(one, int))
+    kind = _KINDS.get(instruction.shape.element_type.name, "f32")
+    return {(kind, False): 2 * instruction.shape.elements * math.log2(max(2, length))}
 
 
 def _applications(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:

@@ -1,28 +1,24 @@
 """Measure one program under one compiler in a process of its own.
 
-``python -m bench.speed.worker`` reads questions and writes answers, a JSON object a line: first
+``python -m bench.speed.worker`` answers, a JSON object a line: first
 ``prepare`` (compile and call once), then ``measure`` as often as it is asked, then ``finish``.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.speed.answering import serve
 from bench.speed.peers.subject import Question, Subject
 from bench.speed.peers.table import PEERS
 from hlo import archive
-from hlo.errors import Error
 
 _SHORTEST = 1e-3  # seconds of a batch: a thousand times what reading both clocks takes
-_REFUSALS = (Error, RuntimeError, ValueError, TypeError, KeyError, NotImplementedError, OSError)
 
 
 class Worker:
@@ -31,16 +27,6 @@ class Worker:
     def __init__(self) -> None:
         self._subject: Subject | None = None
         self._calls = 1
-
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do what is asked: ``prepare``, ``measure`` or ``finish``."""
-        kind = asked.pop("do")
-        try:
-            return _QUESTIONS[kind](self, **asked)
-        except _REFUSALS as error:
-            return {"error": _first_line(error)}
-        except MemoryError:
-            return {"error": "out of memory"}
 
     def prepare(self, **asked: Any) -> dict[str, Any]:
         """Compile the program, call it once, and store its results."""
@@ -73,13 +59,6 @@ class Worker:
         return {"peak": peak_memory()}
 
 
-_QUESTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    "prepare": Worker.prepare,
-    "measure": Worker.measure,
-    "finish": Worker.finish,
-}
-
-
 def _batch(call: Callable[[], object], calls: int) -> tuple[float, float]:
     """Time some calls: seconds of the wall clock, and of the processor for all threads."""
     wall, processor = time.perf_counter(), time.process_time()
@@ -95,19 +74,9 @@ def peak_memory() -> int | None:
     return None if found is None else int(found[1]) * 1024
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__
-
-
 def main() -> None:
-    # What libraries print must not be taken for an answer.
-    channel = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     worker = Worker()
-    for line in sys.stdin:
-        channel.write(json.dumps(worker.answer(json.loads(line))) + "\n")
-        channel.flush()
+    serve({"prepare": worker.prepare, "measure": worker.measure, "finish": worker.finish})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,132 @@
+"""Say of the results of each compiler what they are beside the interpreter's.
+
+A verdict depends on the program, its arguments and the bits of the results, so it is remembered by
+the hash of these: what has been judged once is not judged again until a result changes. Where the
+envelope takes longer than it may, the verdict is how far the results are from the interpreter's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backend_c.native.cache import default_directory
+from bench.speed import catalogue
+from bench.speed.process import Process
+from bench.speed.session import Place
+from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
+
+_MODULE = "bench.speed.judging"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``text`` for the table; ``is_wrong``: proven different from what is legal. ``seconds`` is the
+    limit that judging exceeded, if it did."""
+
+    text: str
+    is_wrong: bool = False
+    seconds: float | None = None
+
+
+class Memory:
+    """Verdicts by key, in a file that grows."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path or default_directory(os.environ) / "bench_verdicts.jsonl"
+        self._known: dict[str, Verdict] = {}
+        if self._path.exists():
+            for line in self._path.read_text().splitlines():
+                entry = json.loads(line)
+                self._known[entry.pop("key")] = Verdict(**entry)
+
+    def get(self, key: str, seconds: float) -> Verdict | None:
+        """Return a verdict; not one that more seconds may better."""
+        found = self._known.get(key)
+        if found is None or (found.seconds is not None and found.seconds < seconds):
+            return None
+        return found
+
+    def add(self, key: str, verdict: Verdict) -> None:
+        """Remember a verdict."""
+        self._known[key] = verdict
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._path.open("a") as file:
+            file.write(json.dumps({"key": key, **asdict(verdict)}) + "\n")
+
+
+def verdicts(
+    program: catalogue.Program,
+    peers: Sequence[str],
+    place: Place,
+    memory: Memory,
+    seconds: float,
+) -> dict[str, Verdict]:
+    """Judge the results of compilers that lie in a place, each question within so many seconds."""
+    keys = {peer: _key(program, peer, place) for peer in peers}
+    found = {peer: memory.get(key, seconds) for peer, key in keys.items()}
+    missing = [peer for peer in peers if found[peer] is None]
+    for peer, verdict in _judged(program, missing, place, seconds).items():
+        memory.add(keys[peer], verdict)
+        found[peer] = verdict
+    return {peer: verdict for peer, verdict in found.items() if verdict is not None}
+
+
+def _key(program: catalogue.Program, peer: str, place: Place) -> str:
+    digest = hashlib.sha256(peer.encode())
+    for path in (Path(program.path), place.arguments, place.results(peer)):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:40]
+
+
+def _judged(
+    program: catalogue.Program, peers: Sequence[str], place: Place, seconds: float
+) -> dict[str, Verdict]:
+    """Ask a process; one that takes too long is ended, and the next question gets a new one."""
+    found: dict[str, Verdict] = {}
+    left = list(peers)
+    distances: dict[str, float] = {}
+    while left:
+        with Process(_MODULE) as process:
+            answer = process.ask({"do": "interpret", **asdict(program)}, seconds)
+            if "error" in answer:
+                unjudged = Verdict(f"not judged: {answer['error']}", seconds=seconds)
+                return found | dict.fromkeys(left, unjudged)
+            for peer in left:
+                results = {"results": str(place.results(peer))}
+                if peer not in distances:
+                    told = process.ask({"do": "compare", **results}, seconds)
+                    distances[peer] = told.get("distance", float("inf"))
+                if distances[peer] == 0.0 or peer == "exact":
+                    found[peer] = of_distance(distances[peer], is_exact=True)
+                    continue
+                told = process.ask({"do": "judge", "peer": peer, **results}, seconds)
+                if "counts" in told:
+                    found[peer] = of_counts(told["counts"])
+                    continue
+                found[peer] = of_distance(distances[peer], is_exact=False, seconds=seconds)
+                break
+        left = [peer for peer in left if peer not in found]
+    return found
+
+
+def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None) -> Verdict:
+    """The verdict on results that must be equal, or that the envelope could not judge."""
+    if distance == 0.0:
+        return Verdict("equal")
+    text = f"off by {distance:.0e}"
+    return Verdict(text, is_exact or distance == float("inf"), None if is_exact else seconds)
+
+
+def of_counts(counts: Mapping[str, int]) -> Verdict:
+    """The verdict that numbers of elements of each verdict amount to."""
+    for kind in (OUTSIDE, UNDETERMINED):
+        if counts.get(kind):
+            total = sum(counts.values())
+            return Verdict(f"{counts[kind]} of {total} {kind}", kind == OUTSIDE)
+    return Verdict(WITHIN if counts.get(WITHIN) else EQUAL)
