@@ -73,7 +73,8 @@ def distance(right: Array, other: Array) -> float:
     wide = np.complex128 if right.dtype.kind == "c" else np.float64
     one, two = right.astype(wide), other.astype(wide)
     finite = np.isfinite(one)
-    if not np.array_equal(one[~finite], two[~finite], equal_nan=True):
+    same = np.array_equal(one[~finite], two[~finite], equal_nan=True)
+    if not same or not np.isfinite(two[finite]).all():
         return float("inf")
     if not finite.any():
         return 0.0

@@ -42,7 +42,8 @@ class Memory:
         if self._path.exists():
             for line in self._path.read_text().splitlines():
                 entry = json.loads(line)
-                self._known[entry.pop("key")] = Verdict(**entry)
+                key = entry.pop("key")
+                self._known[key] = Verdict(**entry)
 
     def get(self, key: str, seconds: float) -> Verdict | None:
         """Return a verdict; not one that more seconds may better."""

@@ -55,7 +55,7 @@ def work(module: Module) -> Work:
         operations[kind] += count
     products = sum(count for (_, is_product), count in counted.items() if is_product)
     result = byte_count(module.entry.root_instruction.shape)
-    return Work(_read(module.entry), result, operations, products, frozenset(opcodes))
+    return Work(_read(module.entry), result, dict(operations), products, frozenset(opcodes))
 
 
 def byte_count(shape: Shape) -> int:

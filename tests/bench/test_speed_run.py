@@ -1,0 +1,72 @@
+"""A short real run: two tiny programs, all processes, verdicts, page and history."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import CORPUS, ROOT, has_c_compiler
+
+from bench.speed.process import Process
+
+PROGRAMS = [CORPUS / "jax" / f"{n}.before_optimizations.txt" for n in ("scalar_tiny", "gelu_1k")]
+
+
+def ran(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "bench.speed", "--quick", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="measures compiled C")
+def test_run(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    page, kept = tmp_path / "page.md", tmp_path / "history.jsonl"
+    options = ["--json", "--peers", "fast,exact,xla", "--write", str(page), "--keep"]
+    done = ran(*options, "--history", str(kept), *map(str, PROGRAMS), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["name"] for row in rows] == ["scalar_tiny", "gelu_1k"]
+    for row in rows:
+        assert set(row["peers"]) == {"fast", "exact", "xla"}
+        for measured in row["peers"].values():
+            assert measured["error"] is None
+            assert measured["verdict"] in ("equal", "within")
+            for clock in ("wall", "cpu"):
+                assert 0 < measured[clock]["minimum"] <= measured[clock]["median"]
+            assert measured["cold"] > 0 and measured["peak"] > 0
+        assert row["peers"]["exact"]["verdict"] == "equal"
+        assert row["limit"] > 0 and row["limit_one"] > 0
+    assert "`gelu_1k`" in page.read_text()
+    assert set(json.loads(kept.read_text())["programs"]) == {"scalar_tiny", "gelu_1k"}
+
+
+def test_what_is_no_program_is_a_row(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.hlo"
+    wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
+    done = ran("--json", "--peers", "fast", str(wrong), home=tmp_path)
+    if has_c_compiler():
+        (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+        assert "wrong.hlo" in row["error"] and not row["peers"]
+
+
+def test_unknown_peer(tmp_path: Path) -> None:
+    done = ran("--peers", "nobody", home=tmp_path)
+    assert done.returncode == 2
+    assert "one of fast, exact, xla" in done.stdout
+
+
+def test_process_that_dies_is_an_answer() -> None:
+    with Process("bench.speed.no_such_module") as process:
+        assert "no_such_module" in process.ask({"do": "anything"}, 60.0)["error"]
+        assert "error" in process.ask({"do": "more"}, 60.0)
+
+
+def test_process_that_takes_too_long_is_ended() -> None:
+    with Process("bench.speed.worker") as process:
+        assert process.ask({"do": "finish"}, 60.0)["peak"] > 0
+        assert "no answer" in process.ask({"do": "finish"}, 0.0)["error"]
