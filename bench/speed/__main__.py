@@ -90,13 +90,18 @@ def installed(names: Sequence[str], console: Console) -> list[str]:
     for name in names:
         if name not in PEERS:
             raise Error(f"--peers {name}: one of {', '.join(PEERS)}")
-        missing = [package for package in PEERS[name].needs if find_spec(package) is None]
+        missing = [package for package in PEERS[name].needs if not _is_installed(package)]
         if missing:
             extra = f"pip install 'hlo-oracle[{PEERS[name].extra}]'"
             console.print(f"{name}: {missing[0]} is not installed: {extra}", markup=False)
         else:
             found.append(name)
     return found
+
+
+def _is_installed(package: str) -> bool:
+    outer = package.partition(".")[0]
+    return find_spec(outer) is not None and find_spec(package) is not None
 
 
 def measured(

@@ -18,8 +18,7 @@ _ROOM = 4096  # bytes at the end of what the worker said that are read
 
 class Process:
     """A process that runs ``python -m module``, which answers (:mod:`bench.speed.answering`); use
-    it in ``with``. ``threads``: 1 binds it to one processor and tells every library so; None leaves
-    it all."""
+    it in ``with``. ``threads``: 1 tells every library so; None leaves it to them."""
 
     def __init__(
         self, module: str, threads: int | None = None, environment: Mapping[str, str] | None = None
@@ -34,9 +33,8 @@ class Process:
             env={**os.environ, **(environment or {}), **(one if threads == 1 else {})},
             start_new_session=True,  # so that its children end with it
         )
-        if threads == 1:
-            os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
         self._buffer = b""
+        self._ended: str | None = None  # why nothing more can be asked
 
     def __enter__(self) -> Self:
         return self
@@ -52,17 +50,35 @@ class Process:
     def ask(self, question: Mapping[str, object], seconds: float) -> dict[str, Any]:
         """Ask and wait for the answer. One with ``error`` means that nothing more can be asked: the
         worker refuses, has died, or was ended because it took longer than ``seconds``."""
+        self.send(question)
+        return self.receive(seconds)
+
+    def send(self, question: Mapping[str, object]) -> None:
+        """Ask without waiting; :meth:`receive` returns the answer."""
+        if self._ended is not None:
+            return
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(question).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            return {"error": self._cause()}
-        line = self._line(seconds)
+            return  # it has ended: receive tells why
+
+    def bind(self) -> None:
+        """Leave the process one processor: the last of ours."""
+        os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
+
+    def receive(self, seconds: float) -> dict[str, Any]:
+        """Wait for the answer to what was sent, as :meth:`ask`."""
+        line = b"" if self._ended is not None else self._line(seconds)
+        if line:
+            found: dict[str, Any] = json.loads(line)
+            return found
         if line is None:
+            self._ended = f"no answer in {seconds:g} s"
             self.end()
-            return {"error": f"no answer in {seconds:g} s"}
-        return json.loads(line) if line else {"error": self._cause()}
+        self._ended = self._ended or self._cause()
+        return {"error": self._ended}
 
     def _line(self, seconds: float) -> bytes | None:
         """Read a line; nothing at the end of the output, None after so many seconds."""
@@ -91,6 +107,8 @@ class Process:
 
     def end(self) -> None:
         """End the process and its children."""
+        if self._said.closed:
+            return
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

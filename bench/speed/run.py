@@ -21,6 +21,7 @@ from bench.speed.work import work
 from hlo.errors import Error
 from hlo.program_file import read
 
+_BETWEEN = 8  # programs between two measurements of the machine
 Note = Callable[[str], None]
 
 
@@ -66,7 +67,8 @@ def rows(
         warm = Path(name) / "warm"
         warmed(warm)
         for number, program in enumerate(programs):
-            machine.measure()
+            if number % _BETWEEN == 0:
+                machine.measure()
             with tempfile.TemporaryDirectory(prefix=f"{number}-", dir=name) as directory:
                 place = session.Place(Path(directory), warm)
                 yield machine.finished(_row(program, options, place, note))

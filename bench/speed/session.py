@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,19 +73,32 @@ def measured(
     archive.write(place.arguments, archive.numbered(catalogue.values(program, module)))
     found = {peer: Measured() for peer in peers}
     with ExitStack() as stack:
-        running: dict[tuple[str, str], Process] = {}
-        for peer in peers:
-            for clock, threads in CLOCKS.items():
-                if found[peer].error is not None:
-                    continue
+        note(f"{program.name}: start")
+        running = {
+            (peer, clock): stack.enter_context(_worker(threads, place.cache(peer)))
+            for peer in peers
+            for clock, threads in CLOCKS.items()
+        }
+        _started(running)
+        for (peer, clock), process in running.items():
+            if found[peer].error is None:
                 note(f"{program.name}: compile with {peer}")
-                process = stack.enter_context(_worker(threads, place.cache(peer)))
                 answer = process.ask(_question(program, peer, clock, place), _PREPARE)
                 found[peer] = _prepared(found[peer], clock, answer)
-                running[peer, clock] = process
         running = {key: process for key, process in running.items() if not found[key[0]].error}
         note(f"{program.name}: measure")
         return _rounds(running, found, plan)
+
+
+def _started(running: Mapping[tuple[str, str], Process]) -> None:
+    """Let all processes import what they need, side by side; nothing is timed before all have. One
+    that has died says so when it is asked for more."""
+    for (peer, _), process in running.items():
+        process.send({"do": "start", "peer": peer})
+    for (_, clock), process in running.items():
+        answer = process.receive(_PREPARE)
+        if CLOCKS[clock] == 1 and "error" not in answer:
+            process.bind()
 
 
 def _worker(threads: int | None, cache: Path) -> Process:

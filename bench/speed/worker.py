@@ -1,7 +1,7 @@
 """Measure one program under one compiler in a process of its own.
 
-``python -m bench.speed.worker`` answers, a JSON object a line: first
-``prepare`` (compile and call once), then ``measure`` as often as it is asked, then ``finish``.
+``python -m bench.speed.worker`` answers, a JSON object a line: first ``start`` and ``prepare``
+(compile and call once), then ``measure`` as often as it is asked, then ``finish``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ class Worker:
     def __init__(self) -> None:
         self._subject: Subject | None = None
         self._calls = 1
+
+    def start(self, peer: str) -> dict[str, Any]:
+        """Import what a compiler needs."""
+        for package in PEERS[peer].needs:
+            import_module(package)
+        return {}
 
     def prepare(self, **asked: Any) -> dict[str, Any]:
         """Compile the program, call it once, and store its results."""
@@ -76,7 +83,14 @@ def peak_memory() -> int | None:
 
 def main() -> None:
     worker = Worker()
-    serve({"prepare": worker.prepare, "measure": worker.measure, "finish": worker.finish})
+    serve(
+        {
+            "start": worker.start,
+            "prepare": worker.prepare,
+            "measure": worker.measure,
+            "finish": worker.finish,
+        }
+    )
 
 
 if __name__ == "__main__":

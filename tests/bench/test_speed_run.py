@@ -66,7 +66,16 @@ def test_process_that_dies_is_an_answer() -> None:
         assert "error" in process.ask({"do": "more"}, 60.0)
 
 
-def test_process_that_takes_too_long_is_ended() -> None:
+def test_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text("import sys\nsys.stdin.read()\n")
+    with Process("silent", environment={"PYTHONPATH": str(tmp_path)}) as process:
+        for _ in range(2):
+            assert process.ask({"do": "anything"}, 0.1)["error"] == "no answer in 0.1 s"
+
+
+def test_process_answers() -> None:
     with Process("bench.speed.worker") as process:
         assert process.ask({"do": "finish"}, 60.0)["peak"] > 0
-        assert "no answer" in process.ask({"do": "finish"}, 0.0)["error"]
+        refused = process.ask({"do": "start", "peer": "nobody"}, 60.0)
+        assert refused == {"error": "KeyError: 'nobody'"}
+        assert process.ask({"do": "finish"}, 60.0)["peak"] > 0

@@ -27,7 +27,7 @@ def ready(question: Question, compiled: bool) -> Subject:
     version = f"torch {torch.__version__}"
     times = Compiled(0.0, None, version)
     if compiled:
-        function, cold, cached = _compiled(torch, program.function, tensors)
+        function, cold, cached = _compiled(torch, question, program.function, tensors)
         times = Compiled(cold, cached, version)
     shapes = [*array_leaves(question.module().entry.root_instruction.shape)]
 
@@ -38,11 +38,13 @@ def ready(question: Question, compiled: bool) -> Subject:
     return Subject(lambda: function(*tensors), arrays, times)
 
 
-def _compiled(torch: Any, function: Any, tensors: Any) -> tuple[Any, float, float]:
+def _compiled(
+    torch: Any, question: Question, function: Any, tensors: Any
+) -> tuple[Any, float, float]:
     """Compile a function, and once more from the cache on disk: seconds of both, each less those of
     a call."""
     seconds = []
-    for _ in range(2):
+    for _ in range(question.compilations):
         torch._dynamo.reset()
         made = torch.compile(function, dynamic=False)
         begin = time.perf_counter()
@@ -51,8 +53,7 @@ def _compiled(torch: Any, function: Any, tensors: Any) -> tuple[Any, float, floa
     begin = time.perf_counter()
     made(*tensors)
     call = time.perf_counter() - begin
-    cold, cached = (max(0.0, one - call) for one in seconds)
-    return made, cold, cached
+    return made, max(0.0, seconds[0] - call), max(0.0, seconds[-1] - call)
 
 
 def _tensor(torch: Any, array: Array) -> Any:

@@ -18,7 +18,8 @@ from hlo.values import Array
 class Question:
     """A program to prepare: ``program`` is its file, ``arguments`` an archive of its arrays,
     ``results`` where its results go, ``cache`` an empty or warm directory for compiled code.
-    ``threads`` is 1, or None for as many as there are."""
+    ``threads`` is 1, or None for as many as there are; a process of one thread compiles once, and
+    only to run."""
 
     peer: str
     name: str
@@ -27,6 +28,11 @@ class Question:
     results: str | None
     cache: str
     threads: int | None
+
+    @property
+    def compilations(self) -> int:
+        """How often to compile: cold, and again from the cache."""
+        return 1 if self.threads == 1 else 2
 
     def text(self) -> str:
         """Read the program."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from bench.speed.peers import ours, pytorch, xla
+from bench.speed.peers import iree, ours, pytorch, xla
 from bench.speed.peers.subject import Question, Subject
 
 
@@ -41,5 +41,6 @@ PEERS: dict[str, Peer] = {
         "bench",
         pytorch.compiled_programs,
     ),
+    "iree": Peer("IREE", iree.ready, ("iree.compiler", "iree.runtime", "jax"), "bench"),
 }
 OURS = ("fast", "exact")
