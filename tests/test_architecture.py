@@ -19,7 +19,7 @@ from hlo.opcodes import OPCODES
 from hlo.walk import Op, column, function_name
 from selftest.op_tables import ops_table
 
-PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle", "selftest")
+PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle", "selftest", "bench")
 # Who may import whom, besides itself.
 ARROWS = {
     "hlo": set(),
@@ -29,6 +29,7 @@ ARROWS = {
     "fuzz": {"hlo", "interp", "backend_c", "bisect_dump"},
     "hlo_oracle": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz"},
     "selftest": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle"},
+    "bench": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle"},
 }
 # What may be imported from outside, besides Python's own library.
 OUTSIDE = {
@@ -39,9 +40,15 @@ OUTSIDE = {
     "fuzz": {"numpy", "ml_dtypes", "hypothesis"},
     "hlo_oracle": {"numpy", "ml_dtypes", "rich"},
     "selftest": {"numpy", "ml_dtypes", "rich", "mpmath", "scipy"},
+    "bench": {"numpy", "ml_dtypes", "rich"},
 }
 # What the file of one peer may import besides: it is not there without the peer.
-PEERS = {"fuzz/peers/xla.py": {"jax", "jaxlib"}, "fuzz/campaign/cluster.py": {"distributed"}}
+PEERS = {
+    "fuzz/peers/xla.py": {"jax", "jaxlib"},
+    "fuzz/campaign/cluster.py": {"distributed"},
+    "bench/programs/make.py": {"jax"},
+    "bench/torch_programs.py": {"torch"},
+}
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "manager"}
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 ALL_FILES = FILES + sorted((ROOT / "tests").rglob("*.py"))
@@ -216,7 +223,12 @@ def is_assigned(node: ast.AST) -> TypeGuard[ast.Attribute]:
 
 # Of NumPy's arrays and of functions; and of the options of jaxlib's printer.
 FOREIGN = {"real", "imag", "writeable", "__doc__"}
-OPTIONS = {"fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"}}
+OPTIONS = {
+    "fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"},
+    "bench/programs/make.py": {"print_large_constants"},
+    "bench/speed/limits.py": {"argtypes", "restype"},
+    "bench/speed/peers/xla.py": {"multiple_results"},
+}
 
 
 def assigned_from_outside(nodes: Sequence[ast.AST], allowed: set[str]) -> Iterator[str]:

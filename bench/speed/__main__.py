@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -60,7 +60,9 @@ def main() -> int:
 
 def _options() -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m bench.speed",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     options.add_argument("files", nargs="*", type=Path, metavar="FILE|DIR")
     options.add_argument("--peers", default=",".join(PEERS), help="default: %(default)s")
@@ -107,10 +109,11 @@ def _is_installed(package: str) -> bool:
 def measured(
     programs: Sequence[catalogue.Program], options: run.Options, as_json: bool
 ) -> list[Row]:
-    """Measure programs with a bar of progress; print rows as JSON as soon as they are there."""
+    """Measure programs with a bar of progress; print rows as JSON as soon as they are there. An
+    interrupt (Ctrl-C) ends the run, not what is made of its rows."""
     machine = run.Machine()
-    found = []
-    with _progress(len(programs)) as (note, advance):
+    found: list[Row] = []
+    with _progress(len(programs)) as (note, advance), suppress(KeyboardInterrupt):
         for row in run.rows(programs, options, machine, note):
             found.append(row)
             advance()

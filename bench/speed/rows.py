@@ -1,4 +1,4 @@
-"""What is known of a program after it was measured: data alone."""
+"""Rows of the table: the figures of a program under each compiler, and the ratios of these."""
 
 from __future__ import annotations
 

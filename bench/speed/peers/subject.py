@@ -1,4 +1,4 @@
-"""What a compiler gives to a worker: a program that is ready to be called."""
+"""The interface of a compiler to a worker: from a question to a program ready to be called."""
 
 from __future__ import annotations
 
