@@ -112,7 +112,4 @@ def _judged(
 
 def as_json(row: Row) -> str:
     """Write a row as a JSON object."""
-    fields = asdict(row)
-    if fields["work"] is not None:
-        fields["work"]["opcodes"] = sorted(fields["work"]["opcodes"])
-    return json.dumps(fields)
+    return json.dumps(asdict(row))

@@ -108,7 +108,7 @@ def _judged(
                     continue
                 told = process.ask({"do": "judge", "peer": peer, **results}, seconds)
                 if "counts" in told:
-                    found[peer] = of_counts(told["counts"])
+                    found[peer] = of_counts(told["counts"], distances[peer])
                     continue
                 found[peer] = of_distance(distances[peer], is_exact=False, seconds=seconds)
                 break
@@ -124,10 +124,12 @@ def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None
     return Verdict(text, is_exact or distance == float("inf"), None if is_exact else seconds)
 
 
-def of_counts(counts: Mapping[str, int]) -> Verdict:
-    """The verdict that numbers of elements of each verdict amount to."""
+def of_counts(counts: Mapping[str, int], distance: float = 0.0) -> Verdict:
+    """The verdict that numbers of elements of each verdict amount to; where some are undetermined,
+    with the distance."""
     for kind in (OUTSIDE, UNDETERMINED):
         if counts.get(kind):
             total = sum(counts.values())
-            return Verdict(f"{counts[kind]} of {total} {kind}", kind == OUTSIDE)
+            text = f"{counts[kind]} of {total} {kind}, off by {distance:.0e}"
+            return Verdict(text, kind == OUTSIDE)
     return Verdict(WITHIN if counts.get(WITHIN) else EQUAL)

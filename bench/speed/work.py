@@ -26,6 +26,10 @@ from hlo.walk import called
 _ELEMENTARY = having(ELEMENTARY)
 _ARITHMETIC = (having(ROUNDS) | _ELEMENTARY) - {"convert"}
 _FUNCTION = 12  # operations of an exponential in f32: reduction, six of a polynomial, scaling
+_IRREGULAR = frozenset(
+    ("sort", "gather", "scatter", "topk", "reduce-window", "select-and-scatter")
+    + ("convolution", "fft", "cholesky", "triangular-solve", "custom-call", "rng-bit-generator")
+)
 # These read of their first operand what they give, and not all of it.
 _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
@@ -35,27 +39,56 @@ _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of
 @dataclass(frozen=True, slots=True)
 class Work:
     """``read`` and ``written``: bytes of arguments and results. ``operations``: by the type whose
-    peak bounds them; ``products`` of them are those of dots and convolutions. ``opcodes`` are those
-    of the instructions."""
+    peak bounds them; ``products`` of them are those of dots and convolutions. ``irregular``: bytes
+    that are sorted, gathered, scattered, transformed or factored. ``trips``: those of the longest
+    loop, as far as counters show."""
 
     read: int
     written: int
     operations: Mapping[str, float]
     products: float
-    opcodes: frozenset[str]
+    irregular: int
+    trips: int
 
 
 def work(module: Module) -> Work:
     """Count the work of a program."""
-    opcodes = {i.opcode for c in module.computations for i in c.instructions}
     module = inline(module)
-    counted = _Operations(module).of(module.entry_name)
+    counter = _Operations(module)
+    counted = counter.of(module.entry_name)
     operations: dict[str, float] = defaultdict(float)
     for (kind, _), count in counted.items():
         operations[kind] += count
     products = sum(count for (_, is_product), count in counted.items() if is_product)
     result = byte_count(module.entry.root_instruction.shape)
-    return Work(_read(module.entry), result, dict(operations), products, frozenset(opcodes))
+    return Work(_read(module.entry), result, dict(operations), products, *_structure(module))
+
+
+def _structure(module: Module) -> tuple[int, int]:
+    """The bytes of irregular instructions, and the trips of the longest loop."""
+    computations = {c.name: c for c in module.computations}
+    irregular, longest = 0, 0
+    for computation in module.computations:
+        shapes = {i.name: i.shape for i in computation.instructions}
+        for instruction in computation.instructions:
+            if instruction.opcode in _IRREGULAR:
+                irregular += _moved(instruction, shapes)
+            if instruction.opcode == "while":
+                longest = max(longest, trips(instruction, computation, computations))
+    return irregular, longest
+
+
+def _moved(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
+    """The bytes that an irregular instruction moves: of a scatter its updates, of a gather its
+    result, of others the larger of operand and result."""
+    first = byte_count(shapes[instruction.operands[0]]) if instruction.operands else 0
+    match instruction.opcode:
+        case "scatter":
+            return byte_count(shapes[instruction.operands[-1]])
+        case "gather":
+            return byte_count(instruction.shape)
+        case _:
+            return max(first, byte_count(instruction.shape))
 
 
 def byte_count(shape: Shape) -> int:

@@ -144,7 +144,8 @@ def test_verdicts_are_remembered(tmp_path: Path) -> None:
 def test_verdict_of_counts() -> None:
     assert of_counts({"equal": 3, "within": 0}) == Verdict("equal")
     assert of_counts({"equal": 3, "within": 1}) == Verdict("within")
-    assert of_counts({"equal": 3, "undetermined": 1}) == Verdict("1 of 4 undetermined")
+    undetermined = of_counts({"equal": 3, "undetermined": 1}, 1e-7)
+    assert undetermined == Verdict("1 of 4 undetermined, off by 1e-07")
     assert of_counts({"outside": 2, "undetermined": 1, "equal": 1}).is_wrong
 
 
