@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backend_c.ir.settings import GRAIN, Settings
+from backend_c.ir.settings import Settings
 from backend_c.lower.plan import Plan
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import Compiler, build_in
@@ -18,6 +18,8 @@ from hlo.errors import Error
 from hlo.module import Computation, Instruction, Module
 from hlo.types import TupleShape
 from hlo.walk import renamed
+
+_EXACT = Settings()
 
 
 def merged(modules: Sequence[Module]) -> Module:
@@ -86,16 +88,16 @@ class Batch:
 
 
 def compiled(
-    modules: Sequence[Module], compiler: Compiler, grain: int = GRAIN
+    modules: Sequence[Module], compiler: Compiler, settings: Settings = _EXACT
 ) -> list[Executable | Error]:
     """Compile each valid module to an executable with one run of the compiler. See
     :class:`Batch`."""
-    return lowered_together(modules, grain).executables(compiler)
+    return lowered_together(modules, settings).executables(compiler)
 
 
-def lowered_together(modules: Sequence[Module], grain: int = GRAIN) -> Batch:
-    """Lower valid modules to C. Loops of ``grain`` or more element operations run in threads."""
-    found = [_plan(module, grain) for module in modules]
+def lowered_together(modules: Sequence[Module], settings: Settings = _EXACT) -> Batch:
+    """Lower valid modules to C."""
+    found = [_plan(module, settings) for module in modules]
     made = iter(render_plans([plan for plan in found if isinstance(plan, Plan)], OPENMP))
     return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])
 
@@ -106,9 +108,9 @@ def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
         return load(build_in(directory, sources, compiler), closing=not has_threads)
 
 
-def _plan(module: Module, grain: int) -> Plan | Error:
+def _plan(module: Module, settings: Settings) -> Plan | Error:
     try:
-        return planned(module, Settings(grain=grain))
+        return planned(module, settings)
     except Error as error:
         return error
 

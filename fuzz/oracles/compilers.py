@@ -42,10 +42,11 @@ def _carried(case: Case, outcome: Outcome) -> Outcome:
     """Leave out a violation of numbers that depend on layouts: the only way into XLA, over
     StableHLO, drops layouts."""
     is_wrong = isinstance(outcome, Difference) and outcome.kind.startswith(WRONG)
-    return LeftOut("depends on layouts") if is_wrong and _reads_layouts(case.module) else outcome
+    return LeftOut("depends on layouts") if is_wrong and reads_layouts(case.module) else outcome
 
 
-def _reads_layouts(module: Module) -> bool:
+def reads_layouts(module: Module) -> bool:
+    """Test whether a bitcast depends on layouts."""
     for computation in module.computations:
         shapes = {i.name: i.shape for i in computation.instructions}
         for one in computation.instructions:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
+from backend_c.ir.settings import Settings
 from backend_c.native.executable import Executable
 from backend_c.native.toolchain import Compiler
 from backend_c.pipeline import lowered
@@ -108,7 +109,8 @@ def threads(cases: Sequence[Case]) -> list[Outcome]:
         outcomes.append(outcome)
         usable += [number] if outcome is None else []
     chosen = [cases[number] for number in usable]
-    executables = compiled([case.module for case in chosen], _compilers()[1], grain=1)
+    modules = [case.module for case in chosen]
+    executables = compiled(modules, _compilers()[1], Settings(grain=1))
     for number, case, executable in zip(usable, chosen, executables, strict=True):
         assert isinstance(executable, Executable), executable
         one, several = (_in_threads(count, executable, case) for count in (1, 3))

@@ -26,6 +26,8 @@ _PRELOAD = (
 
 _FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
 
+Options = tuple[tuple[str, str | int | bool], ...]  # of XLA_FLAGS, for one compilation
+
 # Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
 # and those of no class, which hand it on. Of what a rewriting pattern calls, that.
 _LOOK = (
@@ -70,7 +72,7 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
     def answer(
-        text: str, arrays: Sequence[Array] | None, disabled: str = "", parse_only: bool = False
+        text: str, arrays: Sequence[Array] | None, options: Options = (), parse_only: bool = False
     ) -> Answer:
         begin = time.perf_counter()
         try:
@@ -80,8 +82,7 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
             proto = module.as_serialized_hlo_module_proto()
             program = _jax.mlir.xla_computation_to_mlir_module(_hlo.XlaComputation(proto))
             settings = xla_client.CompileOptions()
-            if disabled:
-                settings.env_option_overrides = [("xla_disable_hlo_passes", disabled)]
+            settings.env_option_overrides = list(options)
             executable = client.compile_and_load(program, devices, settings)
             compiled = time.perf_counter()
             if arrays is None:
@@ -129,28 +130,32 @@ class XLA:
 
     def without(self, hlo_pass: str) -> Callable[[str, Sequence[Array]], Answer]:
         """Return what compiles and runs one program without a pass of this name."""
-        return lambda text, arrays: self._asked(text, arrays, hlo_pass)
+        return self.by((("xla_disable_hlo_passes", hlo_pass),))
+
+    def by(self, options: Options) -> Callable[[str, Sequence[Array]], Answer]:
+        """Return what compiles and runs one program by options of XLA_FLAGS."""
+        return lambda text, arrays: self._asked(text, arrays, options)
 
     def parsed(self, text: str) -> Answer:
         """Parse a text: the answer has neither an error nor a crash if it is a module."""
-        return self._asked(text, None, "", True)
+        return self._asked(text, None, (), True)
 
     def _asked(
         self,
         text: str,
         arrays: Sequence[Array] | None,
-        disabled: str = "",
+        options: Options = (),
         parse_only: bool = False,
     ) -> Answer:
         """A process that dies may have been damaged by the program before: what counts is what a
         new one does, unless a check failed that fails in new ones, too."""
-        outcome = self._pool(text, arrays, disabled, parse_only)
+        outcome = self._pool(text, arrays, options, parse_only)
         answer = _answer(outcome)
         if isinstance(outcome, Result) or outcome.limit is not None:
             return answer
         if failed_check(answer.crash or "") in self._failing:
             return answer
-        answer = _answer(self._pool(text, arrays, disabled, parse_only))
+        answer = _answer(self._pool(text, arrays, options, parse_only))
         check = failed_check(answer.crash or "")
         self._failing.update(() if check is None else (check,))
         return answer
