@@ -82,8 +82,9 @@ def finished(
         low, high = apart
     if element_type.name == _WITHOUT_ZERO:
         nan = nan | _is_least(low)
-        whole = Enclosure(low, high, nan)
-        return where(is_nan(low) | is_nan(high), anything(low.shape, element_type), whole)
+        # Zero and less are NaN here, but numbers where they are kept in f32.
+        lost = is_nan(low) | is_nan(high) | (nan if peer.keeps_wide else False)
+        return where(lost, anything(low.shape, element_type), Enclosure(low, high, nan))
     if peer.flushes:
         low, high = _with_flushed(low, high)
     found = between(*of_either_sign(low, high), nan)

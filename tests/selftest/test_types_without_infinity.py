@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import hlo
 from hlo.types import ELEMENT_TYPES
 from hlo.values import Array
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
 from selftest.soundness import verdicts
 
 # what -> the entry's instructions, its arguments
@@ -65,3 +69,24 @@ def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget) -> None:
     for seed in range(0, 24, 2):
         for how, found in verdicts(module, arrays, seed, budget):
             assert not found.counts["outside"] and not found.wrong, how
+
+
+def test_what_is_kept_of_a_type_without_zero() -> None:
+    """1 - 1 of f8e8m0fnu is NaN, and 0 in f32, in which XLA keeps it."""
+    text = """HloModule m
+ENTRY main {
+  x = f32[2] parameter(0)
+  y = f8e8m0fnu[2] convert(x)
+  o = f8e8m0fnu[2] parameter(1)
+  d = f8e8m0fnu[2] subtract(o, y)
+  e = f8e8m0fnu[2] add(d, o)
+  f = f32[2] convert(d)
+  g = f32[2] convert(e)
+  ROOT r = (f32[2], f32[2]) tuple(f, g)
+}
+"""
+    x = np.array([1, 4], np.float32)
+    ones = np.ones(2).astype(ELEMENT_TYPES["f8e8m0fnu"].numpy)
+    legal: Any = enclose(hlo.parse(text), x, ones, peer=XLA_CPU).result
+    kept = np.array([[0, -3], [1, -2]], np.float32)
+    assert all(contains(bounds, one).all() for bounds, one in zip(legal, kept, strict=True))
