@@ -61,8 +61,9 @@ def has_extended_precision() -> bool:
 class OverTheReals:
     """Run programs with unrounded chains."""
 
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
+    def __init__(self, seed: int, always: bool = False) -> None:
+        """``always``: by no chance, but wherever there is one."""
+        self._rng, self._always = np.random.default_rng(seed), always
         self._kept: dict[int, tuple[Array, Array]] = {}  # what is stored, what it is
         ops = column("interp.ops")
         self._ops: dict[str, Op] = dict(ops)
@@ -87,7 +88,7 @@ class OverTheReals:
             with np.errstate(all="ignore"):
                 real = np.asarray(function(*map(self._taken, operands)))
                 # One rounding, to odd in float64 first: that of the interpreter is from float64.
-                stored = rounded(_to_odd(real), element_type)
+                stored = rounded(to_odd(real), element_type)
             self._kept[id(stored)] = stored, real
             return stored
 
@@ -95,7 +96,7 @@ class OverTheReals:
 
     def _taken(self, operand: Array) -> Array:
         kept = self._kept.get(id(operand))
-        if kept is None or not self._rng.integers(0, 4):
+        if kept is None or not (self._always or self._rng.integers(0, 4)):
             return np.asarray(operand).astype(np.longdouble)
         return kept[1]
 
@@ -112,7 +113,7 @@ class OverTheReals:
         return op
 
 
-def _to_odd(real: Array) -> Array:
+def to_odd(real: Array) -> Array:
     """Round extended precision to float64 by rounding to odd, which keeps what decides the next
     rounding."""
     near = np.asarray(real.astype(np.float64))

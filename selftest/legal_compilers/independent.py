@@ -1,0 +1,125 @@
+"""List compilers that follow no budget: XLA by many options, NumPy, generated C, and readings of
+the text.
+
+A *family* is what shares code: a fault of one of its members may be a fault of all. Two families
+that give the same number outside of the envelope are evidence against the envelope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import hlo
+from fuzz.oracles.optimisation_passes import PASSES
+from fuzz.peers.synchronous_form import synchronous
+from fuzz.peers.xla import XLA, Answer, Options
+from fuzz.reducer.search import Case
+from hlo.module import Module
+from hlo.types import C128, F64, leaves
+from hlo.values import Array, arrays_of
+from interp.envelope.budget import XLA_CPU, Budget
+from interp.values import Value
+from selftest.legal_compilers.literal import Literal
+from selftest.legal_compilers.numpy_types import all_types
+from selftest.legal_compilers.over_the_reals import OverTheReals, has_extended_precision
+
+FUEL = 100_000
+Runner = Callable[[Module, Sequence[Value]], Answer]
+
+# Without these, fast math assumes that no NaN and no infinity comes up, and takes quotients for
+# products with reciprocals, and functions for approximations.
+_HONOURS = ("nans", "infs", "division", "functions")
+_FAST = "xla_cpu_enable_fast_math"
+_MODES: tuple[tuple[str, Options], ...] = (
+    ("XLA, fast math off", ((_FAST, False),)),
+    ("XLA, fast math", ((_FAST, True),)),
+    (
+        "XLA, fast math of finite numbers",
+        ((_FAST, True), *((f"xla_cpu_fast_math_honor_{name}", False) for name in _HONOURS)),
+    ),
+    ("XLA, optimisation level 0", (("xla_backend_optimization_level", 0),)),
+)
+_LEFT_OUT: tuple[tuple[str, Options], ...] = tuple(
+    (f"XLA without {name}", (("xla_disable_hlo_passes", name),)) for name in PASSES
+)
+# A result in extended precision is rounded to f64 a second time: the error of an instruction is
+# half a unit and 2**-12.
+_TWICE_ROUNDED = replace(XLA_CPU, name="XLA:CPU, rounded twice", unrounded=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler by its name, what it shares code with, and what it may do. ``is_fast``: by fast
+    math, for which zeros have no signs; ``is_finite``: nor is there NaN or an infinity."""
+
+    name: str
+    family: str
+    budget: Budget
+    run: Runner
+    is_fast: bool = False
+    is_finite: bool = False
+
+
+def of_xla(peer: XLA, program: int, every: bool = False) -> Iterator[Compiler]:
+    """Yield XLA as it is, in one other mode and without one of its passes: those whose turn it is,
+    or ``every`` one."""
+    modes = _MODES if every else (_MODES[program % len(_MODES)],)
+    left_out = _LEFT_OUT if every else (_LEFT_OUT[program % len(_LEFT_OUT)],)
+    for name, options in (("XLA", ()), *modes, *left_out):
+        is_fast = (_FAST, True) in options
+        run = partial(_by_xla, peer.by(options))
+        yield Compiler(name, "XLA", XLA_CPU, run, is_fast, is_fast and len(options) > 1)
+
+
+def of_numpy(module: Module) -> Iterator[Compiler]:
+    """Yield NumPy's evaluations."""
+    for name, evaluated in all_types():
+        rounds_twice = name == "longdouble" and _has_doubles(module)
+        budget = _TWICE_ROUNDED if rounds_twice else XLA_CPU
+        yield Compiler(f"NumPy in {name}", "NumPy", budget, _evaluating(evaluated))
+
+
+def _has_doubles(module: Module) -> bool:
+    shapes = (i.shape for c in module.computations for i in c.instructions)
+    return any(leaf.element_type in (F64, C128) for shape in shapes for leaf in leaves(shape))
+
+
+def of_text(seed: int) -> Iterator[Compiler]:
+    """Yield readings of the text: as written, and over the reals."""
+    yield Compiler("literally", "literally", XLA_CPU, _evaluating(Literal()))
+    if has_extended_precision():
+        over = OverTheReals(seed, always=True)
+        yield Compiler("over the reals", "over the reals", XLA_CPU, _evaluating(over))
+
+
+def of_results(case: Case, results: Sequence[Array] | None) -> Compiler:
+    """Make the compiler of a program's results that are there: those of generated C, which has none
+    of other programs."""
+
+    def run(module: Module, arrays: Sequence[Value]) -> Answer:
+        del arrays
+        if results is None or module is not case.module:
+            return Answer(error="no results")
+        return Answer(tuple(results))
+
+    return Compiler("C, fast", "generated C", XLA_CPU, run)
+
+
+def _by_xla(
+    run: Callable[[str, Sequence[Array]], Answer], module: Module, arrays: Sequence[Value]
+) -> Answer:
+    given = tuple(arrays_of(tuple(arrays)))
+    answer = run(hlo.format(module), given)
+    if answer.error is None or (other := synchronous(module)) == module:
+        return answer
+    again = run(hlo.format(other), given)
+    return answer if again.error is not None else again
+
+
+def _evaluating(evaluated: Callable[..., Value]) -> Runner:
+    def run(module: Module, arrays: Sequence[Value]) -> Answer:
+        return Answer(tuple(arrays_of(evaluated(module, *arrays, fuel=FUEL))))
+
+    return run

@@ -1,0 +1,309 @@
+"""Test that real compilers agree on nothing that is called wrong.
+
+``python -m selftest.soundness_of_compilers --count N --seed S --minutes M --state DIR`` draws
+programs as :mod:`selftest.soundness` does, and judges what compilers give that follow no budget
+(:mod:`selftest.legal_compilers.independent`): XLA by many options, NumPy in three types, generated
+C of ``fast``, and two readings of the text. What is outside is told apart by whether another family
+of compilers gives the same (:mod:`selftest.agreement`): what several give is a false alarm until
+shown otherwise, and exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fuzz
+import hlo
+from fuzz.campaign.directory import Directory
+from fuzz.campaign.program_findings import program_finding, write_program
+from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.judge.failure import Against
+from fuzz.judge.undefined_behaviour import left_open, undefined
+from fuzz.oracles.compilers import reads_layouts
+from fuzz.peers.xla import XLA, Answer
+from fuzz.reducer.search import Case
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.values import Array, arrays_of
+from hlo_oracle import campaign_progress
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import KINDS
+from interp.evaluator import evaluate
+from interp.values import Value
+from selftest.agreement import ALONE, CLASSES, SHARED, Judged, classes, specials
+from selftest.legal_compilers import generated_c
+from selftest.legal_compilers.independent import (
+    FUEL,
+    Compiler,
+    of_numpy,
+    of_results,
+    of_text,
+    of_xla,
+)
+from selftest.soundness import drawn
+
+_SECONDS = 60  # for one program
+_XLA_SECONDS = 20.0  # for one program by one set of options
+_FALSE_ALARM = "false alarm"
+_ORACLE = "soundness of compilers"
+Compilers = Callable[[Case, int], Iterator[Compiler]]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """``judged`` are the compilers that gave results; ``outside`` counts their elements outside by
+    class, ``others`` what they gave instead of results."""
+
+    case: Case
+    judged: Sequence[Judged]
+    outside: Mapping[str, Counter[str]]
+    others: Sequence[tuple[str, str]]
+
+    def wrong(self) -> dict[str, str]:
+        """Describe what is outside, by its kind: shared, or the family that is alone, with the
+        opcode of the first wrong step. XLA by fast math is another family where it is none of XLA's
+        own."""
+        found: dict[str, str] = {}
+        families = set[str]()
+        for one in self.judged:
+            compiler, counts = one.compiler, self.outside.get(one.compiler.name, Counter())
+            if counts[SHARED]:
+                found.setdefault(_FALSE_ALARM, self._described(SHARED))
+            if counts[ALONE] and compiler.family not in families:
+                families.add(compiler.family)
+                kind = f"{compiler.name if compiler.is_fast else compiler.family} alone"
+                detail = self._described(ALONE)
+                found[f"{kind}: {_culprit(compiler, self.case)}"] = detail
+        return found
+
+    def _described(self, kind: str) -> str:
+        named = (f"{name}: {n[kind]}" for name, n in self.outside.items() if n[kind])
+        return f"elements outside, {kind}: {', '.join(named)}"
+
+
+def _culprit(compiler: Compiler, case: Case) -> str:
+    """Return the opcode of the first wrong step on the compiler's own values, if there is one."""
+
+    def run(text: str, arrays: Sequence[Array]) -> Answer:
+        del arrays  # flattened
+        return compiler.run(hlo.parse(text), case.arrays)
+
+    return Against(run, compiler.budget).culprit(case.module, case.arrays) or "unknown"
+
+
+def examined(case: Case, compilers: Iterable[Compiler]) -> Examined:
+    """Judge the results of compilers. Error if there is nothing to compare with."""
+    result = evaluate(case.module, *case.arrays, fuel=FUEL)
+    exact = [(str(number), array) for number, array in enumerate(arrays_of(result))]
+    judges: dict[str, Judge] = {}
+    judged, others = list[Judged](), list[tuple[str, str]]()
+    for compiler in compilers:
+        answer = compiler.run(case.module, case.arrays)
+        if answer.outputs is None:
+            others.append((compiler.name, "crashed" if answer.crash is not None else "refused"))
+            continue
+        name = compiler.budget.name
+        judge = judges.get(name)
+        if judge is None:
+            judge = judges[name] = Judge(case.module, case.arrays, exact, peer=compiler.budget)
+        found = judge.judged(answer.outputs, _asking(compiler, case.arrays))
+        judged.append(Judged(compiler, found))
+    if not any(one.is_outside for one in judged):
+        return Examined(case, judged, {}, others)
+    return Examined(case, judged, classes(judged, specials(case.module, case.arrays)), others)
+
+
+def _asking(
+    compiler: Compiler, arrays: Sequence[Value]
+) -> Callable[[Module], Sequence[Array] | None]:
+    return lambda module: compiler.run(module, arrays).outputs
+
+
+def is_for_xla(case: Case) -> bool:
+    """Test whether a program means something, and the same without layouts, which are lost on the
+    way into XLA; one that means nothing may damage its process."""
+    return undefined(case.module, case.arrays) is None and not reads_layouts(case.module)
+
+
+@dataclass(frozen=True, slots=True)
+class SoundnessOfCompilers:
+    """Plan the campaign: ``size`` programs in a chunk, each by XLA with ``every`` option."""
+
+    seed: int
+    size: int = 25
+    every: bool = False
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All fields."""
+        campaign = "soundness of compilers"
+        return {"campaign": campaign, "seed": self.seed, "size": self.size, "every": self.every}
+
+    @property
+    def memory(self) -> int | None:
+        """No limit: drawn programs are small, and compilers have processes of their own."""
+        return None
+
+    @contextmanager
+    def opened(self, done: Done) -> Iterator[CompilersExaminer]:
+        """Start the processes of compilers; no other chunks are needed."""
+        del done
+        with ExitStack() as stack:
+            peer = stack.enter_context(XLA(timeout=_XLA_SECONDS))
+            yield CompilersExaminer(self, peer, stack.enter_context(generated_c.fast()))
+
+
+@dataclass(frozen=True, slots=True)
+class CompilersExaminer:
+    """Judge the results of compilers."""
+
+    subject: SoundnessOfCompilers
+    peer: XLA
+    c: generated_c.Run
+
+    def chunk(self, number: int, only: int | None = None) -> Chunk:
+        """Count programs, and by compiler: programs, elements by verdict, and those outside by
+        class."""
+        found = Chunk()
+        cases = self._drawn(number)
+        chosen = [n for n in range(len(cases)) if only in (None, n)]
+        results = self.c([cases[n] for n in chosen], number)
+        for example, result in zip(chosen, results, strict=True):
+            case = cases[example]
+            found.count("counts", {"programs": 1})
+            wrong = self._examined(found, case, number, example, result)
+            found.count("counts", wrong.keys())
+            found.suspects.extend(
+                Suspect(_ORACLE, kind, detail, example, kind == _FALSE_ALARM, case)
+                for kind, detail in wrong.items()
+            )
+        return found
+
+    def _examined(
+        self, found: Chunk, case: Case, number: int, example: int, result: generated_c.Results
+    ) -> Mapping[str, str]:
+        try:
+            with time_limit(_SECONDS):
+                one = examined(case, self._compilers(case, number, example, result))
+                wrong = one.wrong()
+                if wrong and left_open(case.module, case.arrays) is not None:
+                    found.count("counts", {"open": 1})
+                    return {}
+        except TooLongError:
+            found.count("counts", {"took too long": 1})
+            return {}
+        except Error as error:
+            found.count("counts", {f"refused: {type(error).__name__}": 1})
+            return {}
+        except Exception as error:  # to find any other exception is a purpose
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            place = f"{Path(last.filename).name}:{last.name}"
+            return {f"defect: {type(error).__name__} in {place}": str(error)}
+        _count(found, one)
+        return wrong
+
+    def _compilers(
+        self, case: Case, number: int, example: int, result: generated_c.Results
+    ) -> Iterator[Compiler]:
+        seed = example + number * self.subject.size
+        if is_for_xla(case):
+            yield from of_xla(self.peer, seed, self.subject.every)
+        yield from of_numpy(case.module)
+        yield from of_text(seed)
+        yield of_results(case, result)
+
+    def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
+        """Reduce a program to a small one of which the same is wrong, by all compilers: XLA by the
+        options that the program met."""
+        case = suspect.evidence
+
+        def wrong(module: Module, values: tuple[Value, ...]) -> str | None:
+            small = Case(module, values)
+            (result,) = self.c([small], number) if "generated C" in suspect.detail else (None,)
+            try:
+                made = self._compilers(small, number, suspect.example, result)
+                found = examined(small, made).wrong().get(suspect.kind)
+                return None if left_open(module, values) is not None else found
+            except Error:
+                return None
+
+        def is_wrong(module: Module, values: tuple[Value, ...]) -> bool:
+            return wrong(module, values) is not None
+
+        if not is_wrong(case.module, case.arrays):  # it took too long this time
+            return program_finding(suspect.kind, suspect.detail, case, case)
+        small = Case(*fuzz.reduce(case.module, case.arrays, is_wrong, seconds=seconds))
+        detail = wrong(small.module, small.arrays) or suspect.detail
+        return program_finding(suspect.kind, detail, small, case)
+
+    def write(self, number: int, example: int, folder: Path) -> None:
+        """Write the program as it is drawn."""
+        write_program(folder, "original", self._drawn(number)[example])
+
+    def _drawn(self, number: int) -> list[Case]:
+        return drawn(self.subject.seed, number, self.subject.size)
+
+
+def _count(found: Chunk, one: Examined) -> None:
+    for judged in one.judged:
+        name, counts = judged.compiler.name, judged.found.counts
+        found.count(name, {"programs": 1, **{kind: counts.get(kind, 0) for kind in KINDS}})
+        found.count(name, {"steps": sum(x.verdict.counts["outside"] for x in judged.found.wrong)})
+        found.count(name, one.outside.get(name, {}))
+    for name, what in one.others:
+        found.count(name, {what: 1})
+
+
+_COLUMNS = ("programs", "refused", "crashed", *KINDS, "steps", *CLASSES)
+
+
+def _table(directory: Directory, total: Chunk) -> Iterator[str]:
+    """Yield the table by compiler."""
+    del directory
+    yield "| compiler | " + " | ".join(_COLUMNS) + " |"
+    yield "|:--|" + "--:|" * len(_COLUMNS)
+    for name in sorted(set(total.tallies) - {"counts"}):
+        counts = total.tally(name)
+        yield f"| {name} | " + " | ".join(f"{counts[column]:,}" for column in _COLUMNS) + " |"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m selftest.soundness_of_compilers", description=__doc__
+    )
+    parser.add_argument("--count", type=int, default=1000, help="programs in all, at least")
+    parser.add_argument("--chunk", type=int, default=25, help="programs in a chunk: n is of it")
+    parser.add_argument(
+        "--every", action="store_true", help="ask XLA by all of its options, not by three at a time"
+    )
+    campaign_progress.add_options(parser, workers=0)
+    given = parser.parse_args(words)
+    subject = SoundnessOfCompilers(given.seed, given.chunk, given.every)
+    found: list[Mapping[str, Any]] = []
+    campaign_progress.run(
+        subject,
+        given.count,
+        given,
+        "programs",
+        _line,
+        table=_table,
+        finish=lambda directory: found.extend(directory.found()),
+    )
+    return int(any(one["kind"] == _FALSE_ALARM for one in found))
+
+
+def _line(total: Chunk) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in total.counts.items() if name != "chunks")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
