@@ -49,11 +49,27 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         firm = np.asarray(np.isfinite(value))
         for operand in operands:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
-        if firm.all():
-            return result
-        return where(firm, result, _of_discs(function, opcode, operands))
+        if not firm.all():
+            result = where(firm, result, _of_discs(function, opcode, operands))
+        return _or_overflowed(operands, result) if opcode == "divide" else result
 
     return rule
+
+
+def _or_overflowed(operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    """Admit anything where the components of a dividend or a divisor have a sum that overflows,
+    though the quotient need not: R. L. Smith's algorithm (Communications of the ACM, 1962), which
+    is that of NumPy and XLA, adds a + b (d / c) and c + d (d / c), where |d| <= |c|."""
+    lost = np.broadcast_to(np.False_, result.shape)
+    for operand in operands:
+        most = float(finfo(operand.low.real.dtype).max)
+        real, imag = (
+            np.maximum.reduce([np.abs(end) for end in part.ends()]) for part in parts(operand)
+        )
+        lost = lost | (np.isfinite(real) & np.isfinite(imag) & (real > most - imag))
+    return (
+        where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
+    )
 
 
 def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:

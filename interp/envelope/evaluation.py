@@ -151,7 +151,8 @@ class Enclosing:
         """Choose what holds of an instruction: one that only makes a result rounds it to the type
         written, once."""
         peer = budget.current()
-        if computation is not self._module.entry or instruction.name not in self._stored:
+        is_stored = computation is self._module.entry and instruction.name in self._stored
+        if peer is budget.EXACT or not is_stored:
             return peer
         return replace(peer, keeps_wide=False, contracts=False)
 

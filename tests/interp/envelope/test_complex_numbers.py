@@ -1,0 +1,54 @@
+"""Legal results of functions of complex numbers, as libraries compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo
+from hlo.values import Array
+from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
+from interp.envelope.enclosure import contains
+from interp.envelope.evaluation import enclose
+from interp.evaluator import evaluate
+
+MOST = float(np.finfo(np.float32).max)
+
+
+def quotients(lhs: Sequence[complex], rhs: Sequence[complex]) -> tuple[hlo.Module, Array, Array]:
+    arrays = np.array(lhs, np.complex64), np.array(rhs, np.complex64)
+    text = f"HloModule m\nENTRY e {{\n x = c64[{len(lhs)}] parameter(0)\n" + (
+        f" y = c64[{len(lhs)}] parameter(1)\n ROOT r = c64[{len(lhs)}] divide(x, y)\n}}\n"
+    )
+    return hlo.parse(text), *arrays
+
+
+@pytest.mark.parametrize("peer", [XLA_CPU, UNKNOWN])
+def test_quotients_whose_sums_overflow(peer: Budget) -> None:
+    """Smith's algorithm adds a + b (d / c) and c + d (d / c): NumPy's quotients are infinite, or 0,
+    where XLA's are."""
+    module, *arrays = quotients(
+        [2.0568450e38 + 2.4220574e38j, 3e38 + 1e38j, 1e30 + 1e30j, -MOST + 3e38j],
+        [3.4189187e27 - 2.9033936e27j, 2000 + 1000j, 3e38 + 3e38j, 3e38 - 1j],
+    )
+    with np.errstate(all="ignore"):
+        found = np.divide(*arrays)
+    exact: Any = evaluate(module, *arrays)
+    assert not np.isfinite(found[:2]).any() and found[2] == 0  # they are not what is right
+    assert np.isfinite(exact[:2]).all() and exact[2] != 0
+    legal: Any = enclose(module, *arrays, peer=peer).result
+    assert contains(legal, found).all() and contains(legal, exact).all()
+
+
+def test_other_quotients_stay_where_they_are() -> None:
+    """A sum that does not overflow opens nothing, nor does an exact compiler's."""
+    module, *arrays = quotients([1.5e38 + 1.5e38j, MOST], [1.5e38 - 1.5e38j, 2])
+    legal: Any = enclose(module, *arrays, peer=XLA_CPU).result
+    wrong = np.array([0, np.inf], np.complex64)
+    assert not contains(legal, wrong).any()
+    module, *arrays = quotients([3e38 + 1e38j], [2000 + 1000j])
+    exact: Any = enclose(module, *arrays, peer=EXACT).result
+    assert exact.low == exact.high == evaluate(module, *arrays)
