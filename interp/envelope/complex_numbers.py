@@ -97,13 +97,31 @@ def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosur
 def _lost(opcode: str, operands: Sequence[Array]) -> Array | float:
     """Bound the error of the formula that defines a function, beside the rounding of its result."""
     steps = _STEPS.get(opcode)
-    if steps is None or budget.current() is budget.EXACT:
+    if budget.current() is budget.EXACT:
         return 0.0
     part = type_of(operands[0].real)
+    wide = [x.astype(np.complex128) for x in operands]
+    if steps is None:
+        return _flushed_within(opcode, wide, part)
     ulps = max(1.0, budget.current().of(opcode, part)) * _MULTIPLE
-    lost = steps(*(x.astype(np.complex128) for x in operands), part)
+    lost = steps(*wide, part)
     unit = ulps * float(finfo(part.numpy).eps)
     return np.where(np.isfinite(lost), unit * lost, np.inf)
+
+
+def _flushed_within(opcode: str, operands: Sequence[Array], part: ElementType) -> Array | float:
+    """Bound what a product or a quotient changes by if products of components are flushed: a c and
+    b d both; in Smith's algorithm c (d / c) of the divisor, whose larger component is m, and the
+    dividend's a (d / c): by t / m of the quotient, and by t / m."""
+    tiny = float(finfo(part.numpy).smallest_normal)
+    if not budget.current().flushes or opcode not in ("divide", "multiply"):
+        return 0.0
+    if opcode == "multiply":
+        return tiny  # the other one is that of any result
+    lhs, rhs = operands
+    gap = np.maximum(np.abs(rhs.real), np.abs(rhs.imag)) - tiny
+    error = (np.abs(lhs / rhs) + 1) * tiny / gap
+    return np.where((gap > 0) & np.isfinite(error), error, np.inf)
 
 
 def _atan2_steps(y: Array, x: Array, part: ElementType) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,14 @@ def test_other_quotients_stay_where_they_are() -> None:
     module, *arrays = quotients([3e38 + 1e38j], [2000 + 1000j])
     exact: Any = enclose(module, *arrays, peer=EXACT).result
     assert exact.low == exact.high == evaluate(module, *arrays)
+
+
+def test_quotients_by_a_divisor_whose_product_is_flushed() -> None:
+    """XLA:CPU without optimisation, and so without FMA, flushes c (c / d) = 7e-40 of d = 1e-35."""
+    module, *arrays = quotients([1], [-8.8489543e-38 + 1.0519286e-35j])
+    found = np.array([-7.996859e32 - 9.506349e34j], np.complex64)
+    legal: Any = enclose(module, *arrays, peer=XLA_CPU).result
+    assert contains(legal, found).all()
+    assert not contains(legal, found * np.complex64(1.01)).any()
+    keeping: Any = enclose(module, *arrays, peer=replace(XLA_CPU, flushes=False)).result
+    assert not contains(keeping, found).any()
