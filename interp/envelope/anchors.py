@@ -18,7 +18,7 @@ from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.passes.rewriting import with_entry
-from hlo.types import TupleShape
+from hlo.types import ArrayShape, TupleShape
 from hlo.values import Array
 from interp.envelope import defining_equations
 from interp.envelope.budget import Budget
@@ -275,6 +275,7 @@ class _Followed:
     values: Mapping[str, Array]
     peer: Budget
     trusted: frozenset[str] = frozenset()
+    products: frozenset[str] = frozenset()
     factorisations: Mapping[str, Sequence[str]] = field(default_factory=dict)
     outside: list[Step] = field(default_factory=list)
 
@@ -337,7 +338,7 @@ class _Followed:
         value stays in f32 or a product goes unrounded into a sum."""
         element_type = type_of(actual)
         narrow = self.peer.keeps_wide and element_type.bits < 32
-        product = self.peer.contracts and instruction.opcode in _PRODUCTS
+        product = self.peer.contracts and instruction.name in self.products
         if not element_type.is_float or not (narrow or product):
             return point(actual)
         return between(*outward(actual, actual, 1), is_nan(actual))
@@ -371,9 +372,21 @@ def followed(
     keys) is taken over, too, since no compiler computes it twice: what then is outside is wrong,
     what is inside may rest on an illegal value."""
     trusted = frozenset[str]() if is_proof else _made_once(module)
-    way = _Followed(values, peer, trusted, _factorisations(module.entry))
+    way = _Followed(values, peer, trusted, _products(module), _factorisations(module.entry))
     found = enclose(module, *arrays, peer=peer, seed=seed, seen=way, after_trip=way.after_trip)
     return found, tuple(way.outside)
+
+
+def _products(module: Module) -> frozenset[str]:
+    """Find single products, also dots of one term, which compilers make multiplications."""
+    shapes = {i.name: i.shape for i in module.entry.instructions}
+    found = {i.name for i in module.entry.instructions if i.opcode in _PRODUCTS}
+    for dot in module.entry.instructions:
+        lhs = shapes[dot.operands[0]] if dot.opcode == "dot" else None
+        if isinstance(lhs, ArrayShape):
+            axes: Any = dot.attributes.get("lhs_contracting_dims", ())
+            found.update([dot.name] if all(lhs.dims[axis] == 1 for axis in axes) else ())
+    return frozenset(found)
 
 
 def _made_once(module: Module) -> frozenset[str]:

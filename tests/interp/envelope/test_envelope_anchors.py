@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -117,3 +118,25 @@ ENTRY e {{
         enclosed, wrong = followed(module, known, x, y, peer=XLA_CPU)
         assert not wrong
         assert contains(enclosed.result, contracted).all()
+
+
+@pytest.mark.parametrize(
+    "dot",
+    [
+        "f64[64] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}",
+        "f64[64] multiply(x, y)",
+    ],
+)
+def test_a_dot_of_one_term_is_a_product(dot: str) -> None:
+    """A compiler shows it rounded, and goes on with a fused multiply-add."""
+    text = (
+        "HloModule m\nENTRY e {\n x = f64[64] parameter(0)\n y = f64[64] parameter(1)\n"
+        f" d = {dot}\n z = f64[64] parameter(2)\n ROOT r = f64[64] add(d, z)\n}}\n"
+    )
+    x, y, z = np.random.default_rng(0).normal(size=(3, 64))
+    z = z - x * y
+    terms = zip(*(map(Fraction, part.tolist()) for part in (x, y, z)), strict=True)
+    fused = np.array([float(a * b + c) for a, b, c in terms])
+    assert (fused != x * y + z).any()
+    found, wrong = followed(hlo.parse(text), {"d": x * y}, x, y, z, peer=XLA_CPU)
+    assert contains(found.result, fused).all() and not wrong
