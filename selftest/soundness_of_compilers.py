@@ -53,7 +53,7 @@ from selftest.soundness import drawn
 
 _SECONDS = 60  # for one program
 _XLA_SECONDS = 20.0  # for one program by one set of options
-_FALSE_ALARM = "false alarm"
+_FALSE_ALARM, _UNKNOWN = "false alarm", "unknown"
 _ORACLE = "soundness of compilers"
 Compilers = Callable[[Case, int], Iterator[Compiler]]
 
@@ -97,7 +97,7 @@ def _culprit(compiler: Compiler, case: Case) -> str:
         del arrays  # flattened
         return compiler.run(hlo.parse(text), case.arrays)
 
-    return Against(run, compiler.budget).culprit(case.module, case.arrays) or "unknown"
+    return Against(run, compiler.budget).culprit(case.module, case.arrays) or _UNKNOWN
 
 
 def examined(case: Case, compilers: Iterable[Compiler]) -> Examined:
@@ -183,7 +183,7 @@ class CompilersExaminer:
             wrong = self._examined(found, case, number, example, result)
             found.count("counts", wrong.keys())
             found.suspects.extend(
-                Suspect(_ORACLE, kind, detail, example, kind == _FALSE_ALARM, case)
+                Suspect(_ORACLE, kind, detail, example, _is_told_by_reduction(kind), case)
                 for kind, detail in wrong.items()
             )
         return found
@@ -251,6 +251,11 @@ class CompilersExaminer:
 
     def _drawn(self, number: int) -> list[Case]:
         return drawn(self.subject.seed, number, self.subject.size)
+
+
+def _is_told_by_reduction(kind: str) -> bool:
+    """Test whether a kind says too little: no step to blame, or any."""
+    return kind == _FALSE_ALARM or kind.endswith(f": {_UNKNOWN}")
 
 
 def _count(found: Chunk, one: Examined) -> None:
