@@ -163,8 +163,8 @@ class Loop(NamedTuple):
     """Run ``body`` for ``variable`` in 0 … extent-1.
 
     ``kind`` is "parallel" (over threads), "lanes" (vectorised), "parallel lanes" or "serial".
-    Iterations of all but serial loops must be independent, except that each may add to the mutable
-    float variables ``sums`` (a reduction, in any order).
+    Iterations of all but serial loops must be independent, except that each may combine the mutable
+    variables ``sums`` with values of its own by ``operator`` (+ * max min & | ^), in any order.
     """
 
     variable: Variable
@@ -172,6 +172,7 @@ class Loop(NamedTuple):
     kind: str
     body: tuple[Statement, ...]
     sums: tuple[Variable, ...] = ()
+    operator: str = "+"
 
 
 class If(NamedTuple):

@@ -49,10 +49,14 @@ class _Block:
 
 
 class Scope:
-    """Build the body of one kernel by the settings of a compilation."""
+    """Build the body of one kernel by the settings of a compilation.
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    ``is_flat``: loops over neighbouring dimensions are merged, which is best where no index then
+    needs a division.
+    """
+
+    def __init__(self, settings: Settings, *, is_flat: bool = True) -> None:
+        self.settings, self.is_flat = settings, is_flat
         self._blocks = [_Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._names = 0
@@ -187,7 +191,11 @@ class Scope:
 
     @contextmanager
     def loop(
-        self, extent: int | Expr, kind: str = "serial", sums: Sequence[Variable] = ()
+        self,
+        extent: int | Expr,
+        kind: str = "serial",
+        sums: Sequence[Variable] = (),
+        operator: str = "+",
     ) -> Iterator[Expr]:
         """Open a loop around what is written inside; an extent of 1 makes no loop."""
         end = ix.constant(extent) if isinstance(extent, int) else extent
@@ -200,7 +208,7 @@ class Scope:
         self._blocks.append(_Block())
         yield variable
         body = tuple(self._blocks.pop().statements)
-        self._emit(Loop(variable, end, kind, body, tuple(sums)))
+        self._emit(Loop(variable, end, kind, body, tuple(sums), operator))
 
     @contextmanager
     def over(

@@ -17,6 +17,8 @@ from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
+from backend_c.kernels.parts.monoids import monoid_of
+from backend_c.kernels.parts.reordered_reduction import ReorderedReduction
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee
 
@@ -49,7 +51,11 @@ def reduce(
         return
     element_type = operands[0].shape.element_type
     of_floats = element_type.is_float or element_type.is_complex
-    if to_apply.monoid == "add" and arity == 1 and of_floats:
+    monoid = monoid_of(to_apply.monoid, element_type, is_fast=block.settings.is_fast)
+    if monoid is not None and arity == 1:
+        kept, reduced = tuple(reduction.kept), tuple(reduction.reduced)
+        ReorderedReduction(block, monoid, operands[0], operands[1], kept, reduced).emit(write)
+    elif to_apply.monoid == "add" and arity == 1 and of_floats:
         reduction.exact(dims, write)
     else:
         reduction.in_order(dims, write)

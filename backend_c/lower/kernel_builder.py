@@ -68,12 +68,12 @@ class KernelBuilder:
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
         """Return the kernel, and the buffers that are its inputs in order, but for its tables."""
         inputs = tuple(dict.fromkeys(_with_sizes(operands)))
-        kernel = self._build_with(operands, inputs, outputs, nest.flat)
+        kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
         # if it divides.
         if any(map(_has_division, kernel.body)):
-            kernel = self._build_with(operands, inputs, outputs, nest.split)
+            kernel = self._build_with(operands, inputs, outputs, is_flat=False)
         return kernel, inputs
 
     def _build_with(
@@ -81,10 +81,11 @@ class KernelBuilder:
         operands: Sequence[BufferValue],
         inputs: tuple[Buffer, ...],
         outputs: Sequence[Buffer],
-        loops: nest.Nest,
+        *,
+        is_flat: bool,
     ) -> Kernel:
-        """Write the kernel with one kind of loop nest for maps."""
-        scope = Scope(self._settings)
+        """Write the kernel with merged or with split loops."""
+        scope = Scope(self._settings, is_flat=is_flat)
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
             for n, buffer in enumerate(inputs)
@@ -98,7 +99,7 @@ class KernelBuilder:
         result = self._expand(scope, self._computation, arguments, writer)
         root = function_name(self._computation.root_instruction.opcode)
         if root not in self._columns.kernels:
-            self._write_map(scope, result, writer, loops)
+            self._write_map(scope, result, writer)
         writer.fill()
         return Kernel(
             (*arrays.values(), *(array for array, _ in scope.tables)),
@@ -110,7 +111,7 @@ class KernelBuilder:
             tuple(values for _, values in scope.tables),
         )
 
-    def _write_map(self, scope: Scope, result: Value, writer: Writer, loops: nest.Nest) -> None:
+    def _write_map(self, scope: Scope, result: Value, writer: Writer) -> None:
         """Write the loops of a map; results of equal dims share one."""
         elements = _flattened(result)
         for number, element in enumerate(elements):
@@ -118,6 +119,7 @@ class KernelBuilder:
         # A rough count of operations per element: enough to decide whether threads pay (the grain
         # size).
         cost = len(self._computation.instructions)
+        loops = nest.flat if scope.is_flat else nest.split
         by_dims: dict[tuple[int, ...], list[int]] = {}
         for number, element in enumerate(elements):
             by_dims.setdefault(element.shape.dims, []).append(number)

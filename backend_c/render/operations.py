@@ -293,6 +293,14 @@ def _total_order(
     return f"hlo_total_order_{held}({texts[0]})", ATOM
 
 
+def _from_total_order(
+    texts: _Texts, types: Sequence[ElementType], result: ElementType
+) -> tuple[str, int]:
+    """Render the value whose key is an integer of TOTALORDER."""
+    held = "f32" if is_narrow(result) else result
+    return f"hlo_from_total_order_{held}({texts[0]})", ATOM
+
+
 def _not(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     """Render logical or bitwise negation."""
     if result is PRED:
@@ -331,6 +339,7 @@ _SPECIAL: dict[str, _Render] = {
     "not": _not,
     "reduce-precision": _reduced_precision,
     "total-order": _total_order,
+    "from-total-order": _from_total_order,
     "philox-u32": _function("hlo_philox_u32"),
     "philox-u64": _function("hlo_philox_u64"),
     "threefry": _function("hlo_threefry"),

@@ -200,10 +200,10 @@ class _Body:
         pragma = self._dialect.pragmas.get(loop.kind)
         lines = []
         if pragma:
-            # OpenMP splits the sums over the lanes or threads and adds the parts: right in any
-            # order, as the error bound of exact sums does not depend on it.
+            # OpenMP splits the sums over the lanes or threads and combines the parts: the loop says
+            # that any order is right.
             sums = ", ".join(variable.name for variable in loop.sums)
-            lines.append(pragma + (f" reduction(+ : {sums})" if sums else ""))
+            lines.append(pragma + (f" reduction({loop.operator} : {sums})" if sums else ""))
         lines += [head, *self.block(loop.body, 1, shared and not lanes), "}"]
         if lanes and shared and self._dialect.barrier:
             lines.append(self._dialect.barrier)

@@ -4,6 +4,7 @@
  *   hlo_floor_T, hlo_ceil_T, hlo_truncate_T, hlo_round_nearest_even_T, hlo_round_nearest_afz_T
  *   hlo_sign_T, hlo_is_finite_T, hlo_remainder_T (C's fmod), hlo_sqrt_T
  *   hlo_total_order_T     an integer that grows along -NaN < -inf < … < -0 < +0 < … < +NaN
+ *   hlo_from_total_order_T      the number of such an integer
  *   hlo_fused_f32(a, b, c)      a * b + c, rounded once if the processor has that, else twice
  *   hlo_reduce_precision_T(x, exponent_bits, mantissa_bits), for f16 and bf16 too
  *
@@ -58,6 +59,10 @@ HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return a * b + c; 
         const U word = hlo_bits_##name(x);                                                         \
         const U negative = (U)0 - (word >> ((bits) - 1));                                          \
         return (S)(word ^ negative >> 1);                                                          \
+    }                                                                                              \
+    HLO_FUNCTION T hlo_from_total_order_##name(S key) {                                            \
+        const U negative = (U)0 - ((U)key >> ((bits) - 1));                                        \
+        return hlo_##name##_from_bits((U)key ^ negative >> 1);                                     \
     }                                                                                              \
     /* Adding and taking away `rounder`, whose last place is one, rounds to an integer. */         \
     HLO_FUNCTION T hlo_nearest_integer_##name(T x) {                                               \

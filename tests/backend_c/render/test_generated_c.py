@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import hlo
+from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import emit, lowered
 from backend_c.render import cuda_phases
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP, Dialect
@@ -76,12 +77,18 @@ def source(name: str, dialect: Dialect) -> str:
 
 
 def emitted(name: str, dialect: Dialect, file: str) -> str:
-    return emit(hlo.parse(PROGRAMS[name]), dialect.name)[file].decode()
+    return emit(hlo.parse(PROGRAMS[name]), dialect.name, numerics="exact")[file].decode()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_openmp(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{name}.c", source(name, OPENMP))
+
+
+def test_a_fast_sum_has_no_bound(golden: Callable[[str, str], None]) -> None:
+    plan = lowered(hlo.parse(PROGRAMS["reduce_sum_fma"]), Settings(Numerics.FAST))
+    ((_, text),) = render_plan(plan, OPENMP).sources.items()
+    golden("reduce_sum_fma.fast.c", text)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -1,0 +1,109 @@
+"""Describe monoids whose values may be combined in any order, in vector lanes and by threads.
+
+A monoid's running value, its *state*, is a number that C and OpenMP know how to combine:
+
+    of floats      maximum and minimum: the integer of the total order, as -0 < +0; NaN is the last
+                   integer beyond the infinities, so that it remains
+                   add and multiply, in ``fast`` numerics only: the number itself
+    of integers    add and multiply modulo 2**bits, maximum, minimum, and, or, xor
+    of pred        and, or (HLO's maximum and add are or, minimum and multiply are and), xor
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backend_c.ir.loop_ir import Constant, Expr
+from backend_c.ir.scope import apply
+from hlo.types import F32, F64, PRED, S32, S64, U32, ElementType
+
+_OPERATORS = {
+    "add": "+",
+    "multiply": "*",
+    "maximum": "max",
+    "minimum": "min",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+_OF_PRED = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
+
+
+@dataclass(frozen=True, slots=True)
+class Monoid:
+    """Combine elements of a type by the operation ``name``, in states of type ``state``."""
+
+    name: str
+    element: ElementType
+    state: ElementType
+
+    @property
+    def operator(self) -> str:
+        """Return the operator as OpenMP names it in a ``reduction`` clause."""
+        return _OPERATORS[self.name]
+
+    @property
+    def identity(self) -> Constant:
+        """Return the state that changes no other."""
+        if self._is_ordered:
+            low, high, _ = _range(self.state)
+            return Constant(self.state, low if self.name == "maximum" else high)
+        if self.state.is_float:
+            # -0 + x is x for every x, which +0 + -0 is not.
+            return Constant(self.state, 1.0 if self.name == "multiply" else -0.0)
+        if self.name == "and":
+            return Constant(self.state, 1 if self.element is PRED else _range(self.state)[2])
+        return Constant(self.state, int(self.name == "multiply"))
+
+    @property
+    def _is_ordered(self) -> bool:
+        return self.name in ("maximum", "minimum")
+
+    def lifted(self, element: Expr) -> Expr:
+        """Return an element as a state."""
+        if self.element.is_float and self._is_ordered:
+            low, high, _ = _range(self.state)
+            key = apply("total-order", element, type=self.state)
+            beyond = Constant(self.state, high if self.name == "maximum" else low)
+            is_nan = apply("compare-NE", element, element, type=PRED)
+            return apply("select", is_nan, beyond, key, type=self.state)
+        return element if self.element is self.state else apply("convert", element, type=self.state)
+
+    def combined(self, one: Expr, other: Expr) -> Expr:
+        """Return the state of two."""
+        return apply(self.name, one, other, type=self.state)
+
+    def value(self, state: Expr) -> Expr:
+        """Return the element that a state stands for."""
+        if self.element.is_float and self._is_ordered:
+            return apply("from-total-order", state, type=self.element)
+        return state if self.element is self.state else apply("convert", state, type=self.element)
+
+
+def monoid_of(name: str | None, element_type: ElementType, *, is_fast: bool) -> Monoid | None:
+    """Return the monoid of an operation on a type; None where order matters, or may.
+
+    ``is_fast``: sums and products of floats may be reassociated.
+    """
+    if name not in _OPERATORS:
+        return None
+    if element_type is PRED:
+        return Monoid(_OF_PRED.get(name, name), PRED, S32)
+    if element_type.is_integer:
+        narrow = S32 if element_type.kind == "signed" else U32
+        return Monoid(name, element_type, narrow if element_type.bits < 32 else element_type)
+    if not element_type.is_float:
+        return None
+    if name in ("maximum", "minimum"):
+        return Monoid(name, element_type, S64 if element_type is F64 else S32)
+    if name in ("add", "multiply") and is_fast:
+        return Monoid(name, element_type, F64 if element_type is F64 else F32)
+    return None
+
+
+def _range(element_type: ElementType) -> tuple[int, int, int]:
+    """Return the least and the greatest integer of a type, and the one whose bits are all set."""
+    bits = element_type.bits
+    if element_type.kind == "signed":
+        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1, -1
+    return 0, 2**bits - 1, 2**bits - 1
