@@ -125,6 +125,20 @@ class Scope:
             self._blocks[depth].values[expression] = variable
         return variable
 
+    @contextmanager
+    def hoisted(self, *values: Expr) -> Iterator[None]:
+        """Write what is written inside where the values are known, as far out as that is."""
+        depth = max((self._depth_of(value) for value in values), default=0)
+        inside = self._blocks[depth + 1 :]
+        del self._blocks[depth + 1 :]
+        yield
+        self._blocks += inside
+
+    @property
+    def innermost(self) -> object:
+        """Return the identity of the innermost open block."""
+        return self._blocks[-1]
+
     # Statements
 
     def _emit(self, statement: Statement) -> None:

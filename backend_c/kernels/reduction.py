@@ -34,31 +34,31 @@ def reduce(
     *operands: Element,
     dimensions: tuple[int, ...],
     to_apply: Callee[Element | tuple[Element, ...]],
-    write: Writer,
+    write: Writer | None,
     block: Scope,
-) -> None:
+) -> Element | None:
     """result[kept] = fold of to_apply over operand[kept, reduced], from init, in row-major order.
 
-    A sum of floats is exact instead: it needs no order.
+    A sum of floats is exact instead: it needs no order. Without a writer the result is a reader,
+    which writes the loop over ``reduced`` where ``kept`` is known: for kernels that run by rows.
     """
     arity = len(operands) // 2
     reduction = _Reduction(block, operands[:arity], operands[arity:], dimensions, to_apply)
+    if write is None:
+        return reduction.reader()
     sizes = tuple(operands[0].size(d) for d in reduction.kept)
     for number in range(arity):
         write.sizes(number, sizes if operands[0].sizes else ())
     dims = tuple(operands[0].shape.dims[d] for d in reduction.kept)
     if 0 in dims:
-        return
-    element_type = operands[0].shape.element_type
-    of_floats = element_type.is_float or element_type.is_complex
-    monoid = monoid_of(to_apply.monoid, element_type, is_fast=block.settings.is_fast)
-    if monoid is not None and arity == 1:
-        kept, reduced = tuple(reduction.kept), tuple(reduction.reduced)
-        ReorderedReduction(block, monoid, operands[0], operands[1], kept, reduced).emit(write)
-    elif to_apply.monoid == "add" and arity == 1 and of_floats:
+        return None
+    if reordered := reduction.reordered():
+        reordered.emit(write)
+    elif reduction.is_exact_sum:
         reduction.exact(dims, write)
     else:
         reduction.in_order(dims, write)
+    return None
 
 
 class _Reduction:
@@ -82,6 +82,47 @@ class _Reduction:
         for d in self.reduced:
             self.trip *= dims[d]
 
+    def reordered(self) -> ReorderedReduction | None:
+        """Return the reduction as one in any order; None if the order counts."""
+        element_type = self.inputs[0].shape.element_type
+        is_fast = self.scope.settings.is_fast
+        monoid = monoid_of(self.to_apply.monoid, element_type, is_fast=is_fast)
+        if monoid is None or len(self.inputs) > 1:
+            return None
+        (operand,), (init,) = self.inputs, self.inits
+        kept, reduced = tuple(self.kept), tuple(self.reduced)
+        return ReorderedReduction(self.scope, monoid, operand, init, kept, reduced)
+
+    @property
+    def is_exact_sum(self) -> bool:
+        """Return whether the reduction is a sum of floats or complex numbers."""
+        element_type = self.inputs[0].shape.element_type
+        of_floats = element_type.is_float or element_type.is_complex
+        return self.to_apply.monoid == "add" and len(self.inputs) == 1 and of_floats
+
+    def reader(self) -> Element:
+        """Return the reader of a single result, which writes its loop where the index is known."""
+        (operand,) = self.inputs
+        reordered = self.reordered()
+        dims = tuple(operand.shape.dims[d] for d in self.kept)
+        written: dict[Expr, Expr] = {}
+
+        def at(*kept: Expr) -> Expr:
+            row = ix.linearize(kept, dims)
+            if row not in written:
+                written[row] = loop(kept)
+            return written[row]
+
+        def loop(kept: Sequence[Expr]) -> Expr:
+            with self.scope.hoisted(*kept):
+                if reordered is not None:
+                    return reordered.value(kept)
+                if self.is_exact_sum:
+                    return self.scope.bind(self._sum(kept, "serial"))
+                return self._fold(kept)[0]
+
+        return Element(ArrayShape(operand.shape.element_type, dims), at)
+
     def index(self, kept: Sequence[Expr], reduced: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the operand's index from the result's and one in the reduced dimensions."""
         position = dict(zip(self.kept, kept)) | dict(zip(self.reduced, reduced))
@@ -90,12 +131,16 @@ class _Reduction:
     def in_order(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the fold in row-major order, the init first: right for any computation."""
         with nest.outer(self.scope, dims, self.trip) as kept:
-            state = [self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits]
-            with self.scope.over(self.extents) as reduced:
-                index = self.index(kept, reduced)
-                elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
-                self._step(state, elements)
-            write(kept, tuple(state))
+            write(kept, self._fold(kept))
+
+    def _fold(self, kept: Sequence[Expr]) -> tuple[Variable, ...]:
+        """Write the loop of one result of each operand; return the final state."""
+        state = [self.scope.mutable(init.shape.element_type, init.at()) for init in self.inits]
+        with self.scope.over(self.extents) as reduced:
+            index = self.index(kept, reduced)
+            elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
+            self._step(state, elements)
+        return tuple(state)
 
     def _step(self, state: Sequence[Variable], elements: Sequence[Expr]) -> None:
         """Write the application of the computation to the state and the elements."""

@@ -7,7 +7,9 @@ elemental) writes its loop nest around them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from backend_c.ir import index as ix
@@ -27,12 +29,15 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
 )
+from backend_c.ir.row_cache import kept_in_row
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
+from hlo.passes.cost import COST
+from hlo.passes.rows import Kind, Rows, kinds, reductions
 from hlo.types import ArrayShape, leaves
 from hlo.walk import Op, call, column, function_name, keywords, live, op_of, walk
 
@@ -61,6 +66,12 @@ class KernelBuilder:
     ) -> None:
         self._module, self._columns, self._computation = module, kernel_columns, computation
         self._settings = settings
+        # Reductions that are read row by row, and elements that several loops over a row read.
+        root = computation.root
+        by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
+        self._rows_by_name = {} if by_rows.keys() == {root} else by_rows
+        self._read_by_rows: list[Element] = []
+        self._kept = _kept_in_rows(computation, set(self._rows_by_name.values()))
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
 
     def build(
@@ -86,6 +97,7 @@ class KernelBuilder:
     ) -> Kernel:
         """Write the kernel with merged or with split loops."""
         scope = Scope(self._settings, is_flat=is_flat)
+        self._read_by_rows.clear()
         arrays = {
             buffer: Array(f"a{n}", buffer.shape.element_type, buffer.shape.elements)
             for n, buffer in enumerate(inputs)
@@ -97,8 +109,8 @@ class KernelBuilder:
         writer = _writer(scope, outputs, targets)
         arguments = [_memoised(_reader(operand, arrays, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
-        root = function_name(self._computation.root_instruction.opcode)
-        if root not in self._columns.kernels:
+        root = self._computation.root_instruction
+        if function_name(root.opcode) not in self._columns.kernels or self._read_by_rows:
             self._write_map(scope, result, writer)
         writer.fill()
         return Kernel(
@@ -123,12 +135,39 @@ class KernelBuilder:
         by_dims: dict[tuple[int, ...], list[int]] = {}
         for number, element in enumerate(elements):
             by_dims.setdefault(element.shape.dims, []).append(number)
+        if self._rows_by_name:
+            (rows,) = set(self._rows_by_name.values())
+            self._write_rows(scope, elements, writer, rows)
+            return
         for dims, numbers in by_dims.items():
             if 0 in dims:
                 continue
             with loops(scope, dims, cost) as index:
                 values = tuple(elements[number].at(*index) for number in numbers)
                 writer.some(numbers, index, values)
+
+    def _write_rows(
+        self, scope: Scope, elements: Sequence[Element], writer: Writer, rows: Rows
+    ) -> None:
+        """Write a loop over rows; in it the loops of reductions, then those of the results."""
+        cost = len(self._computation.instructions)
+        kind = nest.loop_kind(scope, rows.number * rows.length * cost)
+        single = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.SINGLE]
+        whole = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.WHOLE]
+        with scope.loop(rows.number, kind) as row:
+            # In the order of the text, so that elements kept in the row are computed by the loop
+            # that reads them first.
+            for reader in self._read_by_rows:
+                reader.at(*_index(row, reader.shape.dims))
+            for number in single:
+                index = tuple(scope.bind(i) for i in _index(row, elements[number].shape.dims))
+                writer.some([number], index, (elements[number].at(*index),))
+            if whole:
+                with _over_row(scope, elements[whole[0]].shape.dims, rows) as place:
+                    offset = ix.add(ix.multiply(row, rows.length), place)
+                    for number in whole:
+                        index = _index(offset, elements[number].shape.dims)
+                        writer.some([number], index, (elements[number].at(*index),))
 
     def _expand(
         self,
@@ -153,6 +192,12 @@ class KernelBuilder:
             operands = with_agreed_sizes(instruction, operand_shapes, operands, scope)
             hero = self._columns.kernels.get(name)
             if hero is not None:
+                if instruction.name in self._rows_by_name:
+                    attributes |= {"write": None, "block": scope}
+                    reader = call(hero, instruction, operands, attributes, None)
+                    assert isinstance(reader, Element)
+                    self._read_by_rows.append(reader)
+                    return reader
                 if writer is None or instruction.name != computation.root:
                     raise Unsupported(
                         f"%{instruction.name}: the C backend takes no {instruction.opcode}"
@@ -170,9 +215,53 @@ class KernelBuilder:
             assert isinstance(instruction.shape, ArrayShape)
             # Memoised per instruction: a value that several readers use at one index is computed
             # once.
-            return memoised(as_declared(result, instruction.shape), scope)
+            result = as_declared(result, instruction.shape)
+            if instruction.name in self._kept:
+                result = kept_in_row(result, self._kept[instruction.name], scope)
+            return memoised(result, scope)
 
         return walk(computation, arguments, run, order)
+
+
+def _index(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:
+    """Return the index of an element by its row-major offset."""
+    return tuple(ix.delinearize(offset, dims))
+
+
+@contextmanager
+def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
+    """Open the loops over the elements of a row of an array; yield the offset in the row."""
+    inner = list(dims)
+    while math.prod(inner[1:]) >= rows.length and len(inner) > 1:
+        del inner[0]
+    if scope.is_flat or len(inner) < 2:
+        inner = [rows.length]
+    with scope.over([*inner[:-1]]) as outer, scope.loop(inner[-1], "lanes") as lane:
+        yield ix.linearize((*outer, lane), inner)
+
+
+# An operation that costs as much as loading an element and storing it again.
+_EXPENSIVE = 4
+
+
+def _kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
+    """Return the instructions whose elements several loops over a row need, and its length."""
+    if len(rows) != 1:
+        return {}
+    (one,) = rows
+    kind = kinds(computation, one)
+    loops: dict[str, set[str]] = {computation.root: {computation.root}}
+    for instruction in reversed(computation.instructions):
+        mine = {instruction.name} if instruction.opcode == "reduce" else loops.get(instruction.name)
+        for operand in instruction.operands:
+            loops.setdefault(operand, set()).update(mine or set())
+    return {
+        i.name: one.length
+        for i in computation.instructions
+        if kind.get(i.name) is Kind.WHOLE
+        and COST.get(i.opcode, 0) >= _EXPENSIVE
+        and len(loops.get(i.name, ())) > 1
+    }
 
 
 def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:

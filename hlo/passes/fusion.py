@@ -2,8 +2,9 @@
 
 Afterwards every computation that control flow reaches consists of parameters, constants, tuples and
 their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory, and
-fusions. A fusion has one result and at most one hero, which then is its root: a ``reduce`` that
-reads computed elements, or a ``concatenate`` of many parts; without a hero it is a map.
+fusions. A fusion has one result. Its root may be a hero, a ``reduce`` that reads computed elements
+or a ``concatenate`` of many parts; without one it is a map. Reductions inside a fusion run along
+the rows of its root (:mod:`hlo.passes.rows`), which is then computed row by row.
 
 Instructions are visited from last to first. Each elemental one is either *absorbed* by the loops of
 all its users (recomputed there for each use) or *stored* (materialised in memory, as the root of a
@@ -21,6 +22,7 @@ from hlo.passes.cost import COST
 from hlo.passes.fused_computation import fused_computation
 from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.rewriting import Names, array, reachable
+from hlo.passes.rows import Kind, Rows, operand_kind, rows_of
 from hlo.types import ArrayShape
 
 # Computations of these are sequences of kernels, as the entry is; those of other instructions
@@ -91,6 +93,11 @@ def _is_static_array(shape: object) -> bool:
     return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.dynamic
 
 
+def _operations_of(instruction: Instruction) -> int:
+    """Return the operations that an instruction adds to a loop body; a free one is code, too."""
+    return max(1, COST.get(instruction.opcode, 1))
+
+
 class _Decisions:
     """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
 
@@ -112,6 +119,10 @@ class _Decisions:
         self._weight = self._weights()
         self._uses: dict[str, _Uses] = {}
         self._operations: dict[str, int] = {}
+        self._rows: dict[str, Rows] = {}  # of the roots whose loops run by rows
+        self._shapes = {
+            i.name: i.shape for i in computation.instructions if isinstance(i.shape, ArrayShape)
+        }
         self.absorbed: set[str] = set()
         self.stored: set[str] = set()
 
@@ -153,9 +164,50 @@ class _Decisions:
         for instruction in reversed(self._instructions):
             if instruction.name in self._fusible:
                 if self._is_root(instruction):
-                    self._store(instruction, {})
+                    if not self._has_joined_rows(instruction):
+                        self._store(instruction, {})
                 else:
                     self._decide(instruction)
+
+    def _has_joined_rows(self, instruction: Instruction) -> bool:
+        """Absorb a reduction of rows into the one loop of rows that needs it, if there is one."""
+        if instruction.opcode != "reduce" or not _is_static_array(instruction.shape):
+            return False
+        operand = array(self.by_name[instruction.operands[0]].shape)
+        rows = rows_of(instruction, operand)
+        if rows is None or self.is_needed(instruction):
+            return False
+        roots = self._roots_in_rows(instruction, rows)
+        if len(roots) != 1:
+            return False
+        (root,) = roots
+        uses: _Uses = {root: {LOOP: float(operand.elements)}}
+        if self._rows.get(root, rows) != rows or not self._fits(instruction, uses):
+            return False
+        self._rows[root] = rows
+        self._absorb(instruction, uses)
+        return True
+
+    def _roots_in_rows(self, reduction: Instruction, rows: Rows) -> set[str]:
+        """Return the roots of the loops that need a reduction; none if one reads it elsewhere than
+        in its row.
+        """
+        roots: set[str] = set()
+        waiting = [(reduction, Kind.SINGLE)]
+        while waiting:
+            instruction, kind = waiting.pop()
+            for user, number in self._users[instruction.name]:
+                if user.name not in self._fusible:
+                    return set()
+                shape = array(user.shape) if isinstance(user.shape, ArrayShape) else None
+                wanted = rows.kind(shape) if shape else None
+                if wanted is None or operand_kind(user, number, wanted, rows, self._shapes) != kind:
+                    return set()
+                if user.name in self.stored:
+                    roots.add(user.name)
+                else:
+                    waiting.append((user, wanted))
+        return roots
 
     def _decide(self, instruction: Instruction) -> None:
         """Absorb or store one elemental instruction, by its uses."""
@@ -216,7 +268,7 @@ class _Decisions:
     def _fits(self, instruction: Instruction, uses: _Uses) -> bool:
         """Return whether every loop that would absorb it stays within MOST_OPERATIONS."""
         # Every path is a copy in the loop's body; even a free instruction takes part of its code.
-        each = max(1, COST[instruction.opcode])
+        each = _operations_of(instruction)
         return all(
             self._operations[root] + len(paths) * each <= MOST_OPERATIONS
             for root, paths in uses.items()
@@ -239,7 +291,7 @@ class _Decisions:
         self.absorbed.add(instruction.name)
         self._uses[instruction.name] = uses
         for root, paths in uses.items():
-            self._operations[root] += len(paths) * max(1, COST[instruction.opcode])
+            self._operations[root] += len(paths) * _operations_of(instruction)
 
     def _store(self, instruction: Instruction, uses: _Uses) -> None:
         """Compute the instruction in a loop of its own, and note how many elements that has.
@@ -250,7 +302,7 @@ class _Decisions:
         elements = array(shape.shape if shape else instruction.shape).elements
         self.stored.add(instruction.name)
         self._uses[instruction.name] = {**uses, instruction.name: {LOOP: float(elements)}}
-        self._operations[instruction.name] = COST.get(instruction.opcode, 1)
+        self._operations[instruction.name] = _operations_of(instruction)
 
     def members(self, root: Instruction) -> list[Instruction]:
         """Return the instructions that compute a stored one, in order, itself last."""

@@ -16,6 +16,8 @@ from hlo.types import ArrayShape
 SCALAR = 0  # the only index of an array of one element
 LOOP = 1  # the loop's own index
 
+_LONG = 16  # iterations for which an innermost loop of its own pays
+
 # Opcode → the operands that it reads at another index than the result's. Other moves (copy, select)
 # read at the result's own; no bitcast is left by then, and bounded arrays are not fused.
 _ALL = ("broadcast", "reshape", "transpose", "reverse", "slice", "pad", "concatenate")
@@ -58,6 +60,8 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
     if operand.elements == 1 or not result:
         return 1.0
     match instruction.opcode, number:
+        case ("broadcast", _):
+            return 1.0 / _repeated_in_lanes(instruction)
         case ("concatenate", _) | ("pad", 0) | ("dynamic-update-slice", 1):
             return min(1.0, operand.elements / result)
         case ("gather", 1):
@@ -65,3 +69,17 @@ def share(instruction: Instruction, number: int, operand: ArrayShape) -> float:
             return float((*operand.dims, 1)[dimension])
         case _:
             return 1.0
+
+
+def _repeated_in_lanes(broadcast: Instruction) -> int:
+    """Return how many neighbours in the innermost loop read one element of a broadcast's operand.
+
+    It is then computed outside that loop (loop-invariant code motion).
+    """
+    dims = array(broadcast.shape).dims
+    last = max((d for d, extent in enumerate(dims) if extent > 1), default=None)
+    dimensions = broadcast.attributes["dimensions"]
+    assert isinstance(dimensions, tuple)
+    if last is None or last in dimensions or dims[last] < _LONG:
+        return 1
+    return dims[last]

@@ -11,7 +11,10 @@ A monoid's running value, its *state*, is a number that C and OpenMP know how to
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from backend_c.ir.loop_ir import Constant, Expr
 from backend_c.ir.scope import apply
@@ -62,12 +65,22 @@ class Monoid:
     def lifted(self, element: Expr) -> Expr:
         """Return an element as a state."""
         if self.element.is_float and self._is_ordered:
+            if isinstance(element, Constant):
+                return self._lifted_constant(float(element.value))  # type: ignore[arg-type]
             low, high, _ = _range(self.state)
             key = apply("total-order", element, type=self.state)
             beyond = Constant(self.state, high if self.name == "maximum" else low)
             is_nan = apply("compare-NE", element, element, type=PRED)
             return apply("select", is_nan, beyond, key, type=self.state)
         return element if self.element is self.state else apply("convert", element, type=self.state)
+
+    def _lifted_constant(self, number: float) -> Constant:
+        """Return the state of a float that is known now."""
+        low, high, bits = *_range(self.state)[:2], self.state.bits
+        if math.isnan(number):
+            return Constant(self.state, high if self.name == "maximum" else low)
+        word = int(np.array(number, f"f{bits // 8}").view(f"i{bits // 8}"))
+        return Constant(self.state, word if word >= 0 else word ^ high)
 
     def combined(self, one: Expr, other: Expr) -> Expr:
         """Return the state of two."""

@@ -1,5 +1,6 @@
 """Fusion: what is computed together, what is stored, and that a decision cannot explode."""
 
+import re
 from collections import Counter
 
 import hlo
@@ -45,16 +46,38 @@ def test_a_sum_of_products_is_one_fusion_around_its_reduce() -> None:
     assert module.computation("fused_reduce").root_instruction.opcode == "reduce"
 
 
-def test_an_expensive_value_of_two_fusions_is_stored() -> None:
-    module = fused("""ENTRY main {
+_SHARES = """ENTRY main {
   x = f32[8,9] parameter(0)
   e = f32[8,9] exponential(x)
   zero = f32[] constant(0)
-  total = f32[8] reduce(e, zero), dimensions={1}, to_apply=sum
-  wide = f32[8,9] broadcast(total), dimensions={0}
+  total = f32[KEPT] reduce(e, zero), dimensions={REDUCED}, to_apply=sum
+  wide = f32[8,9] broadcast(total), dimensions={DIMENSION}
   ROOT share = f32[8,9] divide(e, wide) }
-""")
+"""
+
+
+def test_an_expensive_value_of_two_fusions_is_stored() -> None:
+    columns = {"KEPT": "9", "REDUCED": "0", "DIMENSION": "1"}
+    module = fused(re.sub("[A-Z]{4,}", lambda m: columns.get(m[0], m[0]), _SHARES))
     assert opcodes(module) == {"parameter": 1, "fusion": 3}
+
+
+def test_a_reduction_of_rows_joins_the_loop_over_them() -> None:
+    rows = {"KEPT": "8", "REDUCED": "1", "DIMENSION": "0"}
+    module = fused(re.sub("[A-Z]{4,}", lambda m: rows.get(m[0], m[0]), _SHARES))
+    assert opcodes(module) == {"parameter": 1, "fusion": 1}
+
+
+def test_a_reduction_of_rows_that_is_turned_stays_alone() -> None:
+    """The sum of row i is needed in all rows: as column i of the result."""
+    module = fused("""ENTRY main {
+  x = f32[8,8] parameter(0)
+  zero = f32[] constant(0)
+  total = f32[8] reduce(x, zero), dimensions={1}, to_apply=sum
+  wide = f32[8,8] broadcast(total), dimensions={1}
+  ROOT share = f32[8,8] divide(x, wide) }
+""")
+    assert opcodes(module) == {"parameter": 1, "fusion": 2}
 
 
 def test_a_cheap_value_of_two_fusions_is_computed_twice() -> None:

@@ -1,0 +1,120 @@
+"""Find rows: chains of instructions around reductions over the last dimensions of an array.
+
+An array of ``number`` rows of ``length`` elements has *whole* rows if the element at offset
+i * length + j belongs to row i, and a *single* element for each row if the one at offset i does.
+Elementwise instructions and reshapes keep offsets; a broadcast goes from single elements to whole
+rows, a reduction back. A kernel can then compute a row at a time: softmax, layer norm, loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from hlo.module import Computation, Instruction
+from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.passes.rewriting import array
+from hlo.types import ArrayShape
+
+_ELEMENTWISE = of_family(ELEMENTWISE)
+
+# A row is read several times: it is to stay in the second cache. One element is no row.
+LONGEST = 1 << 14
+
+
+class Kind(Enum):
+    """Say what an array has for each row."""
+
+    WHOLE = "all elements of the row"
+    SINGLE = "one element"
+
+
+class Rows(NamedTuple):
+    """Describe how an array is divided."""
+
+    number: int
+    length: int
+
+    def kind(self, shape: ArrayShape) -> Kind | None:
+        """Return the kind that an array can have by its size."""
+        if shape.elements == self.number * self.length:
+            return Kind.WHOLE
+        return Kind.SINGLE if shape.elements == self.number else None
+
+
+def rows_of(reduction: Instruction, operand: ArrayShape) -> Rows | None:
+    """Return the rows that a reduction reduces, if these are rows of its operand."""
+    reduced = reduction.attributes["dimensions"]
+    assert isinstance(reduced, tuple)
+    long = [d for d, extent in enumerate(operand.dims) if extent > 1]
+    mine = [d for d in long if d in reduced]
+    if not mine or long[len(long) - len(mine) :] != mine or 0 in operand.dims:
+        return None
+    length = math.prod(operand.dims[d] for d in mine)
+    return Rows(operand.elements // length, length) if length <= LONGEST else None
+
+
+def operand_kind(
+    user: Instruction, number: int, kind: Kind, rows: Rows, shapes: Mapping[str, ArrayShape]
+) -> Kind | None:
+    """Return the kind of an operand of an instruction of a kind.
+
+    None if its elements are read elsewhere than in their row.
+    """
+    shape = shapes[user.operands[number]]
+    if user.opcode == "reduce":
+        whole = kind is Kind.SINGLE and not number and rows_of(user, shape) == rows
+        return Kind.WHOLE if whole else None
+    if user.opcode in _ELEMENTWISE or user.opcode == "reshape":
+        return kind if shape.elements == array(user.shape).elements else None
+    if user.opcode == "broadcast" and kind is Kind.WHOLE:
+        return Kind.SINGLE if _repeats_rows(user, shape, rows) else None
+    return None
+
+
+def _repeats_rows(broadcast: Instruction, operand: ArrayShape, rows: Rows) -> bool:
+    """Return whether a broadcast gives each row copies of its one element."""
+    dimensions = broadcast.attributes["dimensions"]
+    assert isinstance(dimensions, tuple)
+    long = [d for d, extent in enumerate(array(broadcast.shape).dims) if extent > 1]
+    mapped = [d for d, extent in zip(dimensions, operand.dims, strict=True) if extent > 1]
+    return operand.elements == rows.number and mapped == long[: len(mapped)]
+
+
+def kinds(computation: Computation, rows: Rows) -> dict[str, Kind]:
+    """Return the kind of each instruction that is read in its row only, from the root on."""
+    shapes = {i.name: i.shape for i in computation.instructions if isinstance(i.shape, ArrayShape)}
+    found: dict[str, Kind | None] = {}
+    root = computation.root_instruction
+    if root.opcode == "tuple":
+        for name in root.operands:
+            found[name] = rows.kind(shapes[name])
+    elif isinstance(root.shape, ArrayShape):
+        found[root.name] = rows.kind(root.shape)
+    for instruction in reversed(computation.instructions):
+        kind = found.get(instruction.name)
+        if instruction.name == root.name and root.opcode == "tuple":
+            continue
+        for number, name in enumerate(instruction.operands):
+            if name not in shapes:
+                continue
+            wanted = None
+            if kind is not None:
+                wanted = operand_kind(instruction, number, kind, rows, shapes)
+            # An element that is also read in another way is not one of its row.
+            found[name] = wanted if found.get(name, wanted) is wanted else None
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def reductions(computation: Computation) -> list[tuple[Instruction, Rows]]:
+    """Return the reductions over rows in a computation, with the rows of each."""
+    by_name = {i.name: i for i in computation.instructions}
+    found = []
+    for instruction in computation.instructions:
+        if instruction.opcode == "reduce" and isinstance(instruction.shape, ArrayShape):
+            rows = rows_of(instruction, array(by_name[instruction.operands[0]].shape))
+            if rows is not None:
+                found.append((instruction, rows))
+    return found
