@@ -11,6 +11,7 @@ from __future__ import annotations
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.complex_factors import real_factors
 from backend_c.kernels.parts.contraction_loops import (
     DoubleDoubleLoops,
     Types,
@@ -20,16 +21,17 @@ from backend_c.kernels.parts.contraction_loops import (
 )
 from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.convolution_input import Convolved
-from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution
+from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution, is_depthwise
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
+from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
-from hlo.types import F32, F64, ArrayShape, ElementType
+from hlo.types import C128, F32, F64, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 
@@ -113,8 +115,8 @@ def contract(
             write(index, (apply("convert", values[0], type=result),))
 
         contract(factors, types, wide, converted, scope, convolved)
-    elif scope.settings.is_fast and factors.k and _is_fast(types, result):
-        _fast(factors, (F32, result), write, scope, convolved)
+    elif scope.settings.is_fast and factors.k and _fast_sums(types, result):
+        _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope)
     else:
@@ -144,26 +146,36 @@ def _contract_floats(
         exact_loops(factors, types, result, write, scope)
 
 
-def _is_fast(types: Types, result: ElementType) -> bool:
-    """Return whether fast mode has sums of its own for factors of these types."""
-    return all(t.is_float and t.bits <= 32 for t in types) and result.is_float and result is not F64
+def _fast_sums(types: Types, result: ElementType) -> ElementType | None:
+    """Return the type of the sums that fast mode has for factors of these types, if it has any."""
+    if not (result.is_float or result.is_complex):
+        return None
+    # Factors are converted to the type of the sums first, so it has to have them all.
+    if any(t.is_integer and t.bits > 32 for t in types):
+        return None
+    is_wide = any(t in (F64, C128) for t in (*types, result))
+    return F64 if is_wide or any(t.is_integer and t.bits > 16 for t in types) else F32
 
 
 def _fast(
     factors: Factors,
     types: Types,
+    result: ElementType,
     write: Write,
     scope: Scope,
     convolved: Convolved | None,
 ) -> None:
-    """Choose the loops of a contraction in fast mode; ``types`` of the sums and of the result."""
-    if convolved is not None and convolved.outputs and not convolved.lhs.sizes:
-        is_depthwise = (
-            convolved.feature_groups > 1 == convolved.features // convolved.feature_groups
-        )
-        kind = DepthwiseConvolution if is_depthwise else FastConvolution
-        kind(convolved, factors, types, write, scope).emit()
+    """Choose the loops of a contraction in fast mode."""
+    sums = _fast_sums(types, result)
+    assert sums is not None
+    if any(t.is_complex for t in (*types, result)):
+        FastContraction(real_factors(factors, result), (sums, result), write, scope).emit()
+    elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
+        kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
+        kind(convolved, factors, (sums, result), write, scope).emit()
+    elif is_small(factors, types):
+        small_contraction(factors, (sums, result), write, scope)
     elif min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
-        SkinnyContraction(factors, types, write, scope).emit()
+        SkinnyContraction(factors, (sums, result), write, scope).emit()
     else:
-        FastContraction(factors, types, write, scope).emit()
+        FastContraction(factors, (sums, result), write, scope).emit()

@@ -27,7 +27,7 @@ class Dialect:
 
 
 # Products of matrices in plain sums, which take gcc a tenth of a second.
-_CONTRACTIONS = (("hlo_gemm_f32.h", "hlo_gemm_f32"),)
+_CONTRACTIONS = (("hlo_gemm_f32.h", "hlo_gemm_f32"), ("hlo_gemm_f64.h", "hlo_gemm_f64"))
 
 OPENMP = Dialect(
     "openmp",

@@ -11,7 +11,7 @@ from functools import reduce
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.loop_ir import Expr, Pointer
+from backend_c.ir.loop_ir import Constant, Expr, Pointer
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.contraction_loops import as_type, counted
 from backend_c.kernels.parts.convolution_input import Convolved
@@ -62,13 +62,15 @@ class DepthwiseConvolution(FastConvolution):
                     ix.multiply(pixel, pixel_pitch),
                     ix.divide(column, self.multiplier),
                 )
-                products = [
-                    self._product(left, ix.add(first, offsets[tap]), tap, column) for tap in taps
-                ]
-                total: Expr = reduce(lambda x, y: apply("add", x, y), products)
                 at = self.offset(into, row, pixel, j)
+                # From +0 on: no sum is -0.
+                before: Expr = Constant(self.sums, 0.0)
                 if start:
-                    total = apply("add", scope.load(into.array, at), total)
+                    before = scope.load(into.array, at)
+                products = (
+                    self._product(left, ix.add(first, offsets[tap]), tap, column) for tap in taps
+                )
+                total = reduce(lambda x, y: apply("add", x, y), products, before)
                 scope.store(into.array, at, total)
 
     def _product(self, left: Pointer, offset: Expr, tap: int, column: Expr) -> Expr:

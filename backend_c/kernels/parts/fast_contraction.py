@@ -28,14 +28,15 @@ _BLOCKS = 16
 
 
 def is_padded(factors: Factors) -> bool:
-    """Return whether only the left factor says that it does not count, as a convolution's padding.
+    """Return whether left factors may not count where right ones do, as a convolution's padding.
 
-    It is a zero in memory then, and zero times infinity is NaN: sums that are not finite are looked
-    at again.
+    They are zeros in memory then, and zero times infinity is NaN: sums that are not finite are
+    looked at again.
     """
     sizes = factors.batch, factors.m, factors.n, factors.k
     b, m, n, k = (Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in zip("bmnk", sizes))
-    return bool(factors.lhs(b, m, k)[1]) and not factors.rhs(b, n, k)[1]
+    left, right = factors.lhs(b, m, k)[1], factors.rhs(b, n, k)[1]
+    return bool(left) and set(left) != set(right)
 
 
 class FastContraction:
@@ -89,10 +90,19 @@ class FastContraction:
         self._multiply(at, (rows, columns), Pointer(sums, ix.constant(0)), pitch)
         if self.is_padded:
             self._repair(sums, pitch, (rows, columns), at)
-        with scope.loop(rows) as i, scope.loop(columns, "lanes") as j:
-            total = scope.bind(scope.load(sums, ix.add(ix.multiply(i, pitch), j)))
-            m, n = ix.add(first_row, i), ix.add(first_column, j)
-            self.write(factors.place(b, m, n), (as_type(total, self.result),))
+        # The parts of a complex result lie side by side.
+        parts = 2 if self.result.is_complex else 1
+        with scope.loop(rows) as i, scope.loop(ix.divide(columns, parts), "lanes") as j:
+            column = ix.multiply(j, parts)
+            at_parts = [ix.add(ix.multiply(i, pitch), column, part) for part in range(parts)]
+            total = [scope.bind(scope.load(sums, offset)) for offset in at_parts]
+            value = (
+                as_type(total[0], self.result)
+                if parts == 1
+                else apply("complex", *total, type=self.result)
+            )
+            place = factors.place(b, ix.add(first_row, i), ix.add(first_column, column))
+            self.write(place, (value,))
 
     def _multiply(
         self,

@@ -24,11 +24,15 @@ from hlo.types import ELEMENT_TYPES
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 _LETTERS = "abcdefghijkl"
+# Of the sums and of the result's type: the unit roundoff, and half of the smallest number.
 _ROUNDING = {
+    "f64": (2.0**-53, 0.0),
     "f32": (2.0**-24, 2.0**-150),
     "f16": (2.0**-11, 2.0**-25),
     "bf16": (2.0**-8, 2.0**-134),
 }
+_SUMS = {"f64": "f64", "c128": "f64"}  # all others have sums of f32
+_COMPLEX = {"c64": "f32", "c128": "f64"}
 
 
 @dataclass(frozen=True)
@@ -69,26 +73,47 @@ class Dot:
     def operands(self, rng: np.random.Generator) -> list[np.ndarray]:
         """Draw operands of the type."""
         numpy_type = ELEMENT_TYPES[self.operand_type].numpy
-        return [
-            rng.standard_normal([self.extents[c] for c in letters]).astype(numpy_type)
-            for letters in (self.lhs, self.rhs)
-        ]
+        drawn = []
+        for letters in (self.lhs, self.rhs):
+            values = rng.standard_normal([self.extents[c] for c in letters])
+            if self.operand_type in _COMPLEX:
+                values = values + 1j * rng.standard_normal(values.shape)
+            drawn.append(values.astype(numpy_type))
+        return drawn
 
     def assert_within_bound(self, operands: Sequence[np.ndarray], result: np.ndarray) -> None:
         """Assert that a result is no worse than plain summation in the sums' type."""
-        lhs, rhs = (operand.astype(np.float64) for operand in operands)
+        if self.operand_type not in _COMPLEX:
+            self._assert_parts(((operands[0], operands[1]),), result)
+            return
+        (a, b), (c, d) = ((operand.real, operand.imag) for operand in operands)
+        self._assert_parts(((a, c), (-b, d)), result.real)
+        self._assert_parts(((a, d), (b, c)), result.imag)
+
+    def _assert_parts(
+        self, products: Sequence[tuple[np.ndarray, np.ndarray]], result: np.ndarray
+    ) -> None:
+        """Assert the bound for one sum of products of real numbers."""
         spec = f"{self.lhs},{self.rhs}->{self.result}"
-        expected = np.einsum(spec, lhs, rhs)
-        magnitude = np.einsum(spec, abs(lhs), abs(rhs))
-        k = math.prod(self.extents[c] for c in self.lhs if c in self.rhs and c not in self.result)
-        unit = _ROUNDING["f32"][0]
-        # The expected sum is one of doubles, with an error of its own.
-        error = magnitude * (k * unit / (1 - k * unit) + 2 * k * 2.0**-53) + k * 2.0**-150
-        relative, smallest = _ROUNDING[self.result_type]
+        wide = [tuple(factor.astype(np.longdouble) for factor in pair) for pair in products]
+        expected = sum(np.einsum(spec, *pair) for pair in wide)
+        magnitude = sum(np.einsum(spec, *map(abs, pair)) for pair in wide)
+        terms = math.prod(
+            self.extents[c] for c in self.lhs if c in self.rhs and c not in self.result
+        )
+        k = len(products) * terms
+        unit, smallest = _ROUNDING[_SUMS.get(self.operand_type, "f32")]
+        # The expected sum has an error of its own.
+        own = 2 * k * float(np.finfo(np.longdouble).eps)
+        error = magnitude * (k * unit / (1 - k * unit) + own) + k * smallest
+        result_type = _COMPLEX.get(self.result_type, self.result_type)
+        relative, smallest = _ROUNDING[result_type]
         rounding = (abs(expected) + error) * relative + smallest
-        bound = error if self.result_type == "f32" else error + rounding
+        is_same = result_type == _SUMS.get(self.operand_type, "f32")
         assert result.shape == expected.shape
-        assert (abs(result.astype(np.float64) - expected) <= bound).all()
+        assert (
+            abs(result.astype(np.longdouble) - expected) <= error + rounding * (not is_same)
+        ).all()
 
 
 @st.composite
@@ -108,8 +133,9 @@ def dots(draw: st.DrawFn) -> Dot:
     # The result's order of free dimensions is that of the operands.
     rows = "".join(c for c in lhs if c in rows)
     columns = "".join(c for c in rhs if c in columns)
-    operand_type = draw(st.sampled_from(("f32", "f32", "bf16", "f16")))
-    result_type = draw(st.sampled_from((operand_type, "f32")))
+    operand_type = draw(st.sampled_from(("f32", "f32", "bf16", "f16", "f64", "c64", "c128")))
+    narrow = operand_type in ("bf16", "f16")
+    result_type = "f32" if narrow and draw(st.booleans()) else operand_type
     return Dot(lhs, rhs, batch + rows + columns, extents, operand_type, result_type)
 
 
@@ -129,9 +155,8 @@ def check(cases: Sequence[Dot]) -> None:
     rng = np.random.default_rng(5)
     operands = [case.operands(rng) for case in cases]
     flat = [array for pair in operands for array in pair]
-    runs = []
-    for threads in (1, 2, 3, 3):
-        runs.append(backend_c.compile(module, numerics="fast", threads=threads)(*flat))
+    executable = backend_c.compile(module, numerics="fast")
+    runs = [executable.in_threads(threads)(*flat) for threads in (1, 2, 3, 3)]
     for case, pair, *results in zip(cases, operands, *runs, strict=True):
         case.assert_within_bound(pair, results[0])
         assert len({result.tobytes() for result in results}) == 1
@@ -151,7 +176,10 @@ _EDGES = (
     *(_product(m, n, 300) for m in (1, 13, 14, 15, 84, 85, 200) for n in (1, 31, 32, 33, 64, 257)),
     *(_product(100, 70, 700, lhs, rhs) for lhs in ("ac", "ca") for rhs in ("bc", "cb")),
     Dot("zac", "zcb", "zab", {"z": 40, "a": 8, "b": 8, "c": 8}, "f32", "f32"),
+    Dot("zca", "zcb", "zab", {"z": 3, "a": 70, "b": 15, "c": 31}, "bf16", "f32"),
     Dot("zac", "zbc", "zab", {"z": 4, "a": 50, "b": 40, "c": 30}, "bf16", "bf16"),
+    Dot("zac", "zbc", "zab", {"z": 2, "a": 90, "b": 70, "c": 300}, "f64", "f64"),
+    Dot("ac", "cb", "ab", {"a": 30, "b": 40, "c": 150}, "c64", "c64"),
 )
 
 

@@ -100,10 +100,8 @@ def check(case: Convolution, operands: Sequence[np.ndarray]) -> None:
     expected = interp.evaluate(wide, *doubles)
     magnitude = interp.evaluate(wide, *map(abs, doubles))
     module = hlo.parse(case.text("f32"))
-    results = [
-        backend_c.compile(module, numerics="fast", threads=threads)(*operands)
-        for threads in (1, 2, 3, 3)
-    ]
+    executable = backend_c.compile(module, numerics="fast")
+    results = [executable.in_threads(threads)(*operands) for threads in (1, 2, 3, 3)]
     k = case.terms
     bound = magnitude * (k * _UNIT / (1 - k * _UNIT)) + k * 2.0**-150
     assert (abs(results[0] - expected) <= bound).all()

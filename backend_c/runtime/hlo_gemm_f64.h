@@ -1,0 +1,9 @@
+/* Products of matrices of f64, by hlo_gemm.h. */
+#ifndef HLO_GEMM_F64_H
+#define HLO_GEMM_F64_H
+
+#include "hlo_gemm.h"
+
+HLO_GEMM_DEFINE(f64, double)
+
+#endif
