@@ -26,12 +26,13 @@ from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.fast_convolution import FastConvolution
+from backend_c.kernels.parts.integer_words import has_words, word_factors
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
-from hlo.types import C128, F32, F64, ArrayShape, ElementType
+from hlo.types import C128, F32, F64, U32, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 
@@ -119,6 +120,8 @@ def contract(
         _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope)
+    elif convolved is None and has_words(factors, types, result):
+        FastContraction(word_factors(factors), (U32, result), write, scope).emit()
     else:
         integer_loops(factors, result, write, scope)
 

@@ -27,7 +27,7 @@ class Dialect:
 
 
 # Products of matrices in plain sums, which take gcc a tenth of a second.
-_CONTRACTIONS = (("hlo_gemm_f32.h", "hlo_gemm_f32"), ("hlo_gemm_f64.h", "hlo_gemm_f64"))
+_CONTRACTIONS = tuple((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "u32"))
 
 OPENMP = Dialect(
     "openmp",

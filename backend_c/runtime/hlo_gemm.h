@@ -27,6 +27,14 @@
 #include "hlo_tile.h"
 #include "hlo_types.h"
 
+#ifndef HLO_HAS_BUILTIN
+#if defined(__has_builtin)
+#define HLO_HAS_BUILTIN(name) __has_builtin(name)
+#else
+#define HLO_HAS_BUILTIN(name) 0
+#endif
+#endif
+
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
 #define HLO_GEMM_BYTES 0
 #elif defined(__AVX512F__)
@@ -80,6 +88,10 @@
 #define HLO_GEMM_LANES(T) (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1)
 #define HLO_GEMM_COLUMNS(T) (HLO_GEMM_VECTORS * HLO_GEMM_LANES(T))
 
+/* A step of one sum: what a product is. */
+#define HLO_GEMM_ADD_f32(sum, left, right) (sum) += (left) * (right)
+#define HLO_GEMM_ADD_f64(sum, left, right) (sum) += (left) * (right)
+
 /* Left factors: the address of the first row's, pitches, and the steps as segments at offsets. */
 #define HLO_GEMM_LEFT(name, T)                                                                     \
     typedef struct {                                                                               \
@@ -109,7 +121,7 @@
                 for (int row = 0; row < count; ++row) {                                            \
                     HLO_GEMM_UNROLL                                                                \
                     for (int v = 0; v < HLO_GEMM_VECTORS; ++v) {                                   \
-                        sums[row][v] += lhs[row * row_pitch] * columns[v];                         \
+                        HLO_GEMM_ADD_##name(sums[row][v], lhs[row * row_pitch], columns[v]);       \
                     }                                                                              \
                 }                                                                                  \
                 lhs += step_pitch;                                                                 \
@@ -195,24 +207,25 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
 
 /* Sums of products, row by row into c. `rhs_pitch` is 0 for packed panels, else that of the steps
  * of right factors that lie side by side, of which there are whole panels. */
-#if defined(__CUDACC__) /* all threads of a block come here: each does the columns that it stores */
+#if defined(__CUDACC__) /* all threads of a block come here: each writes the same whole sums */
 #define HLO_GEMM_SEGMENTS(name, T)                                                                 \
     HLO_GEMM_PROCEDURE void hlo_gemm_##name##_segments(                                            \
         const T *lhs, int64_t group_pitch, int64_t row_pitch, int64_t step_pitch,                  \
         const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
         int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
         int64_t c_pitch) {                                                                         \
-        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
         for (int64_t place = 0; place < groups * rows; ++place) {                                  \
             const int64_t group = place / rows, row = place % rows;                                \
             const T *left = lhs + group * group_pitch + row * row_pitch;                           \
-            for (int64_t column = threadIdx.x; column < columns; column += blockDim.x) {           \
+            for (int64_t column = 0; column < columns; ++column) {                                 \
                 const T *right = rhs + column / wide * panel + column % wide;                      \
                 T sum = 0;                                                                         \
                 for (int64_t step = 0; step < segments * length; ++step) {                         \
                     const int64_t at = offsets[step / length] + step % length * step_pitch;        \
-                    sum += left[at] * right[step * (rhs_pitch ? rhs_pitch : wide)];                \
+                    const T other = right[step * (rhs_pitch ? rhs_pitch : wide)];                  \
+                    HLO_GEMM_ADD_##name(sum, left[at], other);                                     \
                 }                                                                                  \
                 c[group * c_group_pitch + row * c_pitch + column] = sum;                           \
             }                                                                                      \
@@ -225,7 +238,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
         const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
         int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
         int64_t c_pitch) {                                                                         \
-        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
         const int64_t pitch = rhs_pitch ? rhs_pitch : wide;                                        \
         const int64_t depth = length < HLO_GEMM_DEPTH ? length : HLO_GEMM_DEPTH;                   \
@@ -275,14 +288,15 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
     HLO_GEMM_PROCEDURE void hlo_gemm_##name##_pack(                                                \
         const T *HLO_RESTRICT from, int64_t column_pitch, int64_t step_pitch, int64_t columns,     \
         int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
-        enum { wide = HLO_GEMM_COLUMNS(T) };                                                       \
+        const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         for (int64_t column = 0; column < columns; column += wide) {                               \
             const T *source = from + column * column_pitch;                                        \
             T *panel = panels + column * k + first * wide;                                         \
             const int64_t here = columns - column < wide ? columns - column : wide;                \
             if (column_pitch == 1 && here == wide) {                                               \
                 for (int64_t step = 0; step < count; ++step) {                                     \
-                    memcpy(panel + step * wide, source + step * step_pitch, wide * sizeof(T));     \
+                    memcpy(panel + step * wide, source + step * step_pitch,                        \
+                           HLO_GEMM_COLUMNS(T) * sizeof(T));                                       \
                 }                                                                                  \
                 continue;                                                                          \
             }                                                                                      \
@@ -312,7 +326,6 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
     }
 
 #define HLO_GEMM_DEFINE(name, T)                                                                   \
-    HLO_GEMM_VECTOR(name, T)                                                                       \
     HLO_GEMM_LEFT(name, T)                                                                         \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_whole, HLO_GEMM_ROWS)                          \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_fewer, HLO_GEMM_FEWER_ROWS)                    \

@@ -4,6 +4,7 @@
 
 #include "hlo_gemm.h"
 
+HLO_GEMM_VECTOR(f32, float)
 HLO_GEMM_DEFINE(f32, float)
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "hlo_gemm.h"
 
+HLO_GEMM_VECTOR(f64, double)
 HLO_GEMM_DEFINE(f64, double)
 
 #endif

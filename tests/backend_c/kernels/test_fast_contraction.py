@@ -205,3 +205,53 @@ ENTRY e {
     result = backend_c.compile(hlo.parse(text), numerics="fast")(x, w)[0, :, :, 0]
     # The tap is above and to the left: the first row and the first column do not meet it.
     assert result.tolist() == [[4, 6, 4], [6, np.inf, np.inf], [4, np.inf, np.inf]]
+
+
+_INTEGERS = ("s8", "u8", "s16", "s4", "u4")
+
+
+@settings(max_examples=15)
+@given(
+    st.tuples(*[st.sampled_from((1, 5, 6, 14, 15, 33, 64, 100)) for _ in "mn"]),
+    st.sampled_from((1, 5, 8, 63, 300)),
+    st.tuples(st.sampled_from(_INTEGERS), st.sampled_from(_INTEGERS)),
+    st.tuples(st.booleans(), st.booleans()),
+    st.sampled_from(("s32", "u32", "s8")),
+    st.integers(0, 9),
+)
+def test_integers_wrap_in_both_modes(
+    free: tuple[int, int],
+    k: int,
+    types: tuple[str, str],
+    transposed: tuple[bool, bool],
+    result: str,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    m, n = free
+    lhs, rhs = ("ca" if transposed[0] else "ac"), ("bc" if transposed[1] else "cb")
+    extents = {"a": m, "b": n, "c": k}
+    operands = []
+    lines = []
+    for number, (name, letters) in enumerate(zip(types, (lhs, rhs), strict=True)):
+        element_type = ELEMENT_TYPES[name]
+        signed = element_type.kind == "signed"
+        low, high = (-(1 << element_type.bits - 1), 1 << element_type.bits - 1)
+        low, high = (low, high) if signed else (0, 2 * high)
+        dims = [extents[c] for c in letters]
+        # The ends of the range, where products are largest, half of the time.
+        ends = rng.choice([low, high - 1], dims)
+        values = np.where(rng.random(dims) < 0.5, ends, rng.integers(low, high, dims))
+        operands.append(values.astype(element_type.numpy))
+        shape = ",".join(map(str, dims))
+        lines.append(f"p{number} = {name}[{shape}] parameter({number})")
+    at = lhs.index("c"), rhs.index("c")
+    contracting = f"lhs_contracting_dims={{{at[0]}}}, rhs_contracting_dims={{{at[1]}}}"
+    root = f"ROOT r = {result}[{m},{n}] dot(p0, p1), {contracting}"
+    body = "\n  ".join([*lines, root])
+    module = hlo.parse(f"HloModule m\nENTRY e {{\n  {body}\n}}\n")
+    whole = np.einsum(f"{lhs},{rhs}->ab", *(operand.astype(np.int64) for operand in operands))
+    expected = whole.astype(ELEMENT_TYPES[result].numpy)
+    for numerics in ("exact", "fast"):
+        found = backend_c.compile(module, numerics=numerics)(*operands)
+        assert (found == expected).all()
