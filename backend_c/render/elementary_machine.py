@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from hlo.elementary.machine import Machine
+
 _DOUBLE, _WORD, _PRED = "double", "uint64_t", "hlo_pred"
 _FLOAT, _HALF_WORD = "float", "uint32_t"
 _PARTS = {"hlo_c64": "float", "hlo_c128": "double"}
@@ -189,6 +191,8 @@ class CMachine:
 class CFloatMachine:
     """Provide the operations of hlo.elementary.fast's FloatMachine on C variables."""
 
+    wide: Machine[Any] = CMachine()
+
     def fused(self, a: Value, b: Value | float, c: Value | float) -> Value:
         texts = ", ".join(_text(value, _FLOAT) for value in (a, b, c))
         return a.printer.bind(_FLOAT, f"hlo_fused_f32({texts})")
@@ -220,6 +224,9 @@ class CFloatMachine:
 
     def narrowed(self, x: Value) -> Value:
         return x.printer.bind(_FLOAT, f"(float){x.text}")
+
+    def low_word(self, x: Value) -> Value:
+        return x.printer.bind(_HALF_WORD, f"(uint32_t)hlo_bits_f64({x.text})")
 
 
 def _text(value: Value | float, kind: str) -> str:

@@ -20,9 +20,12 @@ import numpy as np
 
 from backend_c.render.dialect import OPENMP
 from backend_c.render.elementary_functions import definitions
+from backend_c.render.elementary_machine import CMachine, Value, function_text
+from hlo.elementary import FUNCTIONS
 from hlo.elementary.fast import FAST_FUNCTIONS
+from hlo.elementary.machine import with_sign_of
 from hlo.values import Array
-from selftest.prove.c_program import build, c_name
+from selftest.prove.c_program import build
 
 _UNFUSED = """
 HLO_FUNCTION float unfused_f32(float a, float b, float c) { return a * b + c; }
@@ -65,19 +68,34 @@ def unfused_definitions(name: str) -> str:
     return _UNFUSED + text.replace("hlo_fused_f32", "unfused_f32").replace("_fast(", "_unfused(")
 
 
+def _exact_definition(name: str) -> str:
+    """Render the exact sequence as ``hlo_NAME_exact``, without its list of misrounded operands:
+    what stands there is the rounded result."""
+    function = FUNCTIONS[name]
+    machine = CMachine()
+
+    def sequence(first: Value, *others: Value) -> Value:
+        x = machine.absolute(first) if function.parity else first
+        result: Value = function.sequence(x, *others, machine)
+        return with_sign_of(result, first, machine) if function.parity == "odd" else result
+
+    return function_text(f"hlo_{name}_exact", "HLO_FUNCTION", function.arity, sequence)
+
+
 def prove(name: str) -> tuple[Worst, Worst]:
     """Return the largest errors over all f32 with fused operations, and without them."""
     text = "".join(
         [
             unfused_definitions(name),
+            _exact_definition(name),
             f"#define FUSED hlo_{name}_fast\n#define UNFUSED hlo_{name}_unfused\n",
-            f"#define EXACT {c_name(name)}\n",
+            f"#define EXACT hlo_{name}_exact\n",
             f"#define SWEEP (1ull << {31 if FAST_FUNCTIONS[name].parity else 32})\n",
             Path(__file__).with_name("sweep_fast.c").read_text(),
         ]
     )
     with tempfile.TemporaryDirectory() as folder:
-        program = build(Path(folder), [name, f"{name}_fast"], text)
+        program = build(Path(folder), [f"{name}_fast"], text)
         found = subprocess.run([program], capture_output=True, text=True, check=True)
     fused, unfused = (
         Worst(float(error), float(np.uint32(int(word)).view(np.float32)), int(above))

@@ -16,7 +16,15 @@ import mpmath  # type: ignore[import-untyped]  # it has no stubs
 import numpy as np
 from mpmath import mpf
 
-from hlo.elementary.fast import error_function, exponential, logarithm
+from hlo.elementary.fast import (
+    error_function,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    roots,
+    trigonometric,
+)
 from hlo.values import Array
 
 _NODES = 600
@@ -24,6 +32,10 @@ _NODES = 600
 
 def _one(x: float) -> float:
     return 1.0
+
+
+def _itself(x: float) -> float:
+    return x
 
 
 class Fit(NamedTuple):
@@ -50,14 +62,14 @@ def _log_tail(f: Any) -> Any:
     return (mpmath.log1p(f) - f + f * f / 2) / f**3
 
 
-def _tanh(centred: Any) -> Any:
-    x = mpmath.sqrt(max(centred + exponential.MIDDLE, mpf("1e-20")))
-    return mpmath.tanh(x) / x - 1
+def _centred(function: Callable[[Any], Any], middle: float) -> Callable[[Any], Any]:
+    """Return function(x) / x - 1 as a function of x**2 - middle."""
 
+    def ratio(centred: Any) -> Any:
+        x = mpmath.sqrt(max(centred + middle, mpf("1e-20")))
+        return function(x) / x - 1
 
-def _erf_near(centred: Any) -> Any:
-    x = mpmath.sqrt(max(centred + error_function.MIDDLE, mpf("1e-20")))
-    return mpmath.erf(x) / x - 1
+    return ratio
 
 
 def _erf_far(beyond: Any) -> Any:
@@ -74,14 +86,46 @@ def _erfc(beyond: float) -> float:
     return beyond * math.erfc(error_function.START + beyond)
 
 
+def _odd_tail(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return (function(x) - x) / x**3 as a function of x**2."""
+
+    def tail(z: Any) -> Any:
+        x = mpmath.sqrt(max(z, mpf("1e-16")))
+        return (function(x) - x) / x**3
+
+    return tail
+
+
+def _cosine_tail(z: Any) -> Any:
+    z = max(z, mpf("1e-16"))
+    return (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2
+
+
+def _tan_tail(z: Any) -> Any:
+    r = mpmath.sqrt(max(z, mpf("1e-16")))
+    return (mpmath.tan(r) - r - r**3 / 3) / r**5
+
+
+def _log2_tail(z: Any) -> Any:
+    s = mpmath.sqrt(max(z, mpf("1e-16")))
+    return (2 * mpmath.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5 / mpmath.log(2)
+
+
 FITS: dict[str, Fit] = {
     "exponential": Fit(_exponential_tail, -0.2878, 0.4056, 5, lambda r: r * r),
     "exponential_minus_one": Fit(_exponential_tail, -0.2878, 0.4056, 6, abs),
     "log": Fit(_log_tail, -0.2929, 0.4143, 8, lambda f: f * f),
-    "tanh": Fit(_tanh, -0.40625, 0.4727, 8),
-    "erf_near": Fit(_erf_near, -0.40625, 0.4038, 7),
+    "tanh": Fit(_centred(mpmath.tanh, exponential.MIDDLE), -0.40625, 0.4727, 8),
+    "erf_near": Fit(_centred(mpmath.erf, error_function.MIDDLE), -0.40625, 0.4038, 7),
     "erf_far": Fit(_erf_far, -0.187, 2.9141, 7, _erfc),
     "erf_power": Fit(_erf_power, -0.5, 0.5, 7),
+    "sine": Fit(_odd_tail(mpmath.sin), 0.0, 0.6170, 4, _itself),
+    "cosine": Fit(_cosine_tail, 0.0, 0.6170, 3, lambda z: z * z),
+    "tan": Fit(_tan_tail, 0.0, 0.6170, 6, lambda z: z * z),
+    "cbrt": Fit(mpmath.cbrt, 0.7071, 1.4143, 5),
+    "log2": Fit(_log2_tail, 0.0, 0.02945, 3, lambda z: z * z),
+    "atan": Fit(_centred(mpmath.atan, inverse_trigonometric.MIDDLE), -0.40625, 0.59375, 10),
+    "asin": Fit(_odd_tail(mpmath.asin), 0.0, 0.25, 6, _itself),
 }
 
 # Where each is used.
@@ -90,6 +134,13 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "exponential_minus_one": exponential.ACCURATE_TAIL,
     "log": logarithm.TAIL,
     "tanh": exponential.TANH,
+    "log2": power.LOG2,
+    "atan": inverse_trigonometric.ATAN,
+    "asin": inverse_trigonometric.ASIN,
+    "cbrt": roots.CUBE_ROOT,
+    "sine": trigonometric.SINE,
+    "cosine": trigonometric.COSINE,
+    "tan": trigonometric.TAN,
     "erf_near": error_function.NEAR,
     "erf_far": error_function.FAR,
     "erf_power": error_function.POWER,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from hlo.elementary.double_double import two_sum
 from hlo.elementary.fast import evaluate_fast
-from hlo.elementary.machine import Condition
+from hlo.elementary.machine import Condition, Machine
 from hlo.values import Array
+from interp.exact.elementary_machine import NumpyMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class NumpyFloatMachine:
     """Lanes are the elements of arrays; ``once`` says whether fused operations round once."""
 
     once: bool
+    wide: Machine[Array] = field(default_factory=NumpyMachine)
 
     def fused(self, a: Array, b: Array | float, c: Array | float) -> Array:
         """Compute a * b + c; rounded once, it is the float64 sum rounded to odd, then rounded.
@@ -61,6 +63,9 @@ class NumpyFloatMachine:
 
     def narrowed(self, x: Array) -> Array:
         return np.asarray(x).astype(np.float32)
+
+    def low_word(self, x: Array) -> Array:
+        return np.asarray(x).view(np.int64).astype(np.int32)
 
 
 def evaluated_fast(name: str, *operands: Array, once: bool) -> Array:

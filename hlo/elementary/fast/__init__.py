@@ -13,22 +13,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hlo.elementary import Function
-from hlo.elementary.fast import error_function, exponential, logarithm, roots
+from hlo.elementary.fast import (
+    error_function,
+    exponential,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    roots,
+    trigonometric,
+)
 from hlo.elementary.fast.machine import FloatMachine, with_sign_of
 from hlo.elementary.machine import V
 from hlo.errors import Unsupported
 
 __all__ = ["FAST_FUNCTIONS", "FloatMachine", "evaluate_fast"]
 
+_ODD, _EVEN = "odd", "even"
+
 FAST_FUNCTIONS: Mapping[str, Function] = {
-    "erf": Function(error_function.erf, parity="odd"),
+    "acos": Function(inverse_trigonometric.acos),
+    "asin": Function(inverse_trigonometric.asin, parity=_ODD),
+    "atan2": Function(inverse_trigonometric.atan2, arity=2, parity=_ODD),
+    "cbrt": Function(roots.cbrt, parity=_ODD),
+    "cosine": Function(trigonometric.cosine, parity=_EVEN),
+    "erf": Function(error_function.erf, parity=_ODD),
     "exponential": Function(exponential.exponential),
     "exponential_minus_one": Function(exponential.exponential_minus_one),
     "log": Function(logarithm.log),
     "log_plus_one": Function(logarithm.log_plus_one),
     "logistic": Function(exponential.logistic),
+    "power": Function(power.power, arity=2),
     "rsqrt": Function(roots.rsqrt),
-    "tanh": Function(exponential.tanh, parity="odd"),
+    "sine": Function(trigonometric.sine, parity=_ODD),
+    "tan": Function(trigonometric.tan, parity=_ODD),
+    "tanh": Function(exponential.tanh, parity=_ODD),
 }
 
 

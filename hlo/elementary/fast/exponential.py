@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Generic, NamedTuple
 
 from hlo.elementary.fast.machine import BIAS, MANTISSA_BITS, ROUND, FloatMachine, horner
-from hlo.elementary.machine import V
+from hlo.elementary.fast.quotients import reciprocal
+from hlo.elementary.machine import V, Word
 
 _LOG2_E = 1.4426950216293335
 _LN2_HIGH = 0.693145751953125  # 15 bits: k * _LN2_HIGH is exact for |k| < 2**9
@@ -56,14 +57,18 @@ def tail(reduced_: Reduced[V], coefficients: tuple[float, ...], machine: FloatMa
     return machine.fused(r * r, horner(r, coefficients, machine), -reduced_.low)
 
 
-def scaled(y: V, biased: V, machine: FloatMachine[V]) -> V:
-    """Return y * 2**k for ``biased == k + _ROUND_BIASED`` and -254 <= k <= 254, rounded once.
+def grown(r: V, machine: FloatMachine[V]) -> V:
+    """Evaluate e**r - 1 for -0.288 < r < 0.406."""
+    return machine.fused(r * r, horner(r, TAIL, machine), r)
+
+
+def scaled(y: V, word: Word, machine: FloatMachine[V]) -> V:
+    """Return y * 2**k, rounded once, for a word with k + 254 in its low bits, |k| <= 254.
 
     2**k need not be an f32: y is multiplied by two powers of two of half the exponent each, of
     which only the second product can round. A shift to the exponent field drops what else the
     words hold.
     """
-    word = machine.bits(biased)
     half = word >> 1
     first = machine.from_bits(half << MANTISSA_BITS)
     second = machine.from_bits((word - half) << MANTISSA_BITS)
@@ -82,8 +87,7 @@ def exponential(x: V, machine: FloatMachine[V]) -> V:
     biased = machine.fused(x, _LOG2_E, _SHIFT) + _ROUND_BIASED
     k = biased - _ROUND_BIASED
     r = machine.fused(k, -_LN2_LOW, machine.fused(k, -_LN2_HIGH, x))
-    grown = machine.fused(r * r, horner(r, TAIL, machine), r)
-    return scaled(grown + 1.0, biased, machine)
+    return scaled(grown(r, machine) + 1.0, machine.bits(biased), machine)
 
 
 def exponential_minus_one(x: V, machine: FloatMachine[V]) -> V:
@@ -122,21 +126,7 @@ def logistic(x: V, machine: FloatMachine[V]) -> V:
     lost = (p - (below - one)) + (c - (one - 1.0))
     result = reciprocal(below, lost, machine)
     biased = machine.select(falling, _ROUND_BIASED, _ROUND_BIASED - parts.k)
-    return scaled(result, biased, machine)
-
-
-def reciprocal(high: V, low: V, machine: FloatMachine[V]) -> V:
-    """Evaluate 1 / (high + low) with an error little above half a last bit."""
-    guess = 1.0 / high
-    leading = leading_bits(guess, machine)
-    first = leading_bits(high, machine)
-    rest = machine.fused(-leading, (high - first) + low, 1.0 - leading * first)
-    return machine.fused(guess, rest, leading)
-
-
-def leading_bits(x: V, machine: FloatMachine[V]) -> V:
-    """Truncate x to 12 bits: products of two such numbers are exact."""
-    return machine.from_bits(machine.bits(x) & -(1 << 12))
+    return scaled(result, machine.bits(biased), machine)
 
 
 # tanh(x) / x - 1 in x**2 - MIDDLE for |x| <= 0.9375

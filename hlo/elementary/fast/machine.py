@@ -7,15 +7,16 @@ As ``hlo/elementary/machine.py``, whose rules hold, with three differences:
 * ``fused(a, b, c)`` is ``a * b + c``, rounded once where the processor has that instruction and
   twice elsewhere: a sequence has to be right in both cases, and must not take the result for exact
   unless the product is;
-* ``widened`` and ``narrowed`` go to float64 and back (rounded once). On float64 only ``+ - * /``
-  are used: conditions and words of one loop then have one width, and the loop becomes vectors.
+* ``widened`` and ``narrowed`` go to float64 and back (rounded once), on which ``wide`` operates.
+  A condition selects among values of the width that it compares: vectors of both widths in a loop
+  have masks of two kinds.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from hlo.elementary.machine import Condition, V, Word
+from hlo.elementary.machine import Condition, Machine, V, Word
 
 SIGN = -(2**31)  # the sign bit, as an int32
 MANTISSA_BITS = 23
@@ -27,6 +28,10 @@ ROUND = 1.5 * 2.0**23
 
 class FloatMachine(Protocol[V]):
     """Provide the operations on values that Python has no operator for."""
+
+    @property
+    def wide(self) -> Machine[Any]:
+        """Return the machine of the float64 that ``widened`` gives."""
 
     def fused(self, a: V, b: V | float, c: V | float) -> V:
         """Multiply and add: the product is kept exact on some processors, rounded on others."""
@@ -54,6 +59,9 @@ class FloatMachine(Protocol[V]):
 
     def narrowed(self, x: Any) -> V:
         """Round a float64 to nearest, ties to even."""
+
+    def low_word(self, x: Any) -> Word:
+        """Return the low 32 bits of the encoding of a float64."""
 
 
 def with_sign_of(x: V, sign: V, machine: FloatMachine[V]) -> V:

@@ -1,11 +1,17 @@
-"""Evaluate sqrt and rsqrt for f32."""
+"""Evaluate rsqrt and cbrt for f32."""
 
 from __future__ import annotations
 
-from hlo.elementary.fast.machine import FloatMachine
+from hlo.elementary.fast.logarithm import INFINITY, split
+from hlo.elementary.fast.machine import BIAS, MANTISSA_BITS, ROUND, FloatMachine, horner
 from hlo.elementary.machine import V
 
-INFINITY = float("inf")
+_SMALLEST_NORMAL = 2.0**-126
+_ROOT_OF_TWO = 1.2599210498948732
+_ROOT_OF_HALF = 0.7937005259840998
+
+# cbrt(m) for sqrt(1/2) <= m <= sqrt(2)
+CUBE_ROOT = (0.45298326, 0.89954203, -0.52785903, 0.21194997, -0.03661016)
 
 
 def rsqrt(x: V, machine: FloatMachine[V]) -> V:
@@ -19,3 +25,26 @@ def rsqrt(x: V, machine: FloatMachine[V]) -> V:
     half = machine.widened(x) * wide * 0.5
     result = machine.narrowed(wide * (1.5 - half * wide))
     return machine.select((y > 0.0) & (y < INFINITY), result, y)
+
+
+def cbrt(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate the cube root for x >= 0.
+
+    x = 8**q w with w in [sqrt(1/8), sqrt(8)). A polynomial gives y next to the root of w, and one
+    Newton step, y + (w - y**3) / (3 y**2), the rest; w - y**3 cancels, and so is taken in float64.
+    """
+    small = x < _SMALLEST_NORMAL
+    normal = machine.select(small, x * 2.0**24, x)
+    k, m, _ = split(machine.bits(normal), machine)
+    k = k - machine.select(small, 2.0**23 + BIAS + 24, 2.0**23 + BIAS)
+    biased = machine.fused(k, 1.0 / 3.0, ROUND + BIAS)
+    left = machine.fused(biased - (ROUND + BIAS), -3.0, k)
+    above, below = left > 0.5, left < -0.5
+    w = m * machine.select(above, 2.0, machine.select(below, 0.5, 1.0))
+    root = machine.select(above, _ROOT_OF_TWO, machine.select(below, _ROOT_OF_HALF, 1.0))
+    y = horner(m, CUBE_ROOT, machine) * root
+    wide = machine.widened(y)
+    rest = machine.narrowed(machine.widened(w) - wide * wide * wide)
+    result = y + rest / (y * y * 3.0)
+    result = result * machine.from_bits(machine.bits(biased) << MANTISSA_BITS)
+    return machine.select((x > 0.0) & (x < INFINITY), result, x)
