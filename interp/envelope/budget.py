@@ -112,6 +112,16 @@ REWRITTEN = Budget(
     through_f32=True,
 )
 
+# What docs/numerics.md promises of numerics="fast": elementary functions within one unit in the
+# last place, sums and dots in any order (every budget has that) with contraction, f16 and bf16
+# computed in f32 (excess precision). Nothing is flushed and no formula rewritten.
+FAST = Budget("fast", elementary=1.0, keeps_wide=True, contracts=True)
+
+# The rows of the table.
+BUDGETS: Mapping[str, Budget] = {
+    budget.name: budget for budget in (EXACT, FAST, UNKNOWN, XLA_CPU, REWRITTEN)
+}
+
 _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)
 
 

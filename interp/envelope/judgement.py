@@ -8,13 +8,14 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
+from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.anchors import Step
-from interp.envelope.budget import Budget
+from interp.envelope.budget import BUDGETS, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.loop_states import with_stored_states
@@ -30,6 +31,7 @@ from interp.envelope.verdict import (
     same_where_open,
     summary,
 )
+from interp.evaluator import evaluate
 
 Named = tuple[str, Array]  # an array of a result, and its place in the result
 Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives no results
@@ -238,6 +240,22 @@ class Judge:
                 found = [f"{x.dtype}{list(x.shape)}" for x in (other, one)]
                 return f"{place or 'result'}: {found[0]}, not {found[1]}"
         return None
+
+
+def judged_by(
+    name: str, module: Module, values: Sequence[Any], actual: Sequence[Array], seed: int = 0
+) -> Found:
+    """Judge the results of a compiler whose budget is a row of BUDGETS: ``fast`` for our own.
+
+    ``actual`` are the arrays of the result of ``module`` on ``values``, in order. Raises
+    Unsupported for an unknown name.
+    """
+    if name not in BUDGETS:
+        raise Unsupported(f"no budget is named {name!r}; there are: {', '.join(BUDGETS)}")
+    exact = arrays_of(evaluate(module, *values, seed=seed))
+    named = [(f"result {place}", array) for place, array in enumerate(exact)]
+    judge = Judge(module, values, named, peer=BUDGETS[name], seed=seed)
+    return judge.judged(actual, lambda other: None)
 
 
 def _is_open(found: Sequence[Array]) -> bool:
