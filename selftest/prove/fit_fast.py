@@ -19,6 +19,7 @@ from mpmath import mpf
 from hlo.elementary.fast import (
     error_function,
     exponential,
+    hyperbolic,
     inverse_trigonometric,
     logarithm,
     power,
@@ -121,6 +122,7 @@ FITS: dict[str, Fit] = {
     "erf_power": Fit(_erf_power, -0.5, 0.5, 7),
     "sine": Fit(_odd_tail(mpmath.sin), 0.0, 0.6170, 4, _itself),
     "cosine": Fit(_cosine_tail, 0.0, 0.6170, 3, lambda z: z * z),
+    "sinh": Fit(_odd_tail(mpmath.sinh), 0.0, 1.0, 4, _itself),
     "tan": Fit(_tan_tail, 0.0, 0.6170, 6, lambda z: z * z),
     "cbrt": Fit(mpmath.cbrt, 0.7071, 1.4143, 5),
     "log2": Fit(_log2_tail, 0.0, 0.02945, 3, lambda z: z * z),
@@ -133,6 +135,7 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "exponential": exponential.TAIL,
     "exponential_minus_one": exponential.ACCURATE_TAIL,
     "log": logarithm.TAIL,
+    "sinh": hyperbolic.SINH,
     "tanh": exponential.TANH,
     "log2": power.LOG2,
     "atan": inverse_trigonometric.ATAN,

@@ -16,6 +16,7 @@ from hlo.elementary import Function
 from hlo.elementary.fast import (
     error_function,
     exponential,
+    hyperbolic,
     inverse_trigonometric,
     logarithm,
     power,
@@ -32,9 +33,13 @@ _ODD, _EVEN = "odd", "even"
 
 FAST_FUNCTIONS: Mapping[str, Function] = {
     "acos": Function(inverse_trigonometric.acos),
+    "acosh": Function(logarithm.acosh),
     "asin": Function(inverse_trigonometric.asin, parity=_ODD),
+    "asinh": Function(logarithm.asinh, parity=_ODD),
     "atan2": Function(inverse_trigonometric.atan2, arity=2, parity=_ODD),
+    "atanh": Function(logarithm.atanh, parity=_ODD),
     "cbrt": Function(roots.cbrt, parity=_ODD),
+    "cosh": Function(hyperbolic.cosh, parity=_EVEN),
     "cosine": Function(trigonometric.cosine, parity=_EVEN),
     "erf": Function(error_function.erf, parity=_ODD),
     "exponential": Function(exponential.exponential),
@@ -45,6 +50,7 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "power": Function(power.power, arity=2),
     "rsqrt": Function(roots.rsqrt),
     "sine": Function(trigonometric.sine, parity=_ODD),
+    "sinh": Function(hyperbolic.sinh, parity=_ODD),
     "tan": Function(trigonometric.tan, parity=_ODD),
     "tanh": Function(exponential.tanh, parity=_ODD),
 }
