@@ -29,13 +29,13 @@ from bench.speed.table import table
 from bench.speed.verdicts import Memory
 from hlo.errors import Error
 
+_WIDTH = 240  # of the table: a narrower terminal wraps its lines, and cuts no number
 _HISTORY = catalogue.ROOT / "docs" / "evidence" / "performance_history.jsonl"
 
 
 def main() -> int:
     given = _options().parse_args()
-    # On a terminal the table is as wide as that; else as it needs.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 240)
+    console = Console(highlight=False, width=_WIDTH)
     try:
         peers = installed(given.peers.split(","), console)
         options = run.Options(

@@ -57,9 +57,11 @@ class Row:
         others = {p: t for p in self.peers if p not in ours and (t := self.least(p, clock))}
         return min(others, key=lambda peer: others[peer]) if others else None
 
-    def share_of_limit(self, peer: str) -> float | None:
-        """Return how much of what the machine can do is reached, with all threads: 1 is all."""
-        return ratio(self.limit, self.least(peer, "wall"))
+    def share_of_limit(self, peer: str, clock: str) -> float | None:
+        """Return how much of what the machine can do is reached, 1 for all of it: with all threads
+        by the clock ``wall``, with one by ``cpu``."""
+        limit = self.limit if clock == "wall" else self.limit_one
+        return ratio(limit, self.least(peer, clock))
 
     def within(self, one: Limits, every: Limits) -> Row:
         """Return the row with its limits on a machine, of one thread and of all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from bench.speed.kinds import KINDS
 from bench.speed.peers.table import OURS, PEERS
@@ -37,7 +37,7 @@ def cells(row: Row, peers: Sequence[str]) -> list[str]:
         found.append(times(row.ratio("fast", "xla", clock)))
     found.append(times(row.ratio("exact", "xla", "cpu")))
     found.append("" if best is None else times(row.ratio("fast", best, "wall")))
-    found.append(percent(row.share_of_limit("fast")))
+    found += [percent(row.share_of_limit("fast", clock)) for clock in ("wall", "cpu")]
     for measured in (fast, row.peers.get("xla")):
         found.append(milliseconds(None if measured is None else measured.cold))
     found.append(milliseconds(None if fast is None else fast.cached))
@@ -46,14 +46,14 @@ def cells(row: Row, peers: Sequence[str]) -> list[str]:
 
 
 HEADS = (
-    *("fast/XLA", "one thread", "exact", "fast/best", "% limit"),
+    *("fast/XLA", "one thread", "exact", "fast/best", "% limit", "% 1 thread"),
     *("compile", "XLA's", "cached", "MiB"),
 )
 
 
 def table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
     """A table of programs by class, with geometric means of the ratios."""
-    found = Table("program", box=None, pad_edge=False)
+    found = Table(Column("program", no_wrap=True), box=None, pad_edge=False)
     for head in (*(PEERS[peer].label for peer in peers), *HEADS):
         found.add_column(head, justify="right")
     found.add_column("verdict")

@@ -107,6 +107,7 @@ def test_best_peer_is_the_fastest_of_the_others(seconds: dict[str, float | None]
 
 
 def test_share_of_the_limit() -> None:
-    row = Row("one", "memory", limit=1.0, peers={"fast": measured(4.0)})
-    assert row.share_of_limit("fast") == 0.25
-    assert row.share_of_limit("xla") is None
+    row = Row("one", "memory", limit=1.0, limit_one=2.0, peers={"fast": measured(4.0)})
+    assert row.share_of_limit("fast", "wall") == 0.25
+    assert row.share_of_limit("fast", "cpu") == 0.5
+    assert row.share_of_limit("xla", "cpu") is None
