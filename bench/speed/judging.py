@@ -1,7 +1,8 @@
 """Judge results of compilers against the interpreter's, in a process of its own.
 
 ``python -m bench.speed.judging`` answers, a JSON object a line: ``interpret`` evaluates a program,
-``compare`` tells how far results are from that, ``judge`` whether the error envelope has them.
+``compare`` tells how far results are from that, ``judge`` whether the error envelope has them, and
+``beside`` how far results are from those of another compiler.
 """
 
 from __future__ import annotations
@@ -49,6 +50,12 @@ class Court:
         if all(one.tobytes() == other.tobytes() for one, other in pairs):
             return {"distance": 0.0}
         return {"distance": max(distance(one, other) for one, other in pairs)}
+
+    def beside(self, program: str, results: str, others: str) -> dict[str, Any]:
+        """Compare the results of two compilers of a program, as :meth:`compare`."""
+        self._module = read(Path(program))
+        pairs = zip(self._read(others), self._read(results), strict=True)
+        return {"distance": max((distance(one, other) for one, other in pairs), default=0.0)}
 
     def judge(self, peer: str, results: str) -> dict[str, Any]:
         """Return the number of elements of each verdict."""
@@ -100,7 +107,14 @@ def _asked(peer: str, values: Sequence[Any]) -> Iterator[Run]:
 
 def main() -> None:
     court = Court()
-    answering.serve({"interpret": court.interpret, "compare": court.compare, "judge": court.judge})
+    answering.serve(
+        {
+            "interpret": court.interpret,
+            "compare": court.compare,
+            "beside": court.beside,
+            "judge": court.judge,
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 A verdict depends on the program, its arguments and the bits of the results, so it is remembered by
 the hash of these: what has been judged once is not judged again until a result changes. Where the
-envelope takes longer than it may, the verdict is how far the results are from the interpreter's.
+envelope takes longer than it may, the verdict is how far the results are from the interpreter's;
+where that takes too long, how far they are from those of XLA.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from bench.speed.session import Place
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
 _MODULE = "bench.speed.judging"
+_WITNESS = "xla"
+_COMPARE = 600.0  # seconds to read and compare two results
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,7 @@ def _judged(
         with Process(_MODULE) as process:
             answer = process.ask({"do": "interpret", **asdict(program)}, seconds)
             if "error" in answer:
-                unjudged = Verdict(f"not judged: {answer['error']}", seconds=seconds)
-                return found | dict.fromkeys(left, unjudged)
+                return found | _beside(program, left, place, answer["error"], seconds)
             for peer in left:
                 results = {"results": str(place.results(peer))}
                 if peer not in distances:
@@ -113,6 +115,24 @@ def _judged(
                 found[peer] = of_distance(distances[peer], is_exact=False, seconds=seconds)
                 break
         left = [peer for peer in left if peer not in found]
+    return found
+
+
+def _beside(
+    program: catalogue.Program, peers: Sequence[str], place: Place, why: str, seconds: float
+) -> dict[str, Verdict]:
+    """Compare results with XLA's where the interpreter gives none, and ``why`` says so."""
+    found = dict.fromkeys(peers, Verdict(f"not judged: {why}", seconds=seconds))
+    if not place.results(_WITNESS).exists():
+        return found
+    others = str(place.results(_WITNESS))
+    with Process(_MODULE) as process:
+        for peer in [one for one in peers if one != _WITNESS]:
+            question = {"program": program.path, "results": str(place.results(peer))}
+            told = process.ask({"do": "beside", **question, "others": others}, _COMPARE)
+            if "distance" in told:
+                text = f"not judged, off by {told['distance']:.0e} from XLA's"
+                found[peer] = Verdict(text, told["distance"] == float("inf"), seconds)
     return found
 
 

@@ -8,10 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import CORPUS, ROOT, has_c_compiler
 
+from bench.speed import catalogue
 from bench.speed.process import Process
+from bench.speed.session import Place
+from bench.speed.verdicts import Memory, verdicts
+from hlo import archive
 
 PROGRAMS = [CORPUS / "jax" / f"{n}.before_optimizations.txt" for n in ("scalar_tiny", "gelu_1k")]
 
@@ -58,6 +63,21 @@ def test_unknown_peer(tmp_path: Path) -> None:
     done = ran("--peers", "nobody", home=tmp_path)
     assert done.returncode == 2
     assert "one of fast, exact, xla" in done.stdout
+
+
+def test_results_are_compared_with_those_of_xla_where_there_is_no_time(tmp_path: Path) -> None:
+    (program,) = catalogue.found([PROGRAMS[1]])
+    place = Place(tmp_path, tmp_path)
+    archive.write(place.arguments, [("p0", np.zeros(1000, np.float32))])
+    results = {"fast": 1.25, "exact": np.inf, "xla": 1.0}
+    for peer, value in results.items():
+        archive.write(place.results(peer), [("r0", np.full(1000, value, np.float32))])
+    found = verdicts(program, [*results], place, Memory(tmp_path / "memory.jsonl"), 0.0)
+    assert (
+        found["fast"].text == "not judged, off by 2e-01 from XLA's" and not found["fast"].is_wrong
+    )
+    assert found["exact"].is_wrong
+    assert found["xla"].text == "not judged: no answer in 0 s"
 
 
 def test_process_that_dies_is_an_answer() -> None:
