@@ -24,8 +24,8 @@ CLOCKS: dict[str, int | None] = {"wall": None, "cpu": 1}  # threads of the proce
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How long to measure: ``rounds`` of ``seconds`` for each process, fewer where a round of all
-    takes so long that they would exceed ``most`` seconds, but two."""
+    """How long to measure: ``rounds`` of ``seconds`` for each process, fewer where they would take
+    more than ``most`` seconds, but one."""
 
     rounds: int = 5
     seconds: float = 0.15
@@ -156,6 +156,6 @@ def _while_time(plan: Plan) -> Iterator[int]:
     begin = time.perf_counter()
     for number in range(plan.rounds):
         passed = time.perf_counter() - begin
-        if number >= 2 and passed * (number + 1) / number > plan.most:
+        if number and passed * (number + 1) / number > plan.most:
             return
         yield number
