@@ -35,7 +35,7 @@ _HISTORY = catalogue.ROOT / "docs" / "evidence" / "performance_history.jsonl"
 
 def main() -> int:
     given = _options().parse_args()
-    console = Console(highlight=False, width=_WIDTH)
+    console = Console(highlight=False, width=_WIDTH, stderr=given.json)
     try:
         peers = installed(given.peers.split(","), console)
         options = run.Options(
