@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from backend_c.native.cache import default_directory
@@ -112,7 +112,8 @@ def _judged(
                 if "counts" in told:
                     found[peer] = of_counts(told["counts"], distances[peer])
                     continue
-                found[peer] = of_distance(distances[peer], is_exact=False, seconds=seconds)
+                unjudged = of_distance(distances[peer], is_exact=False, seconds=seconds)
+                found[peer] = replace(unjudged, text=f"{unjudged.text} ({told['error']})")
                 break
         left = [peer for peer in left if peer not in found]
     return found
