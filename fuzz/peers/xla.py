@@ -67,8 +67,8 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
     lapack._lapack.initialize()  # type: ignore[attr-defined]  # or LAPACK's custom calls crash
     client = jax.extend.backend.get_backend("cpu")
-    options = _hlo.HloPrintOptions()
-    options.print_large_constants = True
+    style = _hlo.HloPrintOptions()
+    style.print_large_constants = True
     devices = xla_client.DeviceList(tuple(client.local_devices()[:1]))
 
     def answer(
@@ -87,7 +87,7 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
             compiled = time.perf_counter()
             if arrays is None:
                 (optimised,) = executable.hlo_modules()
-                return Answer(compile=compiled - begin, optimised=optimised.to_string(options))
+                return Answer(compile=compiled - begin, optimised=optimised.to_string(style))
             buffers = [jax.device_put(array, devices[0]) for array in arrays]
             results = executable.execute_sharded(buffers).disassemble_into_single_device_arrays()
             outputs = tuple(np.array(shards[0]) for shards in results)
