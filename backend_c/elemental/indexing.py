@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import resized, smaller_size
-from backend_c.ir.element import At, Element, zero
+from backend_c.ir.element import At, Element, Patch, zero
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import apply
 from hlo.types import PRED, ArrayShape
@@ -90,7 +90,8 @@ def dynamic_update_slice(operand: Element, update: Element, *start_indices: Elem
         replaced = all_of(conditions)
         return apply("select", replaced, value, operand.at(*index), type=value.type)
 
-    return Element(operand.shape, at, operand.sizes)
+    patch = None if operand.sizes or update.sizes else Patch(update, tuple(firsts))
+    return Element(operand.shape, at, operand.sizes, None, patch)
 
 
 def gather(

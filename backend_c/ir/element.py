@@ -24,13 +24,15 @@ class Element:
 
     ``sizes``, for a shape with bounded dimensions, has the actual size of each as an INDEX
     expression: the elements are those of the bound, and beyond the size they mean nothing.
-    ``array`` is set when the elements simply lie in memory in row-major order.
+    ``array`` is set when the elements simply lie in memory in row-major order. ``patch`` is set
+    when they are those of an operand but for a window.
     """
 
     shape: ArrayShape
     at: At
     sizes: tuple[Expr, ...] = ()
     array: Array | None = None
+    patch: Patch | None = None
 
     def size(self, dimension: int) -> Expr:
         """Return the actual size of a dimension."""
@@ -42,6 +44,14 @@ def zero(element_type: ElementType) -> Constant:
     kind = element_type.kind
     python: dict[str, bool | float | complex] = {"pred": False, "float": 0.0, "complex": 0j}
     return Constant(element_type, python.get(kind, 0))
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Describe elements written over those of an operand: a window that starts at ``firsts``."""
+
+    update: Element
+    firsts: tuple[Expr, ...]
 
 
 Value = Element | tuple["Value", ...]
@@ -85,7 +95,7 @@ def memoised(element: Element, scope: Scope) -> Element:
             scope.remember(key, found)
         return found
 
-    return Element(element.shape, at, element.sizes, element.array)
+    return Element(element.shape, at, element.sizes, element.array, element.patch)
 
 
 def _with_atoms(value: Expr, scope: Scope) -> Expr:

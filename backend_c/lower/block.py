@@ -25,6 +25,9 @@ class Block:
         self.plan, self.settings = Plan(), settings
         self.steps: list[Step] = []
         self._module, self._columns = module, kernel_columns
+        # Operands of the instruction being lowered that nothing needs later: it may overwrite them.
+        self.reusable: set[Buffer] = set()
+        self._owned: frozenset[Buffer] = frozenset()
 
     def constant(self, values: np.ndarray) -> Buffer:
         """Add a buffer that the program brings along."""
@@ -34,12 +37,19 @@ class Block:
         self.plan.constants.append((buffer, values))
         return buffer
 
-    def launch(self, computation: Computation, operands: list[Value]) -> Value:
-        """Emit the launch of one kernel: elemental instructions around at most one hero."""
+    def launch(
+        self, computation: Computation, operands: list[Value], patched: Buffer | None = None
+    ) -> Value:
+        """Emit the launch of one kernel: elemental instructions around at most one hero.
+
+        ``patched`` has the elements of an operand already: only its update is written.
+        """
         shape = computation.root_instruction.shape
-        result = self.new_buffers(shape)
+        result = patched or self.new_buffers(shape)
         outputs = self.buffers_of(result)
-        builder = KernelBuilder(self._module, self._columns, computation, self.settings)
+        builder = KernelBuilder(
+            self._module, self._columns, computation, self.settings, is_patch=patched is not None
+        )
         kernel, inputs = builder.build(operands, outputs)
         if not kernel.body:
             return result  # nothing but empty arrays
@@ -59,6 +69,10 @@ class Block:
     def emit(self, step: Step) -> None:
         """Append a step."""
         self.steps.append(step)
+
+    def give(self, value: Value) -> None:
+        """Let the computation that is evaluated next overwrite its arguments."""
+        self._owned = frozenset(self.buffers_of(value))
 
     @contextmanager
     def collected_steps(self) -> Iterator[list[Step]]:
@@ -94,6 +108,15 @@ class Block:
         """Copy a value to new buffers."""
         if isinstance(value, tuple):
             return tuple(map(self.fresh_copy, value))
+        return self.copied(value)
+
+    def taken(self, value: Value) -> Value:
+        """Return the buffers of an operand that nothing else needs, and copies of the others."""
+        if isinstance(value, tuple):
+            return tuple(map(self.taken, value))
+        if value in self.reusable:
+            self.reusable.discard(value)
+            return value
         return self.copied(value)
 
     def copied(self, source: Buffer) -> Buffer:

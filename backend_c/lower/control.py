@@ -129,10 +129,11 @@ def async_done(
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Block) -> Value:
     """Emit a loop. The state lives in buffers of its own, which each iteration overwrites."""
-    state = block.fresh_copy(init)
+    state = block.taken(init)
     with block.collected_steps() as condition_steps:
         predicate = condition(state)
     with block.collected_steps() as body_steps:
+        block.give(state)
         _assign(state, body(state), block)
     assert isinstance(predicate, Buffer)
     block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))

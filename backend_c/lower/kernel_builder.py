@@ -16,7 +16,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
 from backend_c.ir.dead_lets import without_dead_lets
-from backend_c.ir.element import Element, Value, Writer, array_reader, memoised
+from backend_c.ir.element import Element, Patch, Value, Writer, array_reader, memoised
 from backend_c.ir.loop_ir import (
     INDEX,
     Array,
@@ -62,10 +62,16 @@ class KernelBuilder:
     """Write the kernel of ``computation`` applied to buffers."""
 
     def __init__(
-        self, module: Module, kernel_columns: Columns, computation: Computation, settings: Settings
+        self,
+        module: Module,
+        kernel_columns: Columns,
+        computation: Computation,
+        settings: Settings,
+        *,
+        is_patch: bool = False,
     ) -> None:
         self._module, self._columns, self._computation = module, kernel_columns, computation
-        self._settings = settings
+        self._settings, self._is_patch = settings, is_patch
         # Reductions that are read row by row, and elements that several loops over a row read.
         root = computation.root
         by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
@@ -78,7 +84,8 @@ class KernelBuilder:
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
         """Return the kernel, and the buffers that are its inputs in order, but for its tables."""
-        inputs = tuple(dict.fromkeys(_with_sizes(operands)))
+        written = set(outputs) if self._is_patch else set()
+        inputs = tuple(b for b in dict.fromkeys(_with_sizes(operands)) if b not in written)
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
@@ -107,7 +114,8 @@ class KernelBuilder:
             for n, b in enumerate(_with_sizes(outputs))
         ]
         writer = _writer(scope, outputs, targets)
-        arguments = [_memoised(_reader(operand, arrays, scope), scope) for operand in operands]
+        readable = {**dict(zip(outputs, targets)), **arrays} if self._is_patch else arrays
+        arguments = [_memoised(_reader(operand, readable, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
         root = self._computation.root_instruction
         if function_name(root.opcode) not in self._columns.kernels or self._read_by_rows:
@@ -135,6 +143,9 @@ class KernelBuilder:
         by_dims: dict[tuple[int, ...], list[int]] = {}
         for number, element in enumerate(elements):
             by_dims.setdefault(element.shape.dims, []).append(number)
+        if self._is_patch:
+            _write_patch(scope, elements[0].patch, writer, cost)
+            return
         if self._rows_by_name:
             (rows,) = set(self._rows_by_name.values())
             self._write_rows(scope, elements, writer, rows)
@@ -221,6 +232,16 @@ class KernelBuilder:
             return memoised(result, scope)
 
         return walk(computation, arguments, run, order)
+
+
+def _write_patch(scope: Scope, patch: Patch | None, writer: Writer, cost: int) -> None:
+    """Write the window of a patch over an array that has the other elements already."""
+    if patch is None or not patch.update.shape.elements:
+        return  # an empty window
+    loops = nest.flat if scope.is_flat else nest.split
+    with loops(scope, patch.update.shape.dims, cost) as index:
+        there = tuple(scope.bind(ix.add(*pair)) for pair in zip(patch.firsts, index, strict=True))
+        writer(there, (patch.update.at(*index),))
 
 
 def _index(offset: Expr, dims: Sequence[int]) -> tuple[Expr, ...]:

@@ -10,11 +10,13 @@ import numpy as np
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.kernel_builder import Columns, columns
+from backend_c.lower.ownership import Ownership
 from backend_c.lower.plan import Buffer, Plan, Value
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.effects import effects
+from hlo.passes.fusion import updated_operand
 from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 
@@ -52,14 +54,22 @@ class Lowering(Block):
         """Emit the steps of a computation on buffers; return the buffers of its result."""
         needed = live(computation, self._has_effect)
         order = [i for i in computation.instructions if i.name in needed]
+        ownership = Ownership(self.plan, computation, arguments, order, self._owned)
+        self._owned = frozenset()
         shapes = {i.name: i.shape for i in computation.instructions}
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
+            self.reusable = ownership.reusable(instruction, operands)
+            result = evaluated(instruction, operands)
+            ownership.note(instruction, result)
+            return result
+
+        def evaluated(instruction: Instruction, operands: list[Value]) -> Value:
             if instruction.opcode == "constant":
                 return self._constant(instruction)
             if instruction.opcode == "fusion":
                 fused = self._module.computation(str(instruction.attributes["calls"]))
-                return self.launch(fused, operands)
+                return self.launch(fused, operands, self._patched(instruction, fused, operands))
             # Looked for first: plumbing has functions there, too, and needs no kernel outside of
             # kernels.
             op = self._control.get(function_name(instruction.opcode))
@@ -73,6 +83,17 @@ class Lowering(Block):
             return call(op, instruction, operands, attributes, first)
 
         return walk(computation, arguments, run, order)
+
+    def _patched(
+        self, fusion: Instruction, fused: Computation, operands: list[Value]
+    ) -> Buffer | None:
+        """Return the buffer that a fusion updates in place: its operand's, or a copy; or None."""
+        number = updated_operand(fusion, fused)
+        if number is None:
+            return None
+        buffer = self.taken(operands[number])
+        assert isinstance(buffer, Buffer)
+        return buffer
 
     def _enter(self, computation: Computation) -> Callable[..., Value]:
         """Return a computation as control flow calls it."""

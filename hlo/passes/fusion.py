@@ -15,8 +15,11 @@ several paths in a loop, use an element. The constants below are that cost model
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hlo.aliasing import Alias
+from hlo.attributes import Attribute
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.cost import COST
 from hlo.passes.fused_computation import fused_computation
@@ -45,6 +48,9 @@ CHEAP = 4
 
 # A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
 MOST_PARTS = 2
+
+# An update of so small a part of an array writes that part only.
+SMALL_PART = 4
 
 _Uses = dict[str, dict[int, float]]  # root → path → how many elements it needs there
 
@@ -79,13 +85,51 @@ def _fused(computation: Computation, names: Names) -> list[Computation]:
                 names.fresh(f"fused_{opcode}"), members, decisions.by_name
             )
             callees.append(replace(callee, annotations=computation.annotations))
-            attributes = {"kind": "kLoop", "calls": callee.name}
+            attributes: dict[str, Attribute] = {"kind": "kLoop", "calls": callee.name}
+            if is_update_in_place(instruction, decisions.by_name):
+                attributes |= _aliasing(callee, instruction, operands)
             kept.append(
                 instruction._replace(opcode="fusion", operands=operands, attributes=attributes)
             )
         elif instruction.name not in decisions.absorbed or decisions.is_needed(instruction):
             kept.append(instruction)
     return [*callees, replace(computation, instructions=tuple(kept))]
+
+
+def updated_operand(fusion: Instruction, callee: Computation) -> int | None:
+    """Return the operand whose memory a fusion only updates; None if it is no such fusion."""
+    root = callee.root_instruction
+    if "output_to_operand_aliasing" not in fusion.attributes:
+        return None
+    if root.opcode != "dynamic-update-slice" or not _is_static_array(root.shape):
+        return None
+    names = [p.name for p in callee.parameters]
+    reads = sum(i.operands.count(root.operands[0]) for i in callee.instructions)
+    return names.index(root.operands[0]) if root.operands[0] in names and reads == 1 else None
+
+
+def _aliasing(
+    callee: Computation, update: Instruction, operands: Sequence[str]
+) -> dict[str, Attribute]:
+    """Return the attribute that the result lies where the operand of an update was.
+
+    There is none if the fusion reads the operand elsewhere, too: an element may be overwritten
+    before it is read.
+    """
+    number = operands.index(update.operands[0])
+    parameter = callee.root_instruction.operands[0]
+    reads = sum(i.operands.count(parameter) for i in callee.instructions)
+    return {"output_to_operand_aliasing": (Alias((), number, ()),)} if reads == 1 else {}
+
+
+def is_update_in_place(instruction: Instruction, by_name: Mapping[str, Instruction]) -> bool:
+    """Return whether an instruction updates a small part of an array that is in memory."""
+    if instruction.opcode != "dynamic-update-slice" or not _is_static_array(instruction.shape):
+        return False
+    operand, update = (by_name[name] for name in instruction.operands[:2])
+    if operand.opcode in COST and not is_update_in_place(operand, by_name):
+        return False  # it is computed, and may be in the same loop
+    return array(operand.shape).elements >= FEW + SMALL_PART * array(update.shape).elements
 
 
 def _is_static_array(shape: object) -> bool:
@@ -143,7 +187,8 @@ class _Decisions:
     def _is_root(self, instruction: Instruction) -> bool:
         """Return whether an instruction is a hero that is always the root of a fusion."""
         many = instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS
-        return many or instruction.opcode == "reduce"
+        in_place = is_update_in_place(instruction, self.by_name)
+        return many or in_place or instruction.opcode == "reduce"
 
     def _weights(self) -> dict[str, float]:
         """Bound the operations that an element takes if all operands are absorbed, transitively."""
@@ -221,7 +266,7 @@ class _Decisions:
             if repeated:
                 self._absorb(instruction, uses)
             self._store(instruction, uses if repeated else {})
-        elif self._is_read_as_bytes(instruction):
+        elif self._is_read_as_bytes(instruction) or self._reads_what_is_updated(instruction, uses):
             self._store(instruction, {})
         elif self._fits(instruction, uses) and self._is_worth_repeating(instruction, uses):
             self._absorb(instruction, uses)
@@ -245,6 +290,15 @@ class _Decisions:
             user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits
             for user, _ in self._users[instruction.name]
         )
+
+    def _reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> bool:
+        """Return whether an instruction reads the array that one of its loops updates in place."""
+        updated = {
+            self.by_name[root].operands[0]
+            for root in uses
+            if is_update_in_place(self.by_name[root], self.by_name)
+        }
+        return not updated.isdisjoint(instruction.operands)
 
     def _uses_of(self, instruction: Instruction) -> _Uses:
         """Collect, over all users, the loops and paths that need the instruction's elements."""

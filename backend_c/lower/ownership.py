@@ -1,0 +1,57 @@
+"""Decide which buffers an instruction may overwrite: those of operands that nothing needs later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from backend_c.lower.plan import Buffer, Plan, Value
+from hlo.module import Computation, Instruction
+
+
+class Ownership:
+    """Follow the values of one computation while it is evaluated in the order of its text.
+
+    A buffer may be overwritten if this computation allocated it, or was given it (``given``: the
+    state of a loop), and no value that is needed later has it. Arguments of the program and its
+    constants are never overwritten.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        computation: Computation,
+        arguments: Sequence[Value],
+        order: Sequence[Instruction],
+        given: frozenset[Buffer],
+    ) -> None:
+        self._plan, self._given = plan, given
+        self._first = len(plan.buffers)  # of the buffers that are allocated from here on
+        self._position = {i.name: n for n, i in enumerate(order)}
+        # The position of each name's last use; the root is needed in the end.
+        self._last = {name: n for n, i in enumerate(order) for name in (i.name, *i.operands)}
+        self._last[computation.root] = len(order)
+        names = (parameter.name for parameter in computation.parameters)
+        self._values = dict(zip(names, arguments, strict=True))
+
+    def note(self, instruction: Instruction, value: Value) -> None:
+        """Remember the value of an instruction."""
+        self._values[instruction.name] = value
+
+    def reusable(self, instruction: Instruction, operands: Sequence[Value]) -> set[Buffer]:
+        """Return the buffers of an instruction's operands that it may overwrite."""
+        mine = {b for b in _buffers(operands) if b.number >= self._first or b in self._given}
+        if not mine:
+            return mine
+        mine -= {buffer for buffer, _ in self._plan.constants}
+        now = self._position[instruction.name]
+        later = (value for name, value in self._values.items() if self._last.get(name, -1) > now)
+        return mine.difference(_buffers(tuple(later)))
+
+
+def _buffers(value: Value | Sequence[Value]) -> Iterator[Buffer]:
+    """Yield the buffers of a value."""
+    if isinstance(value, Buffer):
+        yield value
+        return
+    for part in value:
+        yield from _buffers(part)
