@@ -22,6 +22,7 @@ from backend_c.kernels.parts.contraction_loops import (
 from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.convolution_input import Convolved
 from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution, is_depthwise
+from backend_c.kernels.parts.dilated_phases import has_phases, phases
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
@@ -87,8 +88,15 @@ def convolution(
     types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)
     write.sizes(0, factors.sizes)
-    convolved = Convolved(lhs, shape.dims, dim_labels, window, *groups)
-    contract(factors, types, shape.element_type, write, block, convolved)
+    steps = ((0, 1),) * shape.rank
+    convolved = Convolved(lhs, shape.dims, dim_labels, window, *groups, shape.dims, steps)
+    parts = [(convolved, factors)]
+    is_real = not any(t.is_complex for t in (*types, shape.element_type))
+    is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
+    if is_fast and has_phases(lhs, rhs, window):
+        parts = list(phases(convolved, rhs))
+    for part, part_factors in parts:
+        contract(part_factors, types, shape.element_type, write, block, part)
 
 
 def contract(

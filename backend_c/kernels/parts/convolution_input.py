@@ -17,13 +17,19 @@ from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.contraction_loops import as_type, counted
 from backend_c.kernels.parts.window_positions import position
-from hlo.attributes import ConvolutionDimensions, Window
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.types import ElementType
+
+_SHORT = 8  # pixels: shorter rows waste most of a tile
 
 
 @dataclass(frozen=True)
 class Convolved:
-    """Describe a convolution: its input, the result's dims, groups of features and of the batch."""
+    """Describe a convolution: its input, the result's dims, groups of features and of the batch.
+
+    It may give a part of a result of dims ``whole``: ``steps`` are the first index and the step
+    along each dimension.
+    """
 
     lhs: Element
     dims: tuple[int, ...]
@@ -31,6 +37,8 @@ class Convolved:
     window: Window
     feature_groups: int
     batch_groups: int
+    whole: tuple[int, ...]
+    steps: tuple[tuple[int, int], ...]
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -39,8 +47,18 @@ class Convolved:
 
     @property
     def images(self) -> int:
-        """Return the number of images of a batch group."""
-        return self.dims[self.labels.output_batch]
+        """Return the number of images of a batch group; 1 if they are a spatial dimension."""
+        labels = self.labels
+        is_spatial = labels.output_batch in labels.output_spatial
+        return 1 if is_spatial else self.dims[labels.output_batch]
+
+    def row(self, image: Expr, spatial: Sequence[Expr]) -> Expr:
+        """Return the row of the left factors for a position: images come first."""
+        if self.labels.output_batch in self.labels.output_spatial:
+            *spatial, image = spatial
+        pixels = [d for d in self.labels.output_spatial if d != self.labels.output_batch]
+        dims = [self.dims[d] for d in (self.labels.output_batch, *pixels)]
+        return ix.linearize((image, *spatial), dims)
 
     @property
     def features(self) -> int:
@@ -53,6 +71,26 @@ class Convolved:
             (count - 1) * d.stride + (d.size - 1) * d.window_dilation + 1
             for count, d in zip(positions, self.window.dimensions, strict=True)
         )
+
+
+def with_long_rows(convolved: Convolved) -> Convolved:
+    """Return the convolution with images as its last spatial dimension, if its rows are short.
+
+    Tiles have rows of pixels; a convolution to 3 x 3 pixels of many images (the gradient of
+    weights) has long rows of images instead.
+    """
+    labels, dims = convolved.labels, convolved.dims
+    images = dims[labels.output_batch]
+    last = dims[labels.output_spatial[-1]]
+    if last >= _SHORT or images <= last or convolved.batch_groups > 1:
+        return convolved
+    swapped = replace(
+        labels,
+        input_spatial=(*labels.input_spatial, labels.input_batch),
+        output_spatial=(*labels.output_spatial, labels.output_batch),
+    )
+    window = Window((*convolved.window.dimensions, WindowDimension(1)))
+    return replace(convolved, labels=swapped, window=window)
 
 
 class OrderedInput:

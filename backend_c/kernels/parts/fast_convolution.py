@@ -18,7 +18,7 @@ from backend_c.ir.element import Writer
 from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction_loops import Write, as_type, exact_sum_of_products
-from backend_c.kernels.parts.convolution_input import Convolved, OrderedInput
+from backend_c.kernels.parts.convolution_input import Convolved, OrderedInput, with_long_rows
 from backend_c.kernels.parts.factor_memory import right_factors
 from backend_c.kernels.parts.factors import Factors
 from backend_c.kernels.parts.fast_contraction import COLUMNS, ROWS, is_padded
@@ -60,6 +60,7 @@ class FastConvolution:
         write: Write,
         scope: Scope,
     ) -> None:
+        convolved = with_long_rows(convolved)
         self.convolved, self.factors, self.write, self.scope = convolved, factors, write, scope
         self.sums, self.result = types
         self.strides = self._result_strides()
@@ -73,7 +74,7 @@ class FastConvolution:
 
     def _result_strides(self) -> tuple[int, ...] | None:
         """Return the strides of the result if sums are stored in it as they are, in columns."""
-        write, dims = self.write, self.convolved.dims
+        write, dims = self.write, self.convolved.whole
         if not isinstance(write, Writer) or len(write.arrays) != 1:
             return None
         strides = tuple(math.prod(dims[d + 1 :]) for d in range(len(dims)))
@@ -84,6 +85,9 @@ class FastConvolution:
         """Choose how many rows of pixels a block has."""
         spatial = (*(1 for _ in self.outer), 1, self.width)[self.is_line :]
         row = math.prod(self.convolved.reach(spatial)) * self.convolved.features
+        whole = (*spatial[:-2], self.height, self.width) if len(spatial) > 1 else spatial
+        if math.prod(self.convolved.reach(whole)) * self.convolved.features <= 2 * row:
+            return self.height  # a window as large as the input: more rows hardly read more
         others = self.convolved.images * self.convolved.batch_groups * math.prod(self.outer)
         blocks = -(-self.height // max(1, _REGION // row))
         while others * blocks < _BLOCKS and self.height // (blocks + 1) * self.width >= _FEWEST:
@@ -128,8 +132,9 @@ class FastConvolution:
         scope = self.scope
         if self.strides is not None:
             assert isinstance(self.write, Writer)
-            offset = ix.linearize(self._index(tile), self.convolved.dims)
-            spatial = [self.strides[d] for d in self.convolved.labels.output_spatial]
+            offset = ix.linearize(self._index(tile), self.convolved.whole)
+            steps = self.convolved.steps
+            spatial = [self.strides[d] * steps[d][1] for d in self.convolved.labels.output_spatial]
             pitches = ([0] * self.is_line + spatial)[-2:]
             into = Into(self.write.arrays[0], offset, pitches[0], pitches[1])
             self.multiply(tile, left, into)
@@ -185,11 +190,12 @@ class FastConvolution:
         labels, (row, pixel, j) = self.convolved.labels, place
         *outer, first_row, first_pixel = tile.spatial
         spatial = (*outer, ix.add(first_row, row), ix.add(first_pixel, pixel))[self.is_line :]
-        index = dict(zip(labels.output_spatial, spatial, strict=True))
-        index[labels.output_batch] = tile.image
+        index = {labels.output_batch: tile.image}
+        index |= dict(zip(labels.output_spatial, spatial, strict=True))
         column = ix.add(tile.column, j)
         index[labels.output_feature] = ix.add(ix.multiply(tile.group, self.columns), column)
-        return tuple(index[d] for d in range(len(index)))
+        steps = enumerate(self.convolved.steps)
+        return tuple(ix.add(ix.multiply(index[d], step), first) for d, (first, step) in steps)
 
     def _repair(self, tile: Tile, into: Into) -> None:
         """Write sums that are not finite again, from the factors that count.
@@ -215,8 +221,7 @@ class FastConvolution:
             with scope.when(apply("not", is_finite, type=PRED)):
                 *outer, first_row, first_pixel = tile.spatial
                 spatial = (*outer, ix.add(first_row, row), ix.add(first_pixel, pixel))
-                m_dims = (self.convolved.images, *self.outer, self.height, self.width)
-                m = ix.linearize((tile.image, *spatial), m_dims)
+                m = self.convolved.row(tile.image, spatial[self.is_line :])
                 column = ix.add(tile.column, j)
                 # In a depthwise convolution the columns of a tile are those of several groups.
                 group = ix.add(tile.group, ix.divide(column, self.factors.n))
