@@ -116,17 +116,17 @@ def logistic(x: V, machine: FloatMachine[V]) -> V:
     step with the 12 leading bits of both, whose product is exact, makes up for the rest.
     """
     parts = reduced(clamped(-x, -104.0, 104.0, machine), machine)
-    exponent = BIAS - machine.absolute(parts.k)
-    exponent = machine.select(exponent < 0.0, 0.0, exponent)
-    c = machine.from_bits(machine.bits(exponent + ROUND) << MANTISSA_BITS)
+    # 2**(64 - |k|) is a normal f32 for every k, as 2**-|k| is not: the result is scaled by both.
+    biased = (ROUND + (BIAS + 64)) - machine.absolute(parts.k)
+    scale = machine.from_bits(machine.bits(biased) << MANTISSA_BITS)
+    c = scale * 2.0**-64
     falling = parts.k < 0.0
     p = (parts.high + tail(parts, TAIL, machine)) * machine.select(falling, c, 1.0)
     one = c + 1.0
     below = one + p
     lost = (p - (below - one)) + (c - (one - 1.0))
     result = reciprocal(below, lost, machine)
-    biased = machine.select(falling, _ROUND_BIASED, _ROUND_BIASED - parts.k)
-    return scaled(result, machine.bits(biased), machine)
+    return result * machine.select(falling, 2.0**64, scale) * 2.0**-64
 
 
 # tanh(x) / x - 1 in x**2 - MIDDLE for |x| <= 0.9375
@@ -152,9 +152,10 @@ def tanh(x: V, machine: FloatMachine[V]) -> V:
     centred = machine.fused(x, x, -MIDDLE)
     near = machine.fused(x, horner(centred, TANH, machine), x)
     parts = reduced(machine.select(x > 10.0, 10.0, x) * 2.0, machine)
+    r = parts.high - parts.low
     # 2**(1 - k)
     word = (machine.bits(parts.biased) & 0) + (3 * BIAS + 1)
     c = machine.from_bits((word - machine.bits(parts.biased)) << MANTISSA_BITS)
-    below = machine.fused(c, 0.5, 1.0) + (parts.high + tail(parts, TAIL, machine))
+    below = machine.fused(c, 0.5, 1.0) + grown(r, machine)
     far = 1.0 - c / below
     return machine.select(x > 0.9375, far, near)

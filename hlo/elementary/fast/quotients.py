@@ -11,7 +11,8 @@ def reciprocal(high: V, low: V, machine: FloatMachine[V]) -> V:
     guess = 1.0 / high
     leading = leading_bits(guess, machine)
     first = leading_bits(high, machine)
-    rest = machine.fused(-leading, (high - first) + low, 1.0 - leading * first)
+    rest = machine.fused(-leading, first, 1.0)
+    rest = machine.fused(-leading, (high - first) + low, rest)
     return machine.fused(guess, rest, leading)
 
 
