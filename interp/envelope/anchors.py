@@ -285,7 +285,9 @@ class _Followed:
         if factors is not None or not isinstance(value, Enclosure):
             return factors
         actual = self.values.get(instruction.name)
-        return None if actual is None else self._taken(instruction, value, actual)
+        if actual is None or actual.shape != value.shape:  # the room of a bounded array
+            return None
+        return self._taken(instruction, value, actual)
 
     def after_trip(self, loop: Instruction, trip: int, state: Value) -> Value:
         """Take over what the peer's loop carries after a trip. Unrolled, a loop may go on with it

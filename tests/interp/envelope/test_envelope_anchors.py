@@ -140,3 +140,18 @@ def test_a_dot_of_one_term_is_a_product(dot: str) -> None:
     assert (fused != x * y + z).any()
     found, wrong = followed(hlo.parse(text), {"d": x * y}, x, y, z, peer=XLA_CPU)
     assert contains(found.result, fused).all() and not wrong
+
+
+def test_the_room_of_a_bounded_array_is_no_value() -> None:
+    """XLA returns seven rows of which two are in use, wherever they are in its memory."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[7,1] parameter(0)
+  n = s32[] constant(2)
+  b = f32[<=7,1] set-dimension-size(x, n), dimensions={0}
+  ROOT r = f32[<=7,1] tanh(b)
+}
+"""
+    x = np.ones((7, 1), np.float32)
+    found, wrong = followed(hlo.parse(text), {"b": x, "r": x}, x, peer=XLA_CPU)
+    assert not wrong and found.result.shape == (2, 1)
