@@ -17,7 +17,7 @@ from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.executable import Executable, load
-from backend_c.native.toolchain import build, find_compiler
+from backend_c.native.toolchain import build, known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
@@ -55,7 +55,7 @@ def compile(
     # The cache is asked after rendering: its key is the C itself, not the module.
     program = render_plan(lowered(module, _settings(numerics)), OPENMP)
     kept = open_cache(cache or default_directory(os.environ))
-    library = build(program.sources, trusted(find_compiler(os.environ), kept), kept)
+    library = build(program.sources, trusted(known_compiler(os.environ, kept), kept), kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(load(library), program, parameters, entry.root_instruction.shape, threads)

@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from pathlib import Path
 from hlo.errors import ToolchainError
 
 _MAXIMUM_BYTES = 1 << 30
-_LIBRARY, _HASH, _NOTE = ".so", ".sha256", ".note"
+_LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ def publish(cache: Cache, key: str, built: Path) -> Path:
     return library
 
 
-def noted(cache: Cache, key: str) -> str | None:
+def noted(cache: Cache, key: str, kind: str = _NOTE) -> str | None:
     """Return what :func:`take_note` wrote under a key, if it is whole, else None."""
-    path = cache.directory / (key + _NOTE)
+    path = cache.directory / (key + kind)
     try:
         status = path.lstat()
         is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
@@ -126,17 +126,37 @@ def noted(cache: Cache, key: str) -> str | None:
     return text if text and hashed == hashlib.sha256(text.encode()).hexdigest() else None
 
 
-def take_note(cache: Cache, key: str, text: str) -> None:
+def take_note(cache: Cache, key: str, text: str, kind: str = _NOTE) -> None:
     """Keep a short text under a key."""
     hashed = hashlib.sha256(text.encode()).hexdigest()
     try:
         with workspace(cache) as directory:
-            written = Path(directory) / (key + _NOTE)
+            written = Path(directory) / (key + kind)
             written.write_text(f"{hashed}\n{text}", "utf-8")
-            os.replace(written, cache.directory / (key + _NOTE))
+            os.replace(written, cache.directory / (key + kind))
     except OSError as error:
         why = error.strerror or str(error)
         raise ToolchainError(_unusable(cache.directory, why)) from None
+
+
+def remembered(cache: Cache, key: str, make: Callable[[], str]) -> str:
+    """Return a text that is made once and kept under a key.
+
+    It saves time alone: where nothing can be written, it is made each time.
+    """
+    text = noted(cache, key, _KNOWN)
+    if text is None:
+        text = make()
+        with suppress(ToolchainError):
+            take_note(cache, key, text, _KNOWN)
+    return text
+
+
+def stamp(path: str | Path) -> str:
+    """Return what changes when a file does: its number, size and times, with the path as given."""
+    status = os.stat(path)
+    times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+    return f"{path} {status.st_dev} {status.st_ino} {status.st_size} {times}"
 
 
 def _digest(path: Path) -> str:

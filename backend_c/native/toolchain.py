@@ -1,13 +1,14 @@
 """Find a C compiler, and build libraries with it, each distinct content once.
 
-compiler = find_compiler(os.environ)
 cache = open_cache(default_directory(os.environ))
+compiler = known_compiler(os.environ, cache)
 path = build({"unit_0.c": text}, compiler, cache)
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import shlex
@@ -16,9 +17,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache as once
+from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import Cache, found, publish, workspace
+from backend_c.native.cache import Cache, found, publish, remembered, stamp, workspace
 from hlo.errors import ToolchainError
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
@@ -60,6 +63,7 @@ _GIVING_WAY = {
     "-O3": ("-O",),
 }
 _CANDIDATES = ("gcc", "clang", "cc")
+_ENVIRONMENT = ("COMPILER_PATH", "GCC_EXEC_PREFIX")  # where gcc finds the programs that it starts
 _WORKERS = 2
 _ERROR_LINES = 8
 
@@ -97,6 +101,38 @@ def find_compiler(environ: Mapping[str, str]) -> Compiler:
         "no C compiler found (looked for gcc, clang, cc): install one (Debian: apt install gcc;"
         " Fedora: dnf install gcc; macOS: xcode-select --install) or name it in HLO_CC"
     )
+
+
+def known_compiler(environ: Mapping[str, str], cache: Cache) -> Compiler:
+    """Return what :func:`find_compiler` does, started only if the cache does not know its answer.
+
+    The answer is kept under what it depends on: ``HLO_CC``, ``PATH``, the flags that are tried, the
+    processor, and the stamps of all files that the command may start: each word of it, and every
+    gcc, clang and cc on the path, as one that is a link to ccache or a script starts another.
+    """
+    path = environ.get("PATH", os.defpath)
+    chosen = environ.get("HLO_CC", "").strip()
+    started = [shutil.which(word, path=path) or word for word in (_words(chosen) if chosen else [])]
+    for place in path.split(os.pathsep):
+        started += [os.path.join(place, name) for name in _CANDIDATES]
+    asked = ["compiler", chosen, path, *(environ.get(name, "") for name in _ENVIRONMENT)]
+    asked += [*_FLAGS, *_OPTIONAL_FLAGS, processor(), *map(_stamped, started)]
+    kept = remembered(cache, digest(asked), lambda: json.dumps(_parts(find_compiler(environ))))
+    command, version, flags = json.loads(kept)
+    return Compiler(tuple(command), version, tuple(flags))
+
+
+def _parts(compiler: Compiler) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
+    """Return what is kept of a compiler that was found."""
+    return compiler.command, compiler.version, compiler.flags
+
+
+def _stamped(path: str) -> str:
+    """Return the stamp of a file, empty if there is none."""
+    try:
+        return stamp(path)
+    except OSError:
+        return ""
 
 
 def _words(command: str) -> list[str]:
@@ -212,9 +248,7 @@ def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
     for name, text in sources.items():
         parts += [name, text]
     # Sources include the headers, so that a change of one makes other libraries.
-    for header in sorted(RUNTIME.glob("*.h")):
-        parts += [header.name, header.read_text("utf-8")]
-    return digest(parts)
+    return digest([*parts, headers()])
 
 
 def digest(parts: Sequence[str]) -> str:
@@ -226,6 +260,19 @@ def digest(parts: Sequence[str]) -> str:
     return found.hexdigest()[:40]
 
 
+def headers() -> str:
+    """Hash the runtime headers as they are now."""
+    return _headers(tuple(map(stamp, sorted(RUNTIME.glob("*.h")))))
+
+
+@lru_cache(1)
+def _headers(_stamps: tuple[str, ...]) -> str:
+    """Hash the runtime headers; read again when a stamp has changed."""
+    files = sorted(RUNTIME.glob("*.h"))
+    return digest([part for file in files for part in (file.name, file.read_text("utf-8"))])
+
+
+@once
 def processor() -> str:
     """Return what ``-march=native`` depends on: the processor's model and features."""
     try:

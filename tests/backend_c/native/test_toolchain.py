@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import backend_c
+import hlo
 from backend_c.native.cache import Cache, default_directory, open_cache
-from backend_c.native.toolchain import Compiler, build, find_compiler
-from hlo.errors import ToolchainError
+from backend_c.native.toolchain import Compiler, build, find_compiler, known_compiler
+from hlo.errors import CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
 _TWICE = """#include "answer.h"
@@ -58,6 +62,58 @@ def test_unaccepted_flags_are_left_out(tmp_path: Path) -> None:
     found = find_compiler({"PATH": os.environ["PATH"], "HLO_CC": str(script)})
     assert "-fopenmp" not in found.flags
     assert "-march=native" in found.flags
+
+
+def _counting(directory: Path, compiler: Compiler) -> tuple[Path, Path]:
+    """Write a script that notes each start of the compiler; return it and the file of starts."""
+    script, starts = directory / "counting", directory / "starts"
+    script.write_text(f'#!/bin/sh\necho >> {starts}\nexec {compiler.command[0]} "$@"\n', "utf-8")
+    script.chmod(0o755)
+    return script, starts
+
+
+def test_what_is_cached_starts_no_process(
+    tmp_path: Path, compiler: Compiler, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not to find the compiler, nor to ask it the known questions, nor to build."""
+    script, starts = _counting(tmp_path, compiler)
+    monkeypatch.setenv("HLO_CC", str(script))
+    module = hlo.parse("HloModule m\nENTRY e { x = s32[2] parameter(0)\n ROOT y = s32[2] not(x) }")
+
+    def compiled() -> list[int]:
+        with warnings.catch_warnings(action="ignore", category=CompilerWarning):
+            executable = backend_c.compile(module, cache=cache.directory)
+        result: list[int] = executable(np.array([0, 5], np.int32)).tolist()
+        return result
+
+    assert compiled() == [-1, -6]
+    assert starts.exists()
+    starts.unlink()
+    assert compiled() == [-1, -6]
+    assert not starts.exists()
+
+
+def test_a_changed_compiler_is_asked_again(
+    tmp_path: Path, compiler: Compiler, cache: Cache
+) -> None:
+    script, starts = _counting(tmp_path, compiler)
+    environ = {"PATH": os.environ["PATH"], "HLO_CC": f"{script} -g"}
+    found = known_compiler(environ, cache)
+    assert found == find_compiler(environ)
+    starts.unlink()
+    assert known_compiler(environ, cache) == found
+    assert not starts.exists()
+    script.write_text(script.read_text().replace('"$@"', '"$@" '), "utf-8")
+    assert known_compiler(environ, cache) == found
+    assert starts.exists()
+    starts.unlink()
+    assert known_compiler({**environ, "HLO_CC": str(script)}, cache).command == (str(script),)
+    assert starts.exists()
+
+
+def test_a_compiler_is_found_where_no_note_can_be_kept(compiler: Compiler, cache: Cache) -> None:
+    gone = Cache(cache.directory / "gone")
+    assert known_compiler(os.environ, gone) == compiler
 
 
 def test_builds_once(compiler: Compiler, cache: Cache) -> None:
