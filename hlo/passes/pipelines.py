@@ -10,12 +10,14 @@ from hlo.passes.dead_code import dead_code
 from hlo.passes.fusion import fusion
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
+from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
 
 PASSES: dict[str, Callable[[Module], Module]] = {
     "inline": inline,
     "layouts": layouts,
     "merge_computations": merge_computations,
+    "scatters": scatters,
     "simplify": simplify,
     "common_subexpressions": common_subexpressions,
     "dead_code": dead_code,
@@ -26,6 +28,7 @@ _BEFORE_FUSION = (
     "inline",
     "layouts",
     "merge_computations",
+    "scatters",
     "simplify",
     "common_subexpressions",
     "simplify",  # merged operands make more rules apply: select(p, x, x)

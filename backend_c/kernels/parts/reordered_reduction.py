@@ -26,6 +26,7 @@ _FEW = 32  # results that threads cannot share well
 _STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
 _LONG = 1 << 8  # elements in lanes for which that pays
 _STRIP = 1 << 9  # columns whose states stay in the first cache
+_LANES = 16  # columns of a vector
 _SHARES = 16  # blocks of rows of few columns
 
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
@@ -51,7 +52,7 @@ class ReorderedReduction:
         dims = self._extents(self.kept)
         trip = math.prod(self._extents(self.reduced))
         is_static = not self.operand.sizes
-        if is_static and trip > 1 and self._columns() > 1:
+        if is_static and trip > 1 and self._columns()[0] > 1:
             _Columns(self).emit(write)
         elif is_static and math.prod(dims) <= _FEW and trip >= 4 * _BLOCK:
             self._emit_blocks(dims, write)
@@ -92,13 +93,15 @@ class ReorderedReduction:
             return 1
         return _trailing(self.reduced, self.operand.shape.rank) or 1
 
-    def _columns(self) -> int:
-        """Return how many neighbours in memory belong to different results; 1 for rows."""
+    def _columns(self) -> tuple[int, int]:
+        """Return how many neighbours in memory belong to different results, 1 for rows, and of how
+        many dimensions they are.
+        """
         rank = self.operand.shape.rank
         if rank - 1 in self.reduced:
-            return 1
+            return 1, 0
         tail = _trailing(self.kept, rank) if self.scope.is_flat else 1
-        return math.prod(self._extents(self.kept[len(self.kept) - tail :]))
+        return math.prod(self._extents(self.kept[len(self.kept) - tail :])), tail
 
     def _reduced_space(self) -> tuple[Expr, ...]:
         """Return the extents of the loops over reduced elements; the last one is for lanes."""
@@ -154,7 +157,7 @@ class ReorderedReduction:
             *kept, group, part = position
             state = scope.mutable(monoid.state, monoid.identity)
             start = scope.bind(ix.multiply(part, length))
-            count = ix.clamp(0, ix.subtract(inner, start), length)
+            count = scope.bind(ix.clamp(0, ix.subtract(inner, start), length))
             first = ix.multiply(group, rows)
             left = ix.clamp(0, ix.subtract(math.prod(outer), first), rows)
             with scope.loop(left) as row:
@@ -174,11 +177,13 @@ class _Columns:
 
     def __init__(self, reduction: ReorderedReduction) -> None:
         self._whole, self._scope, self._monoid = reduction, reduction.scope, reduction.monoid
-        self._columns = reduction._columns()
+        self._columns, self._merged = reduction._columns()
         self._kept = reduction._extents(reduction.kept)
         self._outer = math.prod(self._kept) // self._columns
         self._rows = reduction._extents(reduction.reduced)
-        self._strip = min(self._columns, _STRIP)
+        # Strips of equal width, in whole vectors, where that is possible.
+        width = -(-self._columns // -(-self._columns // _STRIP))
+        self._strip = min(self._columns, -(-width // _LANES) * _LANES)
         tasks = self._outer * -(-self._columns // self._strip)
         inner = math.prod(self._rows[1:])
         # Where strips are too few for the threads, blocks of rows are shared, too.
@@ -197,7 +202,7 @@ class _Columns:
         cost = self._length * math.prod(self._rows[1:]) * self._strip
         with nest.outer(scope, (self._outer, self._blocks, strips), cost) as (outer, block, strip):
             first = scope.bind(ix.multiply(strip, self._strip))
-            count = ix.clamp(0, ix.subtract(self._columns, first), self._strip)
+            count = scope.bind(ix.clamp(0, ix.subtract(self._columns, first), self._strip))
             states = self._strip_states(outer, (first, count), block)
             with scope.loop(count, "lanes") as lane:
                 column = ix.add(first, lane)
@@ -226,8 +231,8 @@ class _Columns:
 
     def _kept_index(self, outer: Expr, column: Expr) -> tuple[Expr, ...]:
         """Return the index of a result from that of its outer dimensions and its column."""
-        place = ix.linearize((outer, column), (self._outer, self._columns))
-        return tuple(ix.delinearize(place, self._kept))
+        above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
+        return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
 
     def _strip_states(self, outer: Expr, part: tuple[Expr, Expr], block: Expr) -> Array:
         """Write the states of the columns of a strip, from the rows of a block."""

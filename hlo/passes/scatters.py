@@ -1,0 +1,149 @@
+"""Rewrite scatters of one window: ``x.at[i].set(y)`` is a slice, combined and put back.
+
+    old = dynamic-slice(operand, start)         the window, its size that of the update
+    new = computation(old, update)              only the update, if the computation says so
+    dynamic-update-slice(operand, select(start is in bounds, new, old), start)
+
+A window that is out of bounds changes nothing: dynamic-slice and dynamic-update-slice then clamp
+alike, and put back what was there. There is no second window that could meet the first, so order
+does not count.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from hlo.attributes import Attribute
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Rebuilt, array, each, integer, integers
+from hlo.types import PRED, S64, ArrayShape, ElementType
+from hlo.walk import monoid
+
+
+def scatters(module: Module) -> Module:
+    """Replace each scatter of one window by an update of a slice."""
+    return each(module, functools.partial(_rewritten, module))
+
+
+def _rewritten(module: Module, computation: Computation) -> Computation:
+    if all(i.opcode != "scatter" for i in computation.instructions):
+        return computation
+    rebuilt = Rebuilt(computation)
+    for instruction in computation.instructions:
+        resolved = rebuilt.resolved(instruction)
+        if resolved.opcode == "scatter" and _has_one_window(rebuilt, resolved):
+            rebuilt.forward(instruction.name, _Window(module, rebuilt, resolved).updated())
+        else:
+            rebuilt.add(resolved)
+    return rebuilt.done()
+
+
+def _has_one_window(rebuilt: Rebuilt, scatter: Instruction) -> bool:
+    """Return whether a scatter has one operand and one window, of fixed sizes."""
+    if len(scatter.operands) != 3 or integers(scatter, "input_batching_dims"):
+        return False
+    shapes = [rebuilt.definitions[name].shape for name in scatter.operands]
+    if not all(isinstance(shape, ArrayShape) and not shape.dynamic for shape in shapes):
+        return False
+    _, indices, update = map(array, shapes)
+    vector = integer(scatter, "index_vector_dim")
+    points = [extent for d, extent in enumerate(indices.dims) if d != vector]
+    return set(points) <= {1} and update.elements > 0
+
+
+class _Window:
+    """Write the update of one window."""
+
+    def __init__(self, module: Module, rebuilt: Rebuilt, scatter: Instruction) -> None:
+        self._module, self._rebuilt, self._scatter = module, rebuilt, scatter
+        operand, indices, update = scatter.operands
+        self._operand, self._indices, self._update = operand, indices, update
+        self._shape = array(rebuilt.definitions[operand].shape)
+        inserted = integers(scatter, "inserted_window_dims")
+        update_dims = array(rebuilt.definitions[update].shape).dims
+        sizes = iter(update_dims[d] for d in integers(scatter, "update_window_dims"))
+        rank = self._shape.rank
+        self._sizes = tuple(1 if d in inserted else next(sizes) for d in range(rank))
+
+    def updated(self) -> str:
+        """Return the name of the operand with its window updated."""
+        window = ArrayShape(self._shape.element_type, self._sizes)
+        starts = self._starts()
+        sizes = {"dynamic_slice_sizes": self._sizes}
+        old = self._add("dynamic-slice", window, (self._operand, *starts), sizes)
+        update = self._add("reshape", window, (self._update,))
+        new = self._combined(window, old, update)
+        condition = self._in_bounds(starts)
+        if condition:
+            mask = ArrayShape(PRED, self._sizes)
+            mask_name = self._add("broadcast", mask, (condition,), {"dimensions": ()})
+            new = self._add("select", window, (mask_name, new, old))
+        return self._add("dynamic-update-slice", self._shape, (self._operand, new, *starts))
+
+    def _combined(self, window: ArrayShape, old: str, update: str) -> str:
+        """Return the computation's result for each element of the window."""
+        name = str(self._scatter.attributes["to_apply"])
+        computation = self._module.computation(name)
+        root = computation.root_instruction
+        if root.opcode == "parameter" and root.attributes["parameter_number"] == 1:
+            return update
+        if opcode := monoid(computation):
+            return self._add(opcode, window, (old, update))
+        dimensions = tuple(range(self._shape.rank))
+        attributes: dict[str, Attribute] = {"dimensions": dimensions, "to_apply": name}
+        return self._add("map", window, (old, update), attributes)
+
+    def _starts(self) -> tuple[str, ...]:
+        """Return the window's start in each dimension: of the operand's type of indices, or 0."""
+        mapped = integers(self._scatter, "scatter_dims_to_operand_dims")
+        indices = array(self._rebuilt.definitions[self._indices].shape)
+        element_type = indices.element_type
+        flat = ArrayShape(element_type, (indices.elements,))
+        vector = self._add("reshape", flat, (self._indices,))
+        starts = []
+        for d in range(self._shape.rank):
+            if d not in mapped:
+                starts.append(self._number(0, element_type))
+                continue
+            k = mapped.index(d)
+            part = self._add(
+                "slice", ArrayShape(element_type, (1,)), (vector,), {"slice": ((k, k + 1, 1),)}
+            )
+            starts.append(self._add("reshape", ArrayShape(element_type), (part,)))
+        return tuple(starts)
+
+    def _in_bounds(self, starts: tuple[str, ...]) -> str:
+        """Return the scalar that says whether the window is in bounds; "" if it always is."""
+        conditions = []
+        for d in integers(self._scatter, "scatter_dims_to_operand_dims"):
+            last = self._shape.dims[d] - self._sizes[d]
+            start = self._add("convert", ArrayShape(S64), (starts[d],))
+            for number, direction in ((0, "GE"), (last, "LE")):
+                bound = self._number(number, S64)
+                attributes = {"direction": direction}
+                compared = self._add("compare", ArrayShape(PRED), (start, bound), attributes)
+                conditions.append(compared)
+        if not conditions:
+            return ""
+        return functools.reduce(lambda a, b: self._add("and", ArrayShape(PRED), (a, b)), conditions)
+
+    def _number(self, value: int, element_type: ElementType) -> str:
+        shape = ArrayShape(element_type)
+        literal = Literal(shape, np.asarray(value, element_type.numpy))
+        return self._add("constant", shape, (), {"literal": literal})
+
+    def _add(
+        self,
+        opcode: str,
+        shape: ArrayShape,
+        operands: tuple[str, ...],
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> str:
+        """Add an instruction; return its name."""
+        name = self._rebuilt.names.fresh(f"{self._scatter.name}.window")
+        made = Instruction(name, shape, opcode, operands, dict(attributes or {}))
+        return self._rebuilt.add(made)
