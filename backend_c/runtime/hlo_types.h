@@ -286,9 +286,31 @@ HLO_FUNCTION uint32_t hlo_decode(uint32_t code, int mantissa, int bias, uint32_t
         return hlo_load_##name(hlo_store_##name##_from_f64(x));                                   \
     }
 
+/* bf16 is the upper half of f32, so that the same takes a fifth of the operations. Words keep their
+ * width as long as possible: vectors of one width need no shuffles. */
+HLO_FUNCTION float hlo_load_bf16(uint16_t stored) {
+    return hlo_f32_from_bits((uint32_t)stored << 16);
+}
+HLO_FUNCTION uint32_t hlo_upper_bf16(float x) {
+    const uint32_t bits = hlo_bits_f32(x);
+    const uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+    const uint32_t quiet = (bits & 0x7f0000u) == 0 ? 0x400000u : 0u; /* a payload that is cut off */
+    return (bits & 0x7fffffffu) > 0x7f800000u ? bits | quiet : rounded;
+}
+HLO_FUNCTION uint16_t hlo_store_bf16(float x) { return (uint16_t)(hlo_upper_bf16(x) >> 16); }
+HLO_FUNCTION float hlo_round_bf16(float x) {
+    return hlo_f32_from_bits(hlo_upper_bf16(x) & 0xffff0000u);
+}
+HLO_FUNCTION uint16_t hlo_store_bf16_from_f64(double x) {
+    const uint32_t code = hlo_encode_f64(x, 7, 127, 0x7f7fu, 0x7f80u, 0x7fc0u);
+    return (uint16_t)(code | (uint32_t)(hlo_bits_f64(x) >> 63) << 15);
+}
+HLO_FUNCTION float hlo_round_bf16_from_f64(double x) {
+    return hlo_load_bf16(hlo_store_bf16_from_f64(x));
+}
+
 /*               name           storage  bits  m bias largest infinity overflow    nan  fnuz */
 HLO_FLOAT_FORMAT(f16,           uint16_t, 16, 10, 15, 0x7bffu, 0x7c00u, 0x7c00u, 0x7e00u, 0)
-HLO_FLOAT_FORMAT(bf16,          uint16_t, 16, 7, 127, 0x7f7fu, 0x7f80u, 0x7f80u, 0x7fc0u, 0)
 HLO_FLOAT_FORMAT(f8e3m4,        uint8_t,  8,  4, 3,   0x6fu,   0x70u,   0x70u,   0x78u,   0)
 HLO_FLOAT_FORMAT(f8e4m3,        uint8_t,  8,  3, 7,   0x77u,   0x78u,   0x78u,   0x7cu,   0)
 HLO_FLOAT_FORMAT(f8e4m3fn,      uint8_t,  8,  3, 7,   0x7eu,   0u,      0x7fu,   0x7fu,   0)
