@@ -21,6 +21,8 @@ from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.exact_sum import Accumulator
 from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
+from backend_c.kernels.parts.monoids import monoid_of
+from backend_c.kernels.parts.prefix_scan import PrefixScan
 from backend_c.kernels.parts.running_window import Growth, growth
 from backend_c.kernels.parts.window_positions import position, position_count
 from hlo.attributes import Window, WindowDimension
@@ -46,8 +48,8 @@ def reduce_window(
 ) -> None:
     """result[o] = fold of to_apply over the operand's window at o, from init, in row-major order.
 
-    Three ways: a running fold in one pass where windows only grow (cumulative sums), exact sums in
-    lanes, else the fold in lanes.
+    Four ways: where windows only grow (cumulative sums), a prefix scan by a monoid, or a running
+    fold in one pass; exact sums in lanes; else the fold in lanes.
     """
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
@@ -63,13 +65,17 @@ def reduce_window(
     is_ordered = monoid is None or (of_floats and monoid in _ORDERED)
     is_sum = of_floats and monoid == "add"
     growing = None
+    reordered = monoid_of(monoid, element_type, is_fast=block.settings.is_fast)
     if not inputs[0].sizes:
-        backwards = is_sum or not is_ordered
+        backwards = is_sum or not is_ordered or reordered is not None
         growing = growth(window.dimensions, inputs[0].shape.dims, windows.positions, backwards)
     if is_sum and windows.elements < _LONG:
         growing = None
     fold = _Fold(windows, inputs, inits, to_apply, write)
-    if growing is not None:
+    if growing is not None and reordered is not None:
+        scan = PrefixScan(block, reordered, inputs[0], inits[0], growing, windows.positions)
+        scan.emit(write)
+    elif growing is not None:
         fold.running(growing, is_sum)
     elif is_sum:
         fold.sums()
