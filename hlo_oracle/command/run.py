@@ -1,6 +1,7 @@
 """hlo run: evaluate a program and show its results.
 
-With the interpreter (--on interp) or compiled to C (--on c): the bits are the same. On several
+With the interpreter (--on interp) or compiled to C (--on c): the bits are the same, but with
+--numerics fast, which computes in f32 and reorders sums, as other compilers do. On several
 ranks (--replicas, --partitions), what rank 3 gives is called result@3, or {0}@3.
 """
 
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_options(parser)
     rank_runs.add_options(parser)
     parser.add_argument("--on", choices=("interp", "c"), default="interp")
+    parser.add_argument("--numerics", choices=("exact", "fast"), default="exact", help="of --on c")
     parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write the results here")
     parser.add_argument("--json", action="store_true", help="shapes, sums and hashes as JSON")
 
@@ -36,7 +38,10 @@ def main(options: argparse.Namespace) -> int:
     ranks = rank_runs.ranks_of(module, options)
     values = arguments.per_rank(module, options.file, options, ranks.size)
     with named(options.file):
-        results = _ON[options.on](module, ranks, values, options.seed or 0)
+        if options.on == "c":
+            results = _compiled(module, ranks, values, options)
+        else:
+            results = rank_runs.interpreted(module, ranks, values, options.seed or 0)
         found = list(rank_runs.outputs_of(results))
     if options.save is not None:
         archive.write(options.save, found)
@@ -50,14 +55,14 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _compiled(
-    module: Module, ranks: Ranks, values: tuple[tuple[Value, ...], ...], seed: int
+    module: Module,
+    ranks: Ranks,
+    values: tuple[tuple[Value, ...], ...],
+    options: argparse.Namespace,
 ) -> tuple[Value, ...]:
     rank_runs.require_for_c(module, ranks)
-    executable = backend_c.compile(module, numerics="exact")
-    return rank_runs.compiled(executable, values, seed)
-
-
-_ON = {"interp": rank_runs.interpreted, "c": _compiled}
+    executable = backend_c.compile(module, numerics=options.numerics)
+    return rank_runs.compiled(executable, values, options.seed or 0)
 
 
 def _described(name: str, array: np.ndarray) -> dict[str, object]:

@@ -174,6 +174,29 @@ def test_emit_writes_the_files_it_names(
     assert named and named == sorted((add.parent / target).iterdir())
 
 
+EXPONENTIAL = """HloModule e
+ENTRY main {
+  x = f32[3] parameter(0)
+  ROOT e = f32[3] exponential(x)
+}
+"""
+
+
+def test_numerics_are_exact_unless_one_says_fast(tmp_path: Path) -> None:
+    file = tmp_path / "exponential.hlo"
+    file.write_text(EXPONENTIAL)
+    for words, has_fast in (((), False), (("--numerics", "fast"), True)):
+        directory = tmp_path / "c" / str(has_fast)
+        assert main(["emit", str(file), *words, "-o", str(directory)]) == 0
+        assert ("hlo_exponential_fast" in (directory / "unit_0.c").read_text()) == has_fast
+    assert main(["run", str(file), "--on", "c", "--numerics", "fast"]) == 0
+
+
+def test_fast_numerics_have_no_bits_to_check(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("emit", add, "--target", "embedded", "--numerics", "fast", "--check", "-o", add.parent)
+    assert "--numerics exact" in message(capsys, *words)
+
+
 def test_emit_into_a_file(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert str(add) in message(capsys, "emit", add, "-o", add)
 
