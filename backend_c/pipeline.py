@@ -12,7 +12,7 @@ from typing import Any
 
 from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
-from backend_c.ir.settings import Numerics, Settings
+from backend_c.ir.settings import FAST_GRAIN, GRAIN, Numerics, Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
@@ -114,7 +114,8 @@ def _settings(numerics: str) -> Settings:
     """Return the settings for numerics by name; raise Unsupported for an unknown one."""
     if numerics not in list(Numerics):
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
-    return Settings(Numerics(numerics))
+    grain = FAST_GRAIN if numerics == Numerics.FAST else GRAIN
+    return Settings(Numerics(numerics), grain)
 
 
 def _require(target: str) -> Dialect:

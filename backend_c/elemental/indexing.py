@@ -8,7 +8,7 @@ from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir.bounded_elements import resized, smaller_size
 from backend_c.ir.element import At, Element, Patch, zero
-from backend_c.ir.loop_ir import INDEX, Expr
+from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.types import PRED, ArrayShape
 
@@ -18,7 +18,14 @@ __all__ = ["dynamic_slice", "dynamic_update_slice", "gather"]
 def _clamped_start(start: Expr, extent: Expr, size: Expr, most: int) -> Expr:
     """Clamp a start index so that a slice of ``size`` fits; ``most`` bounds it statically."""
     last = ix.clamp(0, ix.subtract(extent, size), most)
-    return ix.clamp(0, apply("convert", start, type=INDEX), last)
+    return ix.clamp(0, _as_index(start), last)
+
+
+def _as_index(start: Expr) -> Expr:
+    """Return a start index as INDEX."""
+    if isinstance(start, Constant):
+        return ix.constant(int(start.value))  # type: ignore[arg-type]
+    return apply("convert", start, type=INDEX)
 
 
 def _clamped_starts(

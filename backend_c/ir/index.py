@@ -182,9 +182,11 @@ def clamp(low: int, expression: Expr, high: Expr | int) -> Expr:
     least, greatest = bounds(expression)
     if low <= least and greatest <= bounds(high_end)[0]:
         return expression
-    number = value_of(expression)
-    if number is not None and isinstance(high, int):
-        return constant(min(max(number, low), high))
+    last = value_of(high_end)
+    if last is not None and low <= last <= least:
+        return high_end
+    if last is not None and greatest <= low <= last:
+        return constant(low)
     return Apply("clamp", (constant(low), expression, high_end), INDEX)
 
 

@@ -21,6 +21,8 @@ class Numerics(StrEnum):
 # The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
 # others, which takes some 20 microseconds.
 GRAIN = 1 << 16
+# The same of ``fast``, whose loops do four times as many in that time.
+FAST_GRAIN = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
