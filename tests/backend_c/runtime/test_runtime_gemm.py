@@ -1,0 +1,134 @@
+"""Products of matrices have every edge of a tile right, in vectors of every width.
+
+The factors are small integers, whose sums are exact in every type, so that results are compared
+with plain loops bit by bit, in a program of its own: also for other processors, in an emulator.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from backend_c.native.toolchain import RUNTIME, find_compiler, takes
+from fuzz.compilers.processors import own_features
+from hlo.errors import ToolchainError
+
+_SOURCE = """
+#include "hlo_kernels.h"
+#include "hlo_gemm_f32.h"
+#include "hlo_gemm_f64.h"
+#include "hlo_gemm_u32.h"
+
+enum { MOST_ROWS = 30, MOST_COLUMNS = 70, MOST_STEPS = 270, ROOM = MOST_COLUMNS + 64 };
+
+static uint32_t pairs(uint32_t a, uint32_t b) {
+    return (uint32_t)((int16_t)a * (int16_t)b) +
+           (uint32_t)((int16_t)(a >> 16) * (int16_t)(b >> 16));
+}
+
+#define PRODUCT_f32(a, b) ((a) * (b))
+#define PRODUCT_f64(a, b) ((a) * (b))
+#define PRODUCT_u32(a, b) pairs(a, b)
+
+/* Whether left factors lie row by row or step by step, right ones step by step or column by column,
+ * and whether the steps are two segments apart. */
+#define TEST(name, T)                                                                           \\
+    static T x_##name[2 * MOST_ROWS * MOST_STEPS], y_##name[MOST_COLUMNS * MOST_STEPS];         \\
+    static T panels_##name[ROOM * MOST_STEPS], c_##name[MOST_ROWS * MOST_COLUMNS];              \\
+    static int wrong_##name(int64_t m, int64_t n, int64_t k, int form) {                        \\
+        const int64_t row = form & 1 ? 1 : k, step = form & 1 ? m : 1;                          \\
+        const int64_t column = form & 2 ? k : 1, right = form & 2 ? 1 : n;                      \\
+        const int64_t segments = form & 4 && k % 2 == 0 ? 2 : 1, length = k / segments;         \\
+        const int64_t apart = segments == 2 ? m * k : 0, offsets[2] = {0, apart};               \\
+        int wrong = 0;                                                                          \\
+        hlo_gemm_##name##_pack(y_##name, column, right, n, 0, k, k, panels_##name);             \\
+        hlo_gemm_##name##_segments(x_##name, 0, row, step, offsets, segments, length,           \\
+                                   panels_##name, 0, 1, m, n, c_##name, 0, n);                  \\
+        for (int64_t i = 0; i < m; ++i) {                                                       \\
+            for (int64_t j = 0; j < n; ++j) {                                                   \\
+                T sum = 0;                                                                      \\
+                for (int64_t t = 0; t < k; ++t) {                                               \\
+                    const int64_t at = offsets[t / length] + t % length * step + i * row;       \\
+                    sum += PRODUCT_##name(x_##name[at], y_##name[t * right + j * column]);      \\
+                }                                                                               \\
+                wrong += sum != c_##name[i * n + j];                                            \\
+            }                                                                                   \\
+        }                                                                                       \\
+        return wrong;                                                                           \\
+    }                                                                                           \\
+    static int all_wrong_##name(void) {                                                         \\
+        int wrong = 0;                                                                          \\
+        for (int i = 0; i < 2 * MOST_ROWS * MOST_STEPS; ++i) {                                  \\
+            x_##name[i] = (T)(i * 37 % 101 - 50);                                               \\
+        }                                                                                       \\
+        for (int i = 0; i < MOST_COLUMNS * MOST_STEPS; ++i) {                                   \\
+            y_##name[i] = (T)(i * 53 % 103 - 51);                                               \\
+        }                                                                                       \\
+        for (int64_t m = 1; m <= MOST_ROWS; m += 1 + m / 3) {                                   \\
+            for (int64_t n = 1; n <= MOST_COLUMNS; n += 1 + n / 2) {                            \\
+                for (int64_t k = 1; k <= MOST_STEPS; k += 89) {                                \\
+                    for (int form = 0; form < 8; ++form) {                                      \\
+                        wrong += wrong_##name(m, n, k, form);                                   \\
+                    }                                                                           \\
+                }                                                                               \\
+            }                                                                                   \\
+        }                                                                                       \\
+        return wrong;                                                                           \\
+    }
+
+TEST(f32, float)
+TEST(f64, double)
+TEST(u32, uint32_t)
+
+int main(void) {
+    return (all_wrong_f32() != 0) | (all_wrong_f64() != 0) << 1 | (all_wrong_u32() != 0) << 2;
+}
+"""
+_WIDTHS = {
+    "-DHLO_PORTABLE": (),
+    "-march=x86-64": (),
+    "-march=x86-64 -mavx": ("avx",),
+    "-march=haswell": ("avx2", "fma"),
+    "-march=skylake-avx512": ("avx512f", "avx512bw", "avx512vl", "avx512dq"),
+    "-march=native": (),
+}
+_EMULATED = {
+    "aarch64-linux-gnu-gcc": "qemu-aarch64",
+    "powerpc64le-linux-gnu-gcc": "qemu-ppc64le",
+    "riscv64-linux-gnu-gcc": "qemu-riscv64",
+}
+
+
+def _wrong(compiler: str, flags: list[str], directory: Path, *runner: str) -> int:
+    """Return the exit status of the program, compiled as kernels are: one bit for each type."""
+    try:
+        found = find_compiler({**os.environ, "HLO_CC": compiler})
+    except ToolchainError:
+        pytest.skip(f"no {compiler}")
+    if flags and not takes(found.command, flags):
+        pytest.skip(f"{compiler} does not make code for this processor")
+    kept = [flag for flag in found.flags if flag not in ("-march=native", "-fPIC")]
+    (directory / "program.c").write_text(_SOURCE)
+    words = [*found.command, *kept, *flags, f"-I{RUNTIME}", "program.c", "-o", "program"]
+    subprocess.run(words, cwd=directory, check=True)
+    return subprocess.run([*runner, "./program"], cwd=directory, check=False).returncode
+
+
+@pytest.mark.parametrize("width", _WIDTHS)
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_edges_in_vectors_of_each_width(compiler: str, width: str, tmp_path: Path) -> None:
+    if not set(_WIDTHS[width]) <= own_features():
+        pytest.skip("the processor has no such instructions")
+    assert _wrong(compiler, width.split(), tmp_path) == 0
+
+
+@pytest.mark.parametrize("compiler", _EMULATED)
+def test_edges_on_other_processors(compiler: str, tmp_path: Path) -> None:
+    emulator = shutil.which(_EMULATED[compiler])
+    if emulator is None:
+        pytest.skip(f"no {_EMULATED[compiler]}")
+    assert _wrong(compiler, ["-static"], tmp_path, emulator) == 0
