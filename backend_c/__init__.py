@@ -1,6 +1,7 @@
 """Compile HLO to C: the interpreter's bits, on every target, at any number of threads."""
 
-from backend_c.native.executable import Executable
+from backend_c.native.executable import Bound, Executable
+from backend_c.native.recycled_memory import keep_result_memory
 from backend_c.pipeline import compile, emit
 
-__all__ = ["Executable", "compile", "emit"]
+__all__ = ["Bound", "Executable", "compile", "emit", "keep_result_memory"]

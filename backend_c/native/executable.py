@@ -14,7 +14,14 @@ from typing import Any, Self
 import cffi
 import numpy as np
 
+from backend_c.native.in_place import (
+    bound_arguments,
+    given_results,
+    require_apart,
+    require_fixed,
+)
 from backend_c.native.marshalling import Array, Memory, Value, arguments, array_leaves, assembled
+from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError, ToolchainError, Unsupported
 from hlo.types import Shape
@@ -30,6 +37,8 @@ _INTERFACE = """
 """
 _FFI = cffi.FFI()
 _FFI.cdef(_INTERFACE)
+_TABLE = _FFI.typeof("void *[]")
+_SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
 
 
 def load(path: Path, *, closing: bool = False) -> Any:
@@ -64,56 +73,132 @@ class Executable:
     ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError(f"threads={threads}: at least 1")
-        self._library = library
-        self._number = program.number
-        self._parameters = tuple(parameters)
-        self._result = result
-        self._threads = threads
-        self._workspace = _aligned(program.workspace_bytes)
+        self._library, self._number = library, program.number
+        self._parameters, self._result = tuple(parameters), result
         # Copied once, to aligned memory: bytes objects are not aligned for vectors.
-        self._constants = _aligned(len(program.constants))
-        self._constants[:] = np.frombuffer(program.constants, np.uint8)
-        self._running = threading.Lock()  # for the workspace
+        constants = _aligned(len(program.constants))
+        constants[:] = np.frombuffer(program.constants, np.uint8)
+        self._blocks = _bytes(constants), _bytes(_aligned(program.workspace_bytes))
+        self._running = threading.Lock()  # for the workspace, and what plain calls prepared
+        self._choose(threads)
         self.source: Mapping[str, str] = program.sources
 
-    def __call__(self, *arrays: Value, seed: int = 0) -> Value:
-        """Run on one value for each parameter.
+    def __call__(self, *arrays: Value, seed: int = 0, out: Value | None = None) -> Value:
+        """Run on one value for each parameter; the result is written into ``out`` if that is given.
 
-        Raises ArgumentError for the first that does not fit its shape, Unsupported if memory does
-        not suffice for the result.
+        Raises ArgumentError for the first value that does not fit its shape, and for an ``out``
+        that does not or that shares memory with an argument; Unsupported if memory does not suffice
+        for the result.
         """
-        inputs = list(arguments(self._parameters, arrays))
         try:
-            outputs = [Memory.empty(shape) for shape in array_leaves(self._result)]
+            if out is None and self._plain is not None:
+                result = self._plain(arrays, seed & _SEED)
+                if result is not None:
+                    return result
+            inputs = list(arguments(self._parameters, arrays))
+            outputs = self._outputs(inputs, out)
         except MemoryError as error:
             raise Unsupported(f"the result {self._result} does not fit into memory") from error
+        words, _kept = self._words(inputs, outputs, seed)
         with self._running:
-            self._run(_pointers(inputs), _pointers(outputs), seed)
-        return assembled(self._result, iter(outputs))
+            self._entry(*words)
+        return assembled(self._result, iter(outputs)) if out is None else out
+
+    def bind(self, *arrays: Value, out: Value | None = None, seed: int = 0) -> Bound:
+        """Return a call without arguments that runs on the memory of these arrays each time.
+
+        It reads the arrays as they are then, and writes the same result again: ``out``, or arrays
+        made here. Raises ArgumentError for an array that does not fit its shape or that is not
+        row-major and aligned, for an ``out`` that shares memory with an argument, and for shapes
+        that are converted at each call: bounded ones, and integers of less than a byte.
+        """
+        inputs = bound_arguments(self._parameters, arrays)
+        require_fixed("the result", self._result)
+        try:
+            outputs = self._outputs(inputs, out)
+        except MemoryError as error:
+            raise Unsupported(f"the result {self._result} does not fit into memory") from error
+        result = assembled(self._result, iter(outputs)) if out is None else out
+        words, kept = self._words(inputs, outputs, seed)
+        return Bound(self._entry, words, self._running, (self._library, kept), result)
 
     def in_threads(self, threads: int) -> Self:
         """Return the same program, run by so many threads."""
         other = copy.copy(self)
-        other._threads = threads
+        other._choose(threads)
         return other
 
-    def _run(self, arguments: Any, results: Any, seed: int) -> None:
-        """Call the entry point on pointers to arguments and results."""
-        library, number = self._library, self._number
-        entry = library.hlo_entry if number is None else library.hlo_entries[number]
-        constants = _FFI.cast("unsigned char *", _address(self._constants))
-        workspace = _FFI.cast("unsigned char *", _address(self._workspace))
-        seed_word = seed & 0xFFFF_FFFF_FFFF_FFFF
-        if self._threads is None or not hasattr(self._library, "omp_set_num_threads"):
-            entry(arguments, results, constants, workspace, seed_word)
-            return
+    def _choose(self, threads: int | None) -> None:
+        """Prepare calls by so many threads."""
+        self._entry = _entry(self._library, self._number, threads)
+        shapes = [shape for _, shape in self._parameters]
+        self._plain: PlainCall | None = None
+        if is_plain(shapes, self._result):
+            call = plain_call(self._entry, self._blocks, self._running, shapes, self._result)
+            self._plain = call
+
+    def _outputs(self, inputs: Sequence[Memory], out: Value | None) -> list[Memory]:
+        """Return the memory of the result: of ``out`` if that is given, else allocated."""
+        if out is None:
+            return [Memory.empty(shape) for shape in array_leaves(self._result)]
+        outputs = given_results(self._result, out)
+        require_apart(inputs, outputs)
+        return outputs
+
+    def _words(
+        self, inputs: Sequence[Memory], outputs: Sequence[Memory], seed: int
+    ) -> tuple[tuple[Any, ...], object]:
+        """Return the arguments of the entry point, and what has to live as long as they do."""
+        kept = _buffers(inputs), _buffers(outputs)
+        tables = [_FFI.new(_TABLE, buffers) for buffers in kept]
+        return (*tables, *self._blocks, seed & _SEED), kept
+
+
+class Bound:
+    """Run a program on the same arrays each time, and return the same ``result``, written again.
+
+    Made by :meth:`Executable.bind`.
+    """
+
+    __slots__ = ("_entry", "_kept", "_running", "_words", "result")
+
+    def __init__(
+        self,
+        entry: Entry,
+        words: tuple[Any, ...],
+        running: threading.Lock,
+        kept: object,
+        result: Value,
+    ) -> None:
+        self._entry, self._words, self._running = entry, words, running
+        self._kept = kept  # the library, and the arrays that C has the addresses of
+        self.result = result
+
+    def __call__(self) -> Value:
+        """Run again."""
+        with self._running:
+            self._entry(*self._words)
+        return self.result
+
+
+def _entry(library: Any, number: int | None, threads: int | None) -> Entry:
+    """Return a library's entry point of a number, run by so many threads."""
+    entry: Entry = library.hlo_entry if number is None else library.hlo_entries[number]
+    # A library without OpenMP has nothing to set.
+    choose = None if threads is None else getattr(library, "omp_set_num_threads", None)
+    if choose is None:
+        return entry
+
+    def entry_in_threads(*words: Any) -> None:
         # The number of threads is the process's: it is given back after the call.
-        before = self._library.omp_get_max_threads()
-        self._library.omp_set_num_threads(self._threads)
+        before = library.omp_get_max_threads()
+        choose(threads)
         try:
-            entry(arguments, results, constants, workspace, seed_word)
+            entry(*words)
         finally:
-            self._library.omp_set_num_threads(before)
+            choose(before)
+
+    return entry_in_threads
 
 
 def _aligned(size: int) -> Array:
@@ -132,7 +217,11 @@ def _address(array: Array) -> int:
     return address
 
 
-def _pointers(memories: Sequence[Memory]) -> Any:
-    """Return a C array of the addresses, each bounded array's sizes after its data."""
-    addresses = [_address(array) for memory in memories for array in memory.arrays()]
-    return _FFI.new("void *[]", [_FFI.cast("void *", address) for address in addresses])
+def _bytes(block: Array) -> Any:
+    """Return the bytes of a block for C; they hold it."""
+    return _FFI.from_buffer("unsigned char[]", block)
+
+
+def _buffers(memories: Sequence[Memory]) -> list[Any]:
+    """Return arrays for C, which they hold; each bounded one's sizes come after its data."""
+    return [_FFI.from_buffer(array) for memory in memories for array in memory.arrays()]

@@ -6,11 +6,13 @@ array of a bounded shape has its actual size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from backend_c.native.recycled_memory import POOL
 from backend_c.render.translation_units import storage_type
 from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
@@ -31,13 +33,18 @@ class Memory:
     @classmethod
     def empty(cls, shape: ArrayShape) -> Memory:
         """Allocate the memory of a shape."""
-        return cls(shape, np.empty(shape.dims, storage_type(shape.element_type)), shape.dims)
+        dtype = storage_type(shape.element_type)
+        data = POOL.empty(shape.dims, dtype, math.prod(shape.dims) * dtype.itemsize)
+        return cls(shape, data, shape.dims)
 
     @classmethod
     def from_array(cls, shape: ArrayShape, array: Array) -> Memory:
         """Convert an array: row-major, with zeros beyond the actual sizes of a bounded one."""
         dtype = storage_type(shape.element_type)
         if array.shape == shape.dims:
+            flags = array.flags
+            if array.dtype == dtype and flags.c_contiguous and flags.aligned:
+                return cls(shape, array, array.shape)
             # C takes every array to be aligned; views of bytes and of records may not be.
             return cls(shape, np.require(array, dtype, ("C", "A")), array.shape)
         data = np.zeros(shape.dims, dtype)
@@ -64,10 +71,15 @@ def array_leaves(shape: Shape) -> Iterator[ArrayShape]:
 
 
 def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
-    """Assemble the value of a shape from its arrays in order."""
+    """Assemble the value of a shape from the memory of its arrays in order."""
+    return nested(shape, (memory.value() for memory in memories))
+
+
+def nested(shape: Shape, arrays: Iterator[Array]) -> Value:
+    """Nest arrays, in order, as a shape does."""
     if isinstance(shape, TupleShape):
-        return tuple(assembled(element, memories) for element in shape.elements)
-    return next(memories).value() if shape.element_type.is_array else None
+        return tuple(nested(element, arrays) for element in shape.elements)
+    return next(arrays) if shape.element_type.is_array else None
 
 
 def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) -> Iterator[Memory]:
@@ -79,7 +91,7 @@ def arguments(parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]) 
             yield from _buffers(shape, value)
         except _ShapeMismatch:
             raise ArgumentError(
-                f"parameter {number} ({name}): expected {shape}, got {_described(value)}"
+                f"parameter {number} ({name}): expected {shape}, got {described(value)}"
             ) from None
 
 
@@ -128,10 +140,10 @@ def _array(value: Value) -> Array | None:
         return None
 
 
-def _described(value: Value) -> str:
+def described(value: Value) -> str:
     """Describe a value for an error message."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_described, value))})"
+        return f"({', '.join(map(described, value))})"
     if value is None:
         return "a token"
     array = _array(value)

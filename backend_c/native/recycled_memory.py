@@ -1,0 +1,113 @@
+"""Keep the pages of large results between calls, for results to come.
+
+An operating system gives fresh pages as zeros, one page fault each: for a result of 40 MB that
+takes longer than to compute it. A block goes back when the last array over it dies, views included,
+and is given to the next result of about its size. No two arrays that live share a block.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# Smaller results are not worth it: malloc keeps their pages itself.
+SMALLEST = 4 << 20
+MAXIMUM_KEPT = 1 << 30
+_SLACK = 4  # a block may be longer than what it is taken for by this part of it
+_ALIGNMENT = 64
+
+
+class _Block:
+    """Hold memory that starts at a cache line."""
+
+    __slots__ = ("memory",)
+
+    def __init__(self, size: int) -> None:
+        memory = np.empty(size + _ALIGNMENT, np.uint8)
+        start = -memory.ctypes.data % _ALIGNMENT
+        self.memory = memory[start : start + size]
+
+
+class _Lease:
+    """Lend a block to the arrays that have this as their base; dies with the last of them."""
+
+    __slots__ = ("__array_interface__", "_block", "_pool")
+
+    def __init__(self, block: _Block, pool: Pool) -> None:
+        self._block, self._pool = block, pool
+        self.__array_interface__ = block.memory.__array_interface__
+
+    def __del__(self) -> None:
+        self._pool.give_back(self._block)
+
+
+class Pool:
+    """Keep blocks that nothing uses, of at most ``maximum`` bytes together; 0 keeps none.
+
+    It has no lock: arrays die at any moment in any thread, also in one that is taking a block. Each
+    change is one operation on a list, which Python makes atomic.
+    """
+
+    def __init__(self, maximum: int = MAXIMUM_KEPT) -> None:
+        self._maximum = maximum
+        self._blocks: list[_Block] = []  # the one that was given back last at the end
+
+    @property
+    def kept(self) -> int:
+        """Return how many bytes are kept."""
+        return sum(block.memory.size for block in tuple(self._blocks))
+
+    def limit(self, maximum: int) -> None:
+        """Keep at most so many bytes from now on."""
+        self._maximum = maximum
+        self._trim()
+
+    def empty(self, dims: tuple[int, ...], dtype: np.dtype[Any], size: int) -> Array:
+        """Allocate an array of ``size`` bytes with any contents, large ones from what is kept."""
+        if size < SMALLEST or not self._maximum:
+            return np.empty(dims, dtype)
+        try:
+            block = self._taken(size) or _Block(size)
+        except MemoryError:
+            self._blocks.clear()
+            return np.empty(dims, dtype)
+        memory = np.asarray(_Lease(block, self))
+        return memory[:size].view(dtype).reshape(dims)
+
+    def give_back(self, block: _Block) -> None:
+        """Keep a block that no array uses any more."""
+        self._blocks.append(block)
+        self._trim()
+
+    def _taken(self, size: int) -> _Block | None:
+        """Take the block of about this size that was given back last, as caches may have it."""
+        for block in reversed(tuple(self._blocks)):
+            if size <= block.memory.size <= size + size // _SLACK:
+                try:
+                    self._blocks.remove(block)
+                except ValueError:  # another thread has taken it since
+                    continue
+                return block
+        return None
+
+    def _trim(self) -> None:
+        """Free the blocks that have waited longest, down to the maximum."""
+        while self._blocks and self.kept > self._maximum:
+            try:
+                self._blocks.pop(0)
+            except IndexError:  # another thread has freed them
+                return
+
+
+POOL = Pool()  # of the process, as pages are
+
+
+def keep_result_memory(maximum: int) -> None:
+    """Keep at most so many bytes of large results that died, for results to come: 0 keeps none.
+
+    The default is 1 GiB. What is kept above the new maximum is freed.
+    """
+    POOL.limit(max(0, maximum))
