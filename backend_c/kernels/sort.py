@@ -1,8 +1,9 @@
-"""Write sort and topk: bottom-up stable merge sorts of rows.
+"""Write sort and topk: radix sorts of rows by a known order, else bottom-up stable merge sorts.
 
-Runs of growing length lie one after the other in a row of workspace; a pass merges them two by two
-into the row beside it. A comparator that is no order gives some permutation, and no read out of
-bounds. One long row is sorted as chunks in parallel, which are then merged pairwise.
+By a comparator that :mod:`backend_c.kernels.parts.orderings` does not know rows are merged: runs of
+growing length lie one after the other in a row of workspace; a pass merges them two by two into the
+row beside it. A comparator that is no order gives some permutation, and no read out of bounds. One
+long row is sorted as chunks in parallel, which are then merged pairwise.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.orderings import Order, order_of
+from backend_c.kernels.parts.radix_sort import RadixSort
 from hlo.types import F64, PRED, S32, S64, ArrayShape
 
 __all__ = ["sort", "topk"]
@@ -42,6 +45,10 @@ def sort(
     (dimension,) = dimensions
     for number, operand in enumerate(operands):
         write.sizes(number, operand.sizes)
+    order = order_of(to_apply.computation)
+    if order is not None and RadixSort.fits(operands, dimension):
+        RadixSort(block, operands, dimension, order).emit(write)
+        return
 
     def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
         pairs = [side for pair in zip(lhs, rhs, strict=True) for side in pair]
@@ -69,6 +76,10 @@ def topk(
     for number in range(2):
         write.sizes(number, sizes)
     indices = iota(iota_dimension=last, shape=ArrayShape(S32, operand.shape.dims))
+    if RadixSort.fits((operand,), last):
+        order = Order(0, falls=largest, merged=False)
+        RadixSort(block, (operand, indices), last, order, k).emit(write)
+        return
 
     def before(scope: Scope, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> Expr:
         keys = scope.bind(_key(lhs[0])), scope.bind(_key(rhs[0]))

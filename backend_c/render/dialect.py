@@ -26,13 +26,16 @@ class Dialect:
     has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
 
 
-# Products of matrices in plain sums, which take gcc a tenth of a second.
-_CONTRACTIONS = tuple((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "u32"))
+# What takes gcc a tenth of a second: products of matrices in plain sums, and sorts.
+_WHERE_USED = (
+    *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "u32")),
+    ("hlo_sort.h", "hlo_sort_"),
+)
 
 OPENMP = Dialect(
     "openmp",
     ".c",
-    (("hlo_tile_vector.h", "hlo_tile"), ("hlo_kernels.h", ""), *_CONTRACTIONS),
+    (("hlo_tile_vector.h", "hlo_tile"), ("hlo_kernels.h", ""), *_WHERE_USED),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -49,7 +52,7 @@ OPENMP = Dialect(
 EMBEDDED = Dialect(
     "embedded",
     ".c",
-    (("hlo_kernels.h", ""), *_CONTRACTIONS),
+    (("hlo_kernels.h", ""), *_WHERE_USED),
     "typedef _Bool hlo_pred;\n",
     "static void",
     "HLO_FUNCTION",
@@ -62,7 +65,7 @@ EMBEDDED = Dialect(
 CUDA = Dialect(
     "cuda",
     ".cu",
-    (("hlo_kernels.h", ""), *_CONTRACTIONS),
+    (("hlo_kernels.h", ""), *_WHERE_USED),
     "typedef bool hlo_pred;\n",
     'extern "C" __global__ void',
     "HLO_FUNCTION",

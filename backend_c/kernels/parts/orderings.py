@@ -1,0 +1,186 @@
+"""Decide by which order a comparator sorts, by evaluating it on values in every order.
+
+A computation of comparisons, selects and logic can tell its operands apart only by how they compare
+with each other and with its constants. So its results for one value of every class (NaN of both
+signs, infinities, zeros, and two numbers between each) are its results for all values, and what it
+does is known however it is written.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction
+from hlo.types import F64, PRED, ArrayShape, ElementType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_DIRECTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+}
+_LOGIC: dict[str, Callable[[Any, Any], Any]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Describe a comparator: operand ``operand`` of the sort, in rising or falling order.
+
+    ``merged``: zeros are equal, and NaN of any sign are equal and the greatest; else floats are in
+    total order.
+    """
+
+    operand: int
+    falls: bool
+    merged: bool
+
+
+def order_of(comparator: Computation) -> Order | None:
+    """Return the order of one operand by which a comparator sorts, or None if it is another."""
+    used = _parameters_of_root(comparator)
+    if used is None or len(used) != 2 or used[0] % 2 or used[1] != used[0] + 1:
+        return None
+    shape = comparator.parameters[used[0]].shape
+    if not isinstance(shape, ArrayShape):
+        return None
+    values = representatives(shape.element_type)
+    if values is None:
+        return None
+    lhs, rhs = (side.ravel() for side in np.meshgrid(values, values, indexing="ij"))
+    results = evaluated(comparator, {used[0]: lhs, used[1]: rhs})
+    if results is None:
+        return None
+    for merged in (False, True) if shape.element_type.is_float else (False,):
+        left, right = keys(lhs, merged=merged), keys(rhs, merged=merged)
+        for falls in (False, True):
+            if np.array_equal(results[0], left > right if falls else left < right):
+                return Order(used[0] // 2, falls, merged)
+    return None
+
+
+def representatives(element_type: ElementType) -> Array | None:
+    """Return a value of every class that comparisons can tell apart, as f32 or f64 if of floats."""
+    if element_type is PRED:
+        return np.array([False, True])
+    if element_type.is_integer:
+        signed = element_type.kind == "signed"
+        return np.array([-1, 0, 1] if signed else [0, 1, 2], np.int64)
+    if not element_type.is_float:
+        return None
+    # NaN of smaller, of the usual and of larger payload.
+    nan = np.full(3, np.nan, np.float64 if element_type is F64 else np.float32)
+    nan.view(f"u{nan.itemsize}")[:] += np.array([-1, 0, 1]).astype(f"u{nan.itemsize}")
+    positive = np.array([0.0, 1.0, 2.0, np.inf], nan.dtype)
+    rising = np.concatenate([positive, nan])
+    return np.concatenate([np.negative(rising)[::-1], rising])
+
+
+def keys(values: Array, *, merged: bool) -> Array:
+    """Return integers in the order of values; see :class:`Order`."""
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    if merged:
+        values = np.where(np.isnan(values), np.abs(np.asarray(np.nan, values.dtype)), values)
+        values = np.where(values == 0, np.zeros((), values.dtype), values)
+    word = values.view(f"i{values.itemsize}")
+    return np.where(word < 0, word ^ np.iinfo(word.dtype).max, word)
+
+
+def evaluated(computation: Computation, arguments: Mapping[int, Array]) -> list[Array] | None:
+    """Return the results of a computation of comparisons, or None if it is anything else.
+
+    ``arguments``, by number, are arrays of values of one length; no other parameter may matter.
+    """
+    values: dict[str, Array] = {}
+    size = len(next(iter(arguments.values())))
+    needed = _needed(computation)
+    root = computation.root_instruction
+    for instruction in computation.instructions:
+        if instruction.name not in needed or instruction is root and root.opcode == "tuple":
+            continue
+        operands = [values[name] for name in instruction.operands]
+        value = _value(instruction, operands, arguments)
+        if value is None:
+            return None
+        values[instruction.name] = np.broadcast_to(value, (size,))
+    names = root.operands if root.opcode == "tuple" else (root.name,)
+    return [values[name] for name in names]
+
+
+def _value(
+    instruction: Instruction, operands: list[Array], arguments: Mapping[int, Array]
+) -> Array | None:
+    """Return the value of an instruction that :func:`evaluated` knows."""
+    match instruction.opcode:
+        case "parameter":
+            number = instruction.attributes["parameter_number"]
+            return arguments.get(number) if isinstance(number, int) else None
+        case "constant":
+            return _constant(instruction)
+        case "compare":
+            return _compared(instruction, *operands)
+        case "select":
+            return np.where(*operands)
+        case "not" if operands[0].dtype == np.bool_:
+            return ~operands[0]
+        case "and" | "or" | "xor" if operands[0].dtype == np.bool_:
+            return np.asarray(_LOGIC[instruction.opcode](*operands))
+        case _:
+            return None
+
+
+def _constant(instruction: Instruction) -> Array | None:
+    """Return a constant, if it is among the :func:`representatives` and tells no others apart."""
+    literal = instruction.attributes["literal"]
+    if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
+        return None
+    shape = instruction.shape
+    if not isinstance(shape, ArrayShape) or shape.rank:
+        return None
+    if shape.element_type is PRED:
+        return np.asarray(literal.value, np.bool_)
+    if not shape.element_type.is_float:
+        return None
+    value = literal.value.astype(np.float64 if shape.element_type is F64 else np.float32)
+    is_class = np.isnan(value) or np.isinf(value) or value == 0
+    return value if is_class else None
+
+
+def _compared(instruction: Instruction, lhs: Array, rhs: Array) -> Array | None:
+    """Return the value of a comparison."""
+    direction, kind = (instruction.attributes.get(name, "") for name in ("direction", "type"))
+    if not isinstance(direction, str):
+        return None
+    if kind == "TOTALORDER":
+        lhs, rhs = keys(lhs, merged=False), keys(rhs, merged=False)
+    return np.asarray(_DIRECTIONS[direction](lhs, rhs))
+
+
+def _needed(computation: Computation) -> set[str]:
+    """Return the names of the instructions that the root depends on."""
+    needed = {computation.root}
+    for instruction in reversed(computation.instructions):
+        if instruction.name in needed:
+            needed.update(instruction.operands)
+    return needed
+
+
+def _parameters_of_root(computation: Computation) -> list[int] | None:
+    """Return the numbers of the parameters that the root depends on."""
+    needed = _needed(computation)
+    pairs = enumerate(computation.parameters)
+    return [number for number, parameter in pairs if parameter.name in needed]
