@@ -4,7 +4,7 @@
  *   hlo_sort_W            sorts a row
  *   hlo_sort_count_W      counts the digits of a part of a row, and
  *   hlo_sort_place_W      stores it in their order: for parts that several threads sort
- *   hlo_sort_least_u64    sorts the first few of a row
+ *   hlo_sort_least_u32    sorts the first few of a row
  *
  * W is u32 or u64, or ordered_u64 for words that each have a number beside them. A word's key is
  * its bits low … high-1, exclusive-or'd with `flip`. Where `merged`, words are floats in total
@@ -20,9 +20,13 @@
 enum {
     HLO_SORT_BITS = 11, /* of a digit of long rows: their counts stay in the first cache */
     HLO_SORT_SHORT_BITS = 8,
-    HLO_SORT_LONG = 4096,  /* from so many words on a row is long */
-    HLO_SORT_INSERTED = 48 /* up to so many words insertion is faster than counting */
+    HLO_SORT_LONG = 4096,   /* from so many words on a row is long */
+    HLO_SORT_INSERTED = 48, /* up to so many words insertion is faster than counting */
+    HLO_SORT_FEW = 64,      /* up to so many are selected by insertion */
+    HLO_SORT_BLOCK = 32     /* elements that are compared with a limit at once */
 };
+
+enum { HLO_SORT_UNSIGNED, HLO_SORT_SIGNED, HLO_SORT_FLOAT };
 
 /* The counts of a digit become the places of the first word of each, over `parts` of a row that
  * follow each other: all parts' words of one digit come before those of the next. */
@@ -143,36 +147,90 @@ HLO_SORT_PARTS(u32, uint32_t, hlo_sort_key_u32, 0)
 HLO_SORT_PARTS(u64, uint64_t, hlo_sort_key_u64, 0)
 HLO_SORT_PARTS(ordered_u64, uint64_t, hlo_sort_key_u64, 1)
 
-/* Sorts the least `number` of `count` words by their bits from 32 on into kept[]; equal ones, whose
- * other bits rise along the row, in their own order. kept and other have room for 2 * number + 64.
- *
- * Words below the greatest of the least so far are collected; when there is no room for more,
- * those collected are sorted, and the least of them stay. */
-HLO_PROCEDURE void hlo_sort_least_u64(const uint64_t *row, int64_t count, int64_t number,
-                                  uint64_t *kept, uint64_t *other) {
-    uint64_t limit = ~(uint64_t)0;
-    int64_t first, i, held = 0;
-    for (first = 0; first < count; first += 64) {
-        const int64_t end = first + 64 < count ? first + 64 : count;
-        int64_t below = 0;
-        for (i = first; i < end; ++i) {
-            below += row[i] < limit;
+/* Returns element i of a row of 32 bits as a word from 0 up in the order of the values. */
+HLO_FUNCTION uint32_t hlo_sort_word_u32(const unsigned char *row, int64_t i, int kind,
+                                        uint32_t flip) {
+    uint32_t bits;
+    memcpy(&bits, row + i * 4, sizeof bits);
+    if (kind == HLO_SORT_FLOAT) {
+        bits ^= ((uint32_t)0 - (bits >> 31)) >> 1;
+    }
+    return (kind == HLO_SORT_UNSIGNED ? bits : bits ^ 0x80000000u) ^ flip;
+}
+
+HLO_FUNCTION uint64_t hlo_sort_packed(uint32_t word, int64_t i) {
+    return (uint64_t)word << 32 | (uint64_t)i;
+}
+
+/* As hlo_sort_least_u32, for a kind that is known where this is inlined. */
+HLO_FUNCTION void hlo_sort_least(const unsigned char *row, int kind, uint32_t flip, int64_t count,
+                                 int64_t number, uint64_t *kept, uint64_t *other) {
+    const int64_t room = number <= HLO_SORT_FEW ? number : 2 * number + HLO_SORT_BLOCK;
+    int64_t first = count < room ? count : room, held = first, i, j;
+    uint32_t limit;
+    for (i = 0; i < held; ++i) {
+        kept[i] = hlo_sort_packed(hlo_sort_word_u32(row, i, kind, flip), i);
+    }
+    hlo_sort_u64(kept, 0, other, 0, held, 32, 64, 0, 0);
+    held = held < number ? held : number;
+    limit = (uint32_t)(kept[held - 1] >> 32);
+    for (; first < count; first += HLO_SORT_BLOCK) {
+        const int64_t end = first + HLO_SORT_BLOCK < count ? first + HLO_SORT_BLOCK : count;
+        /* A part of a block is looked at in any case: the count is of whole ones, for lanes. */
+        uint32_t below = end - first < HLO_SORT_BLOCK;
+        if (!below) {
+            for (i = 0; i < HLO_SORT_BLOCK; ++i) {
+                below += hlo_sort_word_u32(row, first + i, kind, flip) < limit;
+            }
         }
         if (below == 0) {
             continue;
         }
-        if (held + below > 2 * number + 64) {
+        if (number > HLO_SORT_FEW && held + (end - first) > room) {
             hlo_sort_u64(kept, 0, other, 0, held, 32, 64, 0, 0);
-            held = number < held ? number : held;
-            limit = held == number ? kept[held - 1] : limit;
+            held = number;
+            limit = (uint32_t)(kept[held - 1] >> 32);
         }
         for (i = first; i < end; ++i) {
-            if (row[i] < limit) {
-                kept[held++] = row[i];
+            const uint64_t word = hlo_sort_packed(hlo_sort_word_u32(row, i, kind, flip), i);
+            if ((uint32_t)(word >> 32) >= limit) {
+                continue;
             }
+            if (number > HLO_SORT_FEW) {
+                kept[held++] = word;
+                continue;
+            }
+            for (j = held - 1; j > 0 && kept[j - 1] > word; --j) {
+                kept[j] = kept[j - 1];
+            }
+            kept[j] = word;
+            limit = (uint32_t)(kept[held - 1] >> 32);
         }
     }
-    hlo_sort_u64(kept, 0, other, 0, held, 32, 64, 0, 0);
+    if (number > HLO_SORT_FEW) {
+        hlo_sort_u64(kept, 0, other, 0, held, 32, 64, 0, 0);
+    }
+}
+
+/* Sorts the least `number` > 0 of count > 0 elements of 32 bits, exclusive-or'd with flip: each is
+ * a word above its place in the row, so that equal ones keep their order. kept and other have room
+ * for 2 * number + HLO_SORT_BLOCK.
+ *
+ * Elements below the greatest of the least so far are inserted into few of these; of more they are
+ * collected, and where there is no room, those collected are sorted and the least of them stay. */
+HLO_PROCEDURE void hlo_sort_least_u32(const void *row, int kind, uint32_t flip, int64_t count,
+                                      int64_t number, uint64_t *kept, uint64_t *other) {
+    const unsigned char *const bytes = (const unsigned char *)row;
+    switch (kind) {
+    case HLO_SORT_FLOAT:
+        hlo_sort_least(bytes, HLO_SORT_FLOAT, flip, count, number, kept, other);
+        break;
+    case HLO_SORT_SIGNED:
+        hlo_sort_least(bytes, HLO_SORT_SIGNED, flip, count, number, kept, other);
+        break;
+    default:
+        hlo_sort_least(bytes, HLO_SORT_UNSIGNED, flip, count, number, kept, other);
+    }
 }
 
 #endif

@@ -18,12 +18,13 @@ from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.orderings import Order
-from hlo.types import F64, PRED, S32, S64, U32, U64, ElementType
+from hlo.types import F32, F64, PRED, S32, S64, U32, U64, ElementType
 
 _CHUNKS = 8  # of a row, sorted in parallel where there are few rows
 _LONG = 1 << 15
 _DIGIT = 11  # bits, as in hlo_sort.h
-_SLACK = 64  # words that hlo_sort_least_u64 collects at once
+_SLACK = 32  # HLO_SORT_BLOCK of hlo_sort.h
+_KINDS = {U32: 0, S32: 1, F32: 2}  # as hlo_sort.h numbers them
 _COST = 32  # element operations that sorting takes, roughly
 _Index = tuple[Expr, ...]
 
@@ -72,6 +73,9 @@ class RadixSort:
         if not self._is_alone:
             self._operands = [self._in_memory(operand) for operand in self._operands]
             self._key = self._operands[self._order.operand]
+        if self._is_packed and 4 * self._keep + _SLACK <= self._length:
+            self._results([self._least()], 2 * self._keep + _SLACK, write)
+            return
         words = [scope.scratch(self._word, elements)]
         if self._is_ordered:
             words.append(scope.scratch(U32, elements))
@@ -80,10 +84,6 @@ class RadixSort:
             values = self._words(self._key.at(*index), index[self._dimension])
             for array, value in zip(words, values, strict=False):
                 scope.store(array, place, value)
-        if self._is_packed and 4 * self._keep + _SLACK <= self._length:
-            kept, length = self._least(words[0]), 2 * self._keep + _SLACK
-            self._results([kept], length, write)
-            return
         others = [scope.scratch(array.element_type, elements) for array in words]
         if self._rows < _CHUNKS and self._length >= _LONG:
             words = self._sort_chunks(words, others)
@@ -172,21 +172,41 @@ class RadixSort:
             count = ix.constant(self._length)
             self._scope.call(f"hlo_sort_{self._form}", *arguments, count, *limits, *self._by())
 
-    def _least(self, words: Array) -> Array:
-        """Write the selection of the first elements of each row; return them, sorted."""
+    def _least(self) -> Array:
+        """Write the selection of the first elements of each row; return them, sorted and packed."""
         scope, length = self._scope, 2 * self._keep + _SLACK
         kept, other = (scope.scratch(U64, self._rows * length) for _ in range(2))
+        row_of, kind = self._row_of_words()
+        flip = 2**self._bits - 1 if self._order.falls else 0
         with self._each_row() as row:
             start = ix.multiply(row, length)
             scope.call(
-                "hlo_sort_least_u64",
-                Pointer(words, ix.multiply(row, self._length)),
+                "hlo_sort_least_u32",
+                Pointer(row_of, ix.multiply(row, self._length)),
+                ix.constant(kind),
+                Constant(U32, flip),
                 ix.constant(self._length),
                 ix.constant(self._keep),
                 Pointer(kept, start),
                 Pointer(other, start),
             )
         return kept
+
+    def _row_of_words(self) -> tuple[Array, int]:
+        """Return elements of 32 bits, rows one after the other, and their kind."""
+        scope, key = self._scope, self._key
+        element_type, rank = key.shape.element_type, key.shape.rank
+        is_last = self._dimension == rank - 1
+        is_known = element_type in _KINDS and not self._order.merged
+        if key.array is not None and key.array.memory is None and is_last and is_known:
+            return key.array, _KINDS[element_type]
+        words = scope.scratch(U32, self._rows * self._length)
+        with nest.split(scope, key.shape.dims, 4) as index:
+            value = scope.bind(key.at(*index))
+            word = _word(value, U32)
+            word = _merged(value, word) if self._order.merged else word
+            scope.store(words, self._place(index, self._length), word)
+        return words, _KINDS[U32]
 
     def _sort_chunks(self, words: list[Array], others: list[Array]) -> list[Array]:
         """Write the passes over few long rows, each in chunks; return the arrays of the result."""
