@@ -46,7 +46,7 @@ def plain_call(
     arguments, results = _FFI.new(_TABLE, count), _FFI.new(_TABLE, len(made))
     constants, workspace = blocks
     address, empty, array_type = _FFI.from_buffer, np.empty, np.ndarray
-    is_array = isinstance(result, ArrayShape)
+    is_array = isinstance(result, ArrayShape) and result.element_type.is_array  # no token
 
     def call(values: Sequence[Value], seed: int) -> Value | None:
         if len(values) != count:
