@@ -271,7 +271,8 @@ def test_a_stack_says_where_a_process_died() -> None:
 
 
 _SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 sys.path[:0] = {paths}
 from fuzz.worker_pool import WorkerPool
 from test_worker_pool import obeying
