@@ -20,6 +20,8 @@ from hlo.errors import ToolchainError
 
 _MAXIMUM_BYTES = 1 << 30
 _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
+HEADERS = ".gch"  # headers that gcc has read
+_BUILT = (_LIBRARY, HEADERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,9 @@ def _unusable(directory: Path, why: str) -> str:
     )
 
 
-def found(cache: Cache, key: str) -> Path | None:
+def found(cache: Cache, key: str, kind: str = _LIBRARY) -> Path | None:
     """Return the library of a key, if it is there and whole, else None."""
-    library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
+    library, expected = cache.directory / (key + kind), cache.directory / (key + _HASH)
     try:
         status = library.lstat()
         is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
@@ -97,9 +99,9 @@ def workspace(cache: Cache) -> tempfile.TemporaryDirectory[str]:
         raise ToolchainError(_unusable(cache.directory, why)) from None
 
 
-def publish(cache: Cache, key: str, built: Path) -> Path:
+def publish(cache: Cache, key: str, built: Path, kind: str = _LIBRARY) -> Path:
     """Move a library that was just built into the cache; return its path."""
-    library, expected = cache.directory / (key + _LIBRARY), cache.directory / (key + _HASH)
+    library, expected = cache.directory / (key + kind), cache.directory / (key + _HASH)
     written = built.with_suffix(_HASH)
     try:
         written.write_text(_digest(built) + "\n", "ascii")
@@ -169,7 +171,7 @@ def _evict(cache: Cache, newest: Path) -> None:
     """Remove the least recently used libraries, but never the one just made."""
     with suppress(OSError):  # another process may remove the same files
         with os.scandir(cache.directory) as entries:
-            libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_LIBRARY)]
+            libraries = [(e.stat(), e.path) for e in entries if e.name.endswith(_BUILT)]
         total = sum(status.st_size for status, _ in libraries)
         if total <= cache.maximum_bytes:
             return

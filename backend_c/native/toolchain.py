@@ -16,12 +16,13 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache as once
 from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import Cache, found, publish, remembered, stamp, workspace
+from backend_c.native.cache import HEADERS, Cache, found, publish, remembered, stamp, workspace
 from hlo.errors import ToolchainError
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
@@ -64,7 +65,9 @@ _GIVING_WAY = {
 }
 _CANDIDATES = ("gcc", "clang", "cc")
 _ENVIRONMENT = ("COMPILER_PATH", "GCC_EXEC_PREFIX")  # where gcc finds the programs that it starts
-_WORKERS = 2
+_WORKERS = min(8, os.cpu_count() or 1)
+_GCC = "Free Software Foundation"  # in its version's text, whatever its name is
+_ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
 _ERROR_LINES = 8
 
 
@@ -189,11 +192,38 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     library = found(cache, key)
     if library is not None:
         return library
+    includes = any(f'#include "{_ALL_HEADERS}"' in text for text in sources.values())
+    read = headers_read(compiler, cache, headers()) if includes else None
     with workspace(cache) as directory:
+        if read is not None:
+            with suppress(OSError):  # it went since: gcc reads the text then
+                os.link(read, Path(directory) / f"{_ALL_HEADERS}.gch")
         made = objects(sources, compiler, directory)
         link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *made]
         _require(run(link, directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
+
+
+@lru_cache(8)
+def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
+    """Return the runtime headers as gcc keeps them when it has read them; None for others.
+
+    gcc takes that file in place of the first header that a unit includes, if it lies beside the
+    unit and was made by the same gcc with the same flags: 0.06 s less for each unit. ``hashed`` is
+    the hash of the headers.
+    """
+    if _GCC not in compiler.version:
+        return None
+    own = [*compiler.command, compiler.version, *compiler.flags, processor(), hashed]
+    key = digest(["headers", *own])
+    kept = found(cache, key, HEADERS)
+    if kept is not None:
+        return kept
+    with workspace(cache) as directory:
+        words = [*compiler.command, *compiler.flags, "-x", "c-header", str(RUNTIME / _ALL_HEADERS)]
+        if run([*words, "-o", "headers.gch"], directory).returncode:
+            return None
+        return publish(cache, key, Path(directory) / "headers.gch", HEADERS)
 
 
 def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:

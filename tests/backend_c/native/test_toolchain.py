@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import warnings
@@ -13,8 +14,15 @@ import pytest
 
 import backend_c
 import hlo
-from backend_c.native.cache import Cache, default_directory, open_cache
-from backend_c.native.toolchain import Compiler, build, find_compiler, known_compiler
+from backend_c.native.cache import Cache, default_directory, open_cache, workspace
+from backend_c.native.toolchain import (
+    Compiler,
+    build,
+    build_in,
+    find_compiler,
+    headers_read,
+    known_compiler,
+)
 from hlo.errors import CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
@@ -114,6 +122,36 @@ def test_a_changed_compiler_is_asked_again(
 def test_a_compiler_is_found_where_no_note_can_be_kept(compiler: Compiler, cache: Cache) -> None:
     gone = Cache(cache.directory / "gone")
     assert known_compiler(os.environ, gone) == compiler
+
+
+_REAL = {
+    "unit_0.c": '#include "hlo_kernels.h"\nfloat f(float x);\nfloat f(float x) { return -x; }\n'
+}
+
+
+def _is_gcc(compiler: Compiler) -> bool:
+    return "Free Software Foundation" in compiler.version
+
+
+def test_headers_are_read_once(compiler: Compiler, cache: Cache) -> None:
+    """And make the same library as their text does."""
+    library = build(_REAL, compiler, cache)
+    kept = [path.suffix for path in cache.directory.iterdir()]
+    assert kept.count(".gch") == _is_gcc(compiler)
+    with workspace(cache) as directory:
+        assert build_in(directory, _REAL, compiler).read_bytes() == library.read_bytes()
+
+
+def test_damaged_headers_are_read_again(compiler: Compiler, cache: Cache) -> None:
+    build(_REAL, compiler, cache)
+    for path in cache.directory.glob("*.gch"):
+        path.write_bytes(path.read_bytes()[:-100])
+        headers_read.cache_clear()  # as in another process
+        build({**_REAL, "other.h": ""}, compiler, cache)
+        told = path.with_suffix(".sha256").read_text().strip()
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == told
+        path.unlink()  # it goes while this process counts on it
+        build({**_REAL, "another.h": ""}, compiler, cache)
 
 
 def test_builds_once(compiler: Compiler, cache: Cache) -> None:
