@@ -134,6 +134,23 @@ class Scope:
         yield
         self._blocks += inside
 
+    @contextmanager
+    def draft(self, extents: Sequence[int]) -> Iterator[tuple[Expr, ...]]:
+        """Open a block that is thrown away, to look at a value for any index; yield the index."""
+        index = tuple(Variable(INDEX, self._name("i"), 0, max(n - 1, 0)) for n in extents)
+        self._depth.update((variable.name, len(self._blocks)) for variable in index)
+        self._blocks.append(_Block())
+        yield index
+        self._blocks.pop()
+
+    def definition(self, value: Expr) -> Expr:
+        """Return the expression that a value was bound to, or the value itself."""
+        for block in self._blocks:
+            for expression, bound in block.values.items():
+                if bound == value and isinstance(expression, Apply):
+                    return expression
+        return value
+
     @property
     def innermost(self) -> object:
         """Return the identity of the innermost open block."""

@@ -15,6 +15,7 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, scalar
 from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.arg_extremum import ArgExtremum
 from backend_c.kernels.parts.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.kernels.parts.monoids import monoid_of
@@ -52,8 +53,11 @@ def reduce(
     dims = tuple(operands[0].shape.dims[d] for d in reduction.kept)
     if 0 in dims:
         return None
+    inputs, inits = operands[:arity], operands[arity:]
     if reordered := reduction.reordered():
         reordered.emit(write)
+    elif best := ArgExtremum.of(block, inputs, inits, dimensions, to_apply):
+        best.emit(write)
     elif reduction.is_exact_sum:
         reduction.exact(dims, write)
     else:

@@ -51,14 +51,25 @@ class ReorderedReduction:
         """Write the loops of all results."""
         dims = self._extents(self.kept)
         trip = math.prod(self._extents(self.reduced))
-        is_static = not self.operand.sizes
-        if is_static and trip > 1 and self._columns()[0] > 1:
+        if self._is_by_columns:
             _Columns(self).emit(write)
-        elif is_static and math.prod(dims) <= _FEW and trip >= 4 * _BLOCK:
+        elif not self.is_by_rows:
             self._emit_blocks(dims, write)
         else:
             with nest.outer(self.scope, dims, trip) as kept:
                 write(kept, (self.value(kept),))
+
+    @property
+    def _is_by_columns(self) -> bool:
+        trip = math.prod(self._extents(self.reduced))
+        return not self.operand.sizes and trip > 1 and self._columns()[0] > 1
+
+    @property
+    def is_by_rows(self) -> bool:
+        """Return whether each result has a loop of its own, as :meth:`value` writes it."""
+        trip = math.prod(self._extents(self.reduced))
+        is_few = math.prod(self._extents(self.kept)) <= _FEW and trip >= 4 * _BLOCK
+        return not self._is_by_columns and (bool(self.operand.sizes) or not is_few)
 
     def value(self, kept: Sequence[Expr]) -> Expr:
         """Write the loop of one result here; return its value."""
