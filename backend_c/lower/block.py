@@ -6,15 +6,17 @@ computations become steps is in :mod:`backend_c.lower.lowering`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
+from backend_c.ir.loop_ir import Kernel
 from backend_c.ir.settings import Settings
-from backend_c.lower.kernel_builder import Columns, KernelBuilder
+from backend_c.lower.kernel_builder import Columns, KernelBuilder, inputs_of
 from backend_c.lower.plan import Buffer, Copy, Launch, Plan, Step, Value
 from hlo.module import Computation, Module
+from hlo.passes.common_subexpressions import computation_key
 from hlo.types import S32, ArrayShape, Shape, element_type_of
 
 
@@ -25,6 +27,7 @@ class Block:
         self.plan, self.settings = Plan(), settings
         self.steps: list[Step] = []
         self._module, self._columns = module, kernel_columns
+        self._kernels: dict[Hashable, Kernel] = {}  # those written, by what they are written from
         # Operands of the instruction being lowered that nothing needs later: it may overwrite them.
         self.reusable: set[Buffer] = set()
         self._owned: frozenset[Buffer] = frozenset()
@@ -47,10 +50,7 @@ class Block:
         shape = computation.root_instruction.shape
         result = patched or self.new_buffers(shape)
         outputs = self.buffers_of(result)
-        builder = KernelBuilder(
-            self._module, self._columns, computation, self.settings, is_patch=patched is not None
-        )
-        kernel, inputs = builder.build(operands, outputs)
+        kernel, inputs = self._built(computation, operands, outputs, is_patch=patched is not None)
         if not kernel.body:
             return result  # nothing but empty arrays
         self.plan.kernels.append(kernel)
@@ -63,6 +63,29 @@ class Block:
         number = len(self.plan.kernels) - 1
         self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
         return result
+
+    def _built(
+        self,
+        computation: Computation,
+        operands: list[Value],
+        outputs: Sequence[Buffer],
+        *,
+        is_patch: bool,
+    ) -> tuple[Kernel, tuple[Buffer, ...]]:
+        """Return the kernel of a launch and its inputs.
+
+        Equal computations on operands that are alike have one kernel, written once: models repeat
+        their layers.
+        """
+        builder = KernelBuilder(
+            self._module, self._columns, computation, self.settings, is_patch=is_patch
+        )
+        if is_patch:
+            return builder.build(operands, outputs)
+        key = computation_key(computation), _pattern(operands, {})
+        if key not in self._kernels:
+            self._kernels[key], _ = builder.build(operands, outputs)
+        return self._kernels[key], inputs_of(operands)
 
     # Building blocks of control flow
 
@@ -137,3 +160,12 @@ class Block:
         if isinstance(value, Buffer):
             return [value]
         return [buffer for element in value for buffer in self.buffers_of(element)]
+
+
+def _pattern(value: Value | list[Value], numbers: dict[Buffer, int]) -> Hashable:
+    """Return what a kernel depends on of its operands: which are the same, and what they hold."""
+    if isinstance(value, Buffer):
+        number = numbers.setdefault(value, len(numbers))
+        sizes = None if value.sizes is None else _pattern(value.sizes, numbers)
+        return number, value.shape, sizes
+    return tuple(_pattern(part, numbers) for part in value)

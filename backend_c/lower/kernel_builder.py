@@ -58,6 +58,11 @@ def columns() -> Columns:
     return Columns(column("backend_c.elemental"), column("backend_c.kernels"), plumbing)
 
 
+def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
+    """Return the buffers of operands in the order of a kernel's inputs, each once."""
+    return tuple(dict.fromkeys(_with_sizes(operands)))
+
+
 class KernelBuilder:
     """Write the kernel of ``computation`` applied to buffers."""
 
@@ -85,7 +90,7 @@ class KernelBuilder:
     ) -> tuple[Kernel, tuple[Buffer, ...]]:
         """Return the kernel, and the buffers that are its inputs in order, but for its tables."""
         written = set(outputs) if self._is_patch else set()
-        inputs = tuple(b for b in dict.fromkeys(_with_sizes(operands)) if b not in written)
+        inputs = tuple(buffer for buffer in inputs_of(operands) if buffer not in written)
         kernel = self._build_with(operands, inputs, outputs, is_flat=True)
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops

@@ -157,8 +157,13 @@ class _Kernels:
         """Return the names of a plan's kernels in order."""
         # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
         # given to the first of them in plan order.
-        texts = (kernel_text(kernel, "@", self._dialect) for kernel in plan.kernels)
-        return tuple(self._names.setdefault(text, f"kernel_{len(self._names)}") for text in texts)
+        by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
+        texts = {n: kernel_text(kernel, "@", self._dialect) for n, kernel in by_kernel.items()}
+        names = {
+            n: self._names.setdefault(text, f"kernel_{len(self._names)}")
+            for n, text in texts.items()
+        }
+        return tuple(names[id(kernel)] for kernel in plan.kernels)
 
     def texts(self) -> dict[str, str]:
         """Return the text of each distinct kernel, by name."""

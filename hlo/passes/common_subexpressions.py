@@ -56,7 +56,7 @@ def merge_computations(module: Module) -> Module:
         # A computation of a length of its own has no equal: spare it the key, which is linear in
         # its size.
         if lengths[len(computation.instructions)] > 1:
-            first = seen.setdefault(_computation_key(renamed), computation.name)
+            first = seen.setdefault(computation_key(renamed), computation.name)
         if first == computation.name or computation.name == module.entry_name:
             kept.append(renamed)
         else:
@@ -78,7 +78,7 @@ def _key(instruction: Instruction, operands: tuple[Hashable, ...]) -> Hashable:
     return instruction.opcode, instruction.shape, operands, tuple(attributes), floats
 
 
-def _computation_key(computation: Computation) -> Hashable:
+def computation_key(computation: Computation) -> Hashable:
     """Return equal keys for computations that are equal but for names (alpha equivalence).
 
     A custom call may depend on its backend_config; an elided constant is only equal to itself.
