@@ -77,7 +77,10 @@ def summed_windows(builder: Builder, shape: ArrayShape) -> str:
     plain = WindowDimension(one.size, one.stride, one.padding_low, one.padding_high)
     reach = one.size
     if not is_cumulative:
-        extent = max(0, (size - 1) * one.stride + reach - one.padding_low - one.padding_high)
+        extent = (size - 1) * one.stride + reach - one.padding_low - one.padding_high
+        if extent < 0:  # more padding than the places take
+            plain = WindowDimension(one.size, one.stride)
+            extent = (size - 1) * one.stride + reach
     whole = ArrayShape(shape.element_type, (*shape.dims[:dimension], extent))
     name = _padded(builder, whole) if builder.boolean() else builder.value(whole)
     opcode = builder.choice(
