@@ -30,6 +30,8 @@ INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
 # runtime/hlo_exact_sum.h: for f32 and narrower addends, and for f64.
 ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)
 ACCUMULATOR_F64 = ElementType("accumulator_f64", 0, "opaque", None)
+# Arithmetic of pred is Boolean algebra.
+BOOLEAN = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 SEED = ElementType("seed", 0, "opaque", None)  # the random state of a run, runtime/hlo_random.h
 
 

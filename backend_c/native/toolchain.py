@@ -47,6 +47,8 @@ _FLAGS = (
 # straight code with complex products; loops are vectorised without it, at the same speed.
 # -fno-loop-unroll-and-jam: gcc 12 unrolls loops that pack 16 rows of a factor so far that one takes
 # it 14 s (tests/regressions/packed_rows_of_bf16.hlo), 0.1 s without; other loops stay as they are.
+# -Wno-bool-compare and the like: a program may say what is always true. The headers disable these
+# warnings, too, but headers that were compiled before lose that.
 # -Wno-pass-failed: clang warns of loops after `omp simd` that it did not make vectors of.
 _OPTIONAL_FLAGS = (
     "-march=native",
@@ -56,6 +58,9 @@ _OPTIONAL_FLAGS = (
     "-fno-tree-slp-vectorize",
     "-fno-loop-unroll-and-jam",
     "-Wno-pass-failed",
+    "-Wno-bool-compare",
+    "-Wno-tautological-compare",
+    "-Wno-type-limits",
 )
 # What a user says in HLO_CC of processor and optimisation stands: of our flags these give way.
 _GIVING_WAY = {

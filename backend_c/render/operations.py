@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend_c.ir.loop_ir import INDEX
+from backend_c.ir.loop_ir import BOOLEAN, INDEX
 from backend_c.ir.settings import Numerics
 from backend_c.render import bit_patterns
 from backend_c.render.c_types import integer_type, is_narrow, register_type
@@ -39,13 +39,6 @@ _INFIX = {
     "compare-LE": "<=",
     "compare-GT": ">",
     "compare-GE": ">=",
-}
-# Arithmetic of pred is Boolean algebra.
-_PRED = {
-    "add": "or",
-    "maximum": "or",
-    "multiply": "and",
-    "minimum": "and",
 }
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
@@ -77,7 +70,7 @@ def render_operation(
     if operation.startswith("compare-"):
         return _compared(operation, texts, operand)
     if operand is PRED:
-        symbol = _INFIX[_PRED.get(operation, operation)]
+        symbol = _INFIX[BOOLEAN.get(operation, operation)]
         return f"{texts[0]} {symbol} {texts[1]}", OTHER
     if operand is INDEX and operation in _INFIX:
         symbol = _INFIX[operation]

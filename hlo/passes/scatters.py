@@ -35,16 +35,21 @@ def _rewritten(module: Module, computation: Computation) -> Computation:
     rebuilt = Rebuilt(computation)
     for instruction in computation.instructions:
         resolved = rebuilt.resolved(instruction)
-        if resolved.opcode == "scatter" and _has_one_window(rebuilt, resolved):
+        if resolved.opcode == "scatter" and _has_one_window(module, rebuilt, resolved):
             rebuilt.forward(instruction.name, _Window(module, rebuilt, resolved).updated())
         else:
             rebuilt.add(resolved)
     return rebuilt.done()
 
 
-def _has_one_window(rebuilt: Rebuilt, scatter: Instruction) -> bool:
-    """Return whether a scatter has one operand and one window, of fixed sizes."""
+def _has_one_window(module: Module, rebuilt: Rebuilt, scatter: Instruction) -> bool:
+    """Return whether a scatter has one operand, one result that is no tuple of one, and one window
+    of fixed size.
+    """
     if len(scatter.operands) != 3 or integers(scatter, "input_batching_dims"):
+        return False
+    combined = module.computation(str(scatter.attributes["to_apply"])).root_instruction.shape
+    if not isinstance(scatter.shape, ArrayShape) or not isinstance(combined, ArrayShape):
         return False
     shapes = [rebuilt.definitions[name].shape for name in scatter.operands]
     if not all(isinstance(shape, ArrayShape) and not shape.dynamic for shape in shapes):

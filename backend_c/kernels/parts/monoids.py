@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from backend_c.ir.loop_ir import Constant, Expr
+from backend_c.ir.loop_ir import BOOLEAN, Constant, Expr
 from backend_c.ir.scope import apply
 from hlo.types import F32, F64, PRED, S32, S64, U32, ElementType
 
@@ -29,7 +29,6 @@ _OPERATORS = {
     "or": "|",
     "xor": "^",
 }
-_OF_PRED = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def monoid_of(name: str | None, element_type: ElementType, *, is_fast: bool) -> 
     if name not in _OPERATORS:
         return None
     if element_type is PRED:
-        return Monoid(_OF_PRED.get(name, name), PRED, S32)
+        return Monoid(BOOLEAN.get(name, name), PRED, S32)
     if element_type.is_integer:
         narrow = S32 if element_type.kind == "signed" else U32
         return Monoid(name, element_type, narrow if element_type.bits < 32 else element_type)
