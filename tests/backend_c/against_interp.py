@@ -14,6 +14,6 @@ def assert_same_bits(text: str, *arrays: Any, seed: int = 0) -> None:
     """At one thread and at two."""
     module = hlo.parse(text)
     expected = interp.evaluate(module, *arrays, seed=seed)
+    executable = backend_c.compile(module, numerics="exact")
     for threads in (1, 2):
-        executable = backend_c.compile(module, numerics="exact", threads=threads)
-        assert not differences(expected, executable(*arrays, seed=seed))
+        assert not differences(expected, executable.in_threads(threads)(*arrays, seed=seed))

@@ -6,13 +6,12 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cffi
 import numpy as np
 
-from backend_c.native.cache import open_cache
+from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.toolchain import Compiler, build, find_compiler
 
 # As the backend compiles; and as a microcontroller's compiler may: the portable fallbacks in
@@ -38,12 +37,10 @@ class Driver:
     ``compiler`` is one, or one of BUILDS.
     """
 
-    def __init__(
-        self, source: str, prototypes: str, compiler: str | Compiler, directory: Path
-    ) -> None:
+    def __init__(self, source: str, prototypes: str, compiler: str | Compiler) -> None:
         declared = source.replace("PROTOTYPES", prototypes)
         compiler = compiler_for(compiler) if isinstance(compiler, str) else compiler
-        path = build({"unit_0.c": declared}, compiler, open_cache(directory / "cache"))
+        path = build({"unit_0.c": declared}, compiler, open_cache(default_directory(os.environ)))
         self._ffi = cffi.FFI()
         self._ffi.cdef(prototypes)
         self._library = self._ffi.dlopen(str(path), self._ffi.RTLD_NOW | self._ffi.RTLD_NODELETE)
@@ -68,7 +65,6 @@ class Maps:
         headers: str,
         expressions: Mapping[str, tuple[str, str, str]],
         kind: str,
-        directory: Path,
     ) -> None:
         includes = "".join(f'#include "{header}"\n' for header in headers.split())
         prototypes, bodies = [], []
@@ -81,7 +77,7 @@ class Maps:
             bodies.append(f"{head} {{ {loop} }}\n")
         declared = "".join(prototypes)
         source = f"{includes}{declared}{''.join(bodies)}"
-        self._driver = Driver(source, declared, kind, directory)
+        self._driver = Driver(source, declared, kind)
         self._expressions = expressions
 
     def __call__(self, name: str, *arrays: np.ndarray) -> np.ndarray:

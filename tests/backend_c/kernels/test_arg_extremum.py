@@ -116,9 +116,8 @@ def test_bits(element_type: str, dims: tuple[int, ...], dimension: int) -> None:
         # The least position of the best, in lanes or by columns.
         assert "minimum" in str(lowered(module).kernels)
         x = _values(element_type, dims, direction)
-        executables = [
-            backend_c.compile(module, numerics="exact", threads=threads) for threads in (1, 3)
-        ]
+        executable = backend_c.compile(module, numerics="exact")
+        executables = [executable.in_threads(threads) for threads in (1, 3)]
         worst = 0 if dtype is np.uint8 else -100 if direction == "GT" else 100
         for init, index in ((worst, 0), (0, 7), (99, 3)):
             arguments = x, np.asarray(init, dtype), np.asarray(index, _DTYPES[n])

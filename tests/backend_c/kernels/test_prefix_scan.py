@@ -113,8 +113,9 @@ def test_what_any_order_gives(dims: tuple[int, ...], dimension: int, window: str
         arguments.append(_operand(rng, t, op, dims))
         arguments.append(np.asarray(_operand(rng, t, op, (1,))[0]))
     expected = interp.evaluate(module, *arguments)
+    executable = backend_c.compile(module, numerics="exact")
     for threads in (1, 2, 3):
-        found = backend_c.compile(module, numerics="exact", threads=threads)(*arguments)
+        found = executable.in_threads(threads)(*arguments)
         for case, one, other in zip(cases, expected, found, strict=True):
             assert np.array_equal(_bits_but_nan(one), _bits_but_nan(other)), case
 
@@ -130,10 +131,8 @@ def test_fast_sums(dims: tuple[int, ...], dimension: int, window: str) -> None:
     for t, _ in cases:
         arguments.append(rng.normal(size=dims).astype(_DTYPES[t]))
         arguments.append(np.asarray(1.5, _DTYPES[t]))
-    runs = [
-        backend_c.compile(module, numerics="fast", threads=threads)(*arguments)
-        for threads in (1, 2, 3)
-    ]
+    executable = backend_c.compile(module, numerics="fast")
+    runs = [executable.in_threads(threads)(*arguments) for threads in (1, 2, 3)]
     is_suffix = "pad=0_" in window and dimension == 0 or window.endswith(("0_15", "0_47"))
     count = dims[dimension] + 1
     for n, (t, _) in enumerate(cases):

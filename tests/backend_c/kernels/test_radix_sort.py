@@ -134,9 +134,9 @@ def _assert_same(text: str, *arrays: Array) -> None:
     module = hlo.parse(text)
     assert "hlo_sort_" in str(lowered(module).kernels)
     expected = interp.evaluate(module, *arrays)
+    executable = backend_c.compile(module, numerics="exact")
     for threads in (1, 3):
-        found = backend_c.compile(module, numerics="exact", threads=threads)(*arrays)
-        assert not differences(expected, found)
+        assert not differences(expected, executable.in_threads(threads)(*arrays))
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

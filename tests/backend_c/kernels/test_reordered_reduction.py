@@ -111,8 +111,9 @@ def test_what_any_order_gives(numerics: str, dims: Any, reduced: Any) -> None:
         arguments.append(_operand(rng, t, op, dims))
         arguments.append(np.asarray(_operand(rng, t, op, (1,))[0]))
     expected = interp.evaluate(module, *arguments)
+    executable = backend_c.compile(module, numerics=numerics)
     for threads in (1, 3):
-        found = backend_c.compile(module, numerics=numerics, threads=threads)(*arguments)
+        found = executable.in_threads(threads)(*arguments)
         for case, one, other in zip(cases, expected, found, strict=True):
             assert np.array_equal(_bits_but_nan(one), _bits_but_nan(other)), case
 
@@ -130,10 +131,8 @@ def test_fast_sums_and_products(dims: Any, reduced: Any) -> None:
         near_one = 1 + x / (50 * max(1, max(dims, default=1)) ** 0.5)
         arguments.append((near_one if op == "multiply" else x).astype(_DTYPES[t]))
         arguments.append(np.asarray(1.5, _DTYPES[t]))
-    runs = [
-        backend_c.compile(module, numerics="fast", threads=threads)(*arguments)
-        for threads in (1, 2, 3)
-    ]
+    executable = backend_c.compile(module, numerics="fast")
+    runs = [executable.in_threads(threads)(*arguments) for threads in (1, 2, 3)]
     count = math.prod(dims[d] for d in reduced) + 1
     for n, (t, op) in enumerate(cases):
         x = arguments[2 * n].astype(np.longdouble)

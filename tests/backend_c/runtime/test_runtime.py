@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,10 +84,9 @@ _REDUCED = ((5, 10), (8, 7), (4, 3), (2, 1), (8, 23), (11, 52), (3, 0), (8, 0), 
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Maps:
-    directory: Path = tmp_path_factory.mktemp("runtime")
+def run(request: pytest.FixtureRequest) -> Maps:
     table = _narrow_expressions() | _integer_expressions() | _float_expressions()
-    return Maps(_HEADERS, table, request.param, directory)
+    return Maps(_HEADERS, table, request.param)
 
 
 # ---- narrow floats ----

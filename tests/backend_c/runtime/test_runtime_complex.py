@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,9 +41,8 @@ MAP(multiply_c128, c128, double, hlo_multiply_c128(lhs, rhs))
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def c(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Driver:
-    directory: Path = tmp_path_factory.mktemp("complex")
-    return Driver(_SOURCE, _PROTOTYPES, request.param, directory)
+def c(request: pytest.FixtureRequest) -> Driver:
+    return Driver(_SOURCE, _PROTOTYPES, request.param)
 
 
 def _numbers(dtype: type[np.floating], seed: int) -> np.ndarray:

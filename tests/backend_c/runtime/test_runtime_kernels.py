@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,9 +55,8 @@ void threefry(uint64_t key, uint64_t counter, int64_t n, uint64_t *words) {
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def c(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Driver:
-    directory: Path = tmp_path_factory.mktemp("kernels")
-    return Driver(_SOURCE, _PROTOTYPES, request.param, directory)
+def c(request: pytest.FixtureRequest) -> Driver:
+    return Driver(_SOURCE, _PROTOTYPES, request.param)
 
 
 # ---- Fourier transforms ----

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -116,9 +115,8 @@ def _rounded(exact: Fraction, dtype: Any) -> Any:
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def c(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Driver:
-    directory: Path = tmp_path_factory.mktemp("sums")
-    return Driver(_SOURCE, _PROTOTYPES, request.param, directory)
+def c(request: pytest.FixtureRequest) -> Driver:
+    return Driver(_SOURCE, _PROTOTYPES, request.param)
 
 
 def _vectors(dtype: Any, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -46,9 +45,8 @@ _PRECISION = {np.float32: 24, ml_dtypes.bfloat16: 8}
 
 
 @pytest.fixture(scope="module", params=BUILDS)
-def c(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Driver:
-    directory: Path = tmp_path_factory.mktemp("tile")
-    return Driver(_SOURCE, _PROTOTYPES, request.param, directory)
+def c(request: pytest.FixtureRequest) -> Driver:
+    return Driver(_SOURCE, _PROTOTYPES, request.param)
 
 
 def _tile(c: Driver, name: str, lhs: np.ndarray, rhs: np.ndarray) -> tuple[np.ndarray, bool]:

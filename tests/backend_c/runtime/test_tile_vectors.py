@@ -68,14 +68,11 @@ def _built(name: str, width: Width) -> Compiler:
 
 
 @pytest.fixture(scope="module", params=[*_BUILDS, ("tcc", "portable")], ids=" ".join)
-def built(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Driver, int]:
+def built(request: pytest.FixtureRequest) -> tuple[Driver, int]:
     """The functions of _SOURCE, and the number of lanes that they should have."""
     name, title = request.param
     width = _WIDTHS[title]
-    directory = tmp_path_factory.mktemp("tile")
-    return Driver(_SOURCE, _PROTOTYPES, _built(name, width), directory), width.lanes
+    return Driver(_SOURCE, _PROTOTYPES, _built(name, width)), width.lanes
 
 
 def _factors() -> dict[str, np.ndarray]:
