@@ -7,7 +7,7 @@ its own for each program, one with all threads, one with one; they are warm, and
 Ratios are seconds of ours over those of a peer: below 1 where ours is faster. *one thread* is
 processor time, which other work on the machine disturbs least. *% limit* is of what this machine
 can do at most, measured in the same run. Results are judged by the error envelope around the
-interpreter's.
+interpreter's. Exit status: 0 all is well, 1 a result is wrong, 2 bad input.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def main() -> int:
             console.print(line, markup=False)
     if given.keep:
         history.append(given.history, record)
-    return 1 if any(one.is_wrong for row in rows for one in row.peers.values()) else 0
+    if any(one.is_wrong for row in rows for one in row.peers.values()):
+        return 1
+    return 2 if any(row.error for row in rows) else 0
 
 
 def _options() -> argparse.ArgumentParser:

@@ -31,10 +31,13 @@ def ran(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
 def test_run(tmp_path: Path) -> None:
     pytest.importorskip("jax")
     page, kept = tmp_path / "page.md", tmp_path / "history.jsonl"
+    wrong = tmp_path / "wrong.hlo"
+    wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
     options = ["--json", "--peers", "fast,exact,xla", "--write", str(page), "--keep"]
-    done = ran(*options, "--history", str(kept), *map(str, PROGRAMS), home=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    done = ran(*options, "--history", str(kept), *map(str, [*PROGRAMS, wrong]), home=tmp_path)
+    assert done.returncode == 2, done.stderr
+    *rows, no_program = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "wrong.hlo" in no_program["error"] and not no_program["peers"]
     assert [row["name"] for row in rows] == ["scalar_tiny", "gelu_1k"]
     for row in rows:
         assert set(row["peers"]) == {"fast", "exact", "xla"}
@@ -48,15 +51,6 @@ def test_run(tmp_path: Path) -> None:
         assert row["limit"] > 0 and row["limit_one"] > 0
     assert "`gelu_1k`" in page.read_text()
     assert set(json.loads(kept.read_text())["programs"]) == {"scalar_tiny", "gelu_1k"}
-
-
-def test_what_is_no_program_is_a_row(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.hlo"
-    wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
-    done = ran("--json", "--peers", "fast", str(wrong), home=tmp_path)
-    if has_c_compiler():
-        (row,) = [json.loads(line) for line in done.stdout.splitlines()]
-        assert "wrong.hlo" in row["error"] and not row["peers"]
 
 
 def test_unknown_peer(tmp_path: Path) -> None:
