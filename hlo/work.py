@@ -1,0 +1,250 @@
+"""Count the work of instructions: operations by the type whose peak bounds them, and bytes moved.
+
+Operations of dots, convolutions and elementwise instructions are counted as written; a
+multiplication and an addition are two. An elementary function counts as the polynomial of f32 that
+is known to suffice. What only moves, compares or chooses elements counts as bytes alone. A loop
+counts its trips where its counter shows them, else one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import BITWISE, ELEMENTARY, ROUNDS, having
+from hlo.types import ArrayShape, ElementType, Shape, leaves
+from hlo.walk import called
+
+_ELEMENTARY = having(ELEMENTARY)
+_ARITHMETIC = (having(ROUNDS) | _ELEMENTARY) - {"convert"}
+# A decision: what processors do with integers in one instruction and floats do not have.
+_OF_INTEGERS = (
+    (_ARITHMETIC - _ELEMENTARY)
+    | having(BITWISE)
+    | {"mulhi", "popcnt", "count-leading-zeros", "shift-left"}
+    | {"shift-right-arithmetic", "shift-right-logical"}
+)
+_FUNCTION = 12  # operations of an exponential in f32: reduction, six of a polynomial, scaling
+# These read of their first operand what they give, and not all of it.
+_PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
+# The same elements in the same order: whoever reads the result reads the operand.
+_VIEWS = frozenset(("reshape", "bitcast"))
+_KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
+_UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
+INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
+
+# Operations by the type whose peak bounds them, and whether they are of products.
+Counts = Mapping[tuple[str, bool], float]
+
+
+def byte_count(shape: Shape) -> int:
+    """Return the bytes of all arrays of a shape; tokens carry nothing."""
+    return sum(
+        math.ceil(leaf.elements * leaf.element_type.bits / 8)
+        for leaf in leaves(shape)
+        if leaf.element_type.is_array
+    )
+
+
+def bytes_read(computation: Computation, *, in_place: bool = False) -> int:
+    """Return the bytes of the parameters that are needed: of those that are only indexed, what is
+    taken.
+
+    ``in_place``: the root is a dynamic-update-slice whose operand is in the memory of the result.
+    """
+    root = computation.root_instruction
+    updated = root.operands[0] if in_place else ""
+    total = 0
+    for parameter in computation.parameters:
+        if parameter.name != updated:
+            total += min(byte_count(parameter.shape), _taken(computation, parameter))
+    return total
+
+
+def _taken(computation: Computation, source: Instruction) -> int:
+    """Return the bytes that the users of an instruction take of it, as often as they do."""
+    if source.name == computation.root:
+        return byte_count(source.shape)
+    total = 0
+    for user in computation.instructions:
+        if source.name in user.operands:
+            if user.opcode in _VIEWS:
+                total += _taken(computation, user)
+            elif user.opcode in _PARTIAL and user.operands.index(source.name) == 0:
+                total += byte_count(user.shape)
+            else:
+                total += byte_count(source.shape)
+    return total
+
+
+def bytes_written(computation: Computation, *, in_place: bool = False) -> int:
+    """Return the bytes of the result; ``in_place``: of the update alone."""
+    root = computation.root_instruction
+    if not in_place:
+        return byte_count(root.shape)
+    update = next(i for i in computation.instructions if i.name == root.operands[1])
+    return byte_count(update.shape)
+
+
+class Operations:
+    """Count the operations of a module's computations, each once."""
+
+    def __init__(self, module: Module) -> None:
+        self._computations = {c.name: c for c in module.computations}
+        self._known: dict[str, Counts] = {}
+        for computation in module.computations:  # callees come first
+            self._known[computation.name] = self.counted(computation)
+
+    def of(self, name: str) -> Counts:
+        """Return the operations of one run of a computation."""
+        return self._known[name]
+
+    def counted(self, computation: Computation) -> Counts:
+        """Count the operations of one run of a computation that calls those of the module."""
+        found: dict[tuple[str, bool], float] = defaultdict(float)
+        shapes = {i.name: i.shape for i in computation.instructions}
+        for instruction in computation.instructions:
+            for kind, count in self._instruction(instruction, computation, shapes).items():
+                found[kind] += count
+        return dict(found)
+
+    def _instruction(
+        self, instruction: Instruction, computation: Computation, shapes: Mapping[str, Shape]
+    ) -> Counts:
+        """Count the operations of one instruction."""
+        opcode = instruction.opcode
+        if opcode == "while":
+            return self._times(trips(instruction, computation, self._computations), instruction)
+        if opcode in ("fusion", "call"):
+            return self._times(1, instruction)
+        if opcode in ("reduce", "reduce-window", "map", "scatter"):
+            return self._times(_applications(instruction, shapes), instruction)
+        special = _SPECIAL.get(opcode)
+        if special is not None:
+            return special(instruction, shapes)
+        return _elementwise(instruction)
+
+    def _times(self, count: int, instruction: Instruction) -> Counts:
+        """Count what an instruction calls, so many times."""
+        found: dict[tuple[str, bool], float] = defaultdict(float)
+        for name in called(instruction):
+            for kind, each in self._known[name].items():
+                found[kind] += each * count
+        return found
+
+
+def _elementwise(instruction: Instruction) -> Counts:
+    """Count one operation for each element of the result, twelve of an elementary function."""
+    opcode, shape = instruction.opcode, instruction.shape
+    if not isinstance(shape, ArrayShape):
+        return {}
+    if shape.element_type.is_integer:
+        each = 1 if opcode in _OF_INTEGERS else 0
+    elif shape.element_type.is_float:
+        each = _FUNCTION if opcode in _ELEMENTARY else int(opcode in _ARITHMETIC)
+    else:
+        each = 0
+    return {(_kind(shape.element_type), False): each * shape.elements} if each else {}
+
+
+def _kind(element_type: ElementType) -> str:
+    """Return the type whose peak bounds elementwise operations on a type."""
+    if element_type.is_integer:
+        return "s64" if element_type.bits > 32 else "s32"
+    name = _KINDS.get(element_type.name, element_type.name)
+    return "f32" if name == "bf16" else name
+
+
+def _dot(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
+    """Count two operations for each product of a dot."""
+    left = _array(shapes[instruction.operands[0]])
+    contracted = instruction.attributes.get("lhs_contracting_dims", ())
+    assert isinstance(contracted, tuple)
+    depth = math.prod(left.dims[d] for d in contracted if isinstance(d, int))
+    return _products(left.element_type, depth, instruction.shape)
+
+
+def _convolution(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
+    """Count two operations for each product of a convolution."""
+    left, right = (_array(shapes[name]) for name in instruction.operands)
+    labels = instruction.attributes["dim_labels"]
+    assert isinstance(labels, ConvolutionDimensions)
+    features = right.dims[labels.kernel_output_feature]
+    depth = math.prod(right.dims) // max(1, features)
+    return _products(left.element_type, depth, instruction.shape)
+
+
+def _products(element_type: ElementType, depth: int, result: Shape) -> Counts:
+    """Count the operations of sums of ``depth`` products each."""
+    name = element_type.name
+    factor = 8 if element_type.is_complex else 2
+    kind = _UNITS.get(name, _KINDS.get(name, name))
+    return {(kind, True): factor * depth * _array(result).elements}
+
+
+def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
+    """Count those of a transform of n numbers: 5/2 n log n operations where they are real on one
+    side, and twice that otherwise; by the split-radix algorithm a fifth less."""
+    result = _array(instruction.shape)
+    lengths = instruction.attributes["fft_length"]
+    assert isinstance(lengths, tuple)
+    length = math.prod(one for one in lengths if isinstance(one, int))
+    kind = _KINDS.get(result.element_type.name, "f32")
+    return {(kind, False): 2 * result.elements * math.log2(max(2, length))}
+
+
+_SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
+    "conditional": lambda instruction, shapes: {},
+    "dot": _dot,
+    "convolution": _convolution,
+    "fft": _fourier,
+}
+
+
+def _applications(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
+    """Return how often a reduction, a map or a scatter applies its computation."""
+    which = -1 if instruction.opcode == "scatter" else 0
+    shape = shapes[instruction.operands[which]]
+    return shape.elements if isinstance(shape, ArrayShape) else 0
+
+
+def _array(shape: Shape) -> ArrayShape:
+    """Return a shape that is known to be an array's."""
+    assert isinstance(shape, ArrayShape)
+    return shape
+
+
+def trips(
+    loop: Instruction, computation: Computation, computations: Mapping[str, Computation]
+) -> int:
+    """Return how often a loop runs whose condition compares a counter from a constant with a
+    constant, by ``<``; 1 for others."""
+    condition = computations[str(loop.attributes["condition"])]
+    inside = {i.name: i for i in condition.instructions}
+    root = condition.root_instruction
+    if root.opcode != "compare" or root.attributes.get("direction") != "LT":
+        return 1
+    counter, bound = (inside[name] for name in root.operands)
+    outside = {i.name: i for i in computation.instructions}
+    state = outside[loop.operands[0]]
+    if counter.opcode != "get-tuple-element" or state.opcode != "tuple":
+        return 1
+    number = counter.attributes["index"]
+    assert isinstance(number, int)
+    first, last = _constant(outside.get(state.operands[number])), _constant(bound)
+    return 1 if first is None or last is None else max(1, last - first)
+
+
+def _constant(instruction: Instruction | None) -> int | None:
+    """Return the value of a scalar constant, None of others."""
+    if instruction is None or instruction.opcode != "constant":
+        return None
+    literal = instruction.attributes["literal"]
+    value = literal.value if isinstance(literal, Literal) else None
+    return int(value) if isinstance(value, np.ndarray) and value.ndim == 0 else None
