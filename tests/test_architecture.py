@@ -226,7 +226,7 @@ FOREIGN = {"real", "imag", "writeable", "__doc__"}
 OPTIONS = {
     "fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"},
     "bench/programs/make.py": {"print_large_constants"},
-    "bench/speed/limits.py": {"argtypes", "restype"},
+    "backend_c/native/machine_limits.py": {"argtypes", "restype"},
     "bench/speed/peers/xla.py": {"multiple_results"},
 }
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from backend_c.explain.limits import Limits, best
 from bench.speed import catalogue, session
 from bench.speed.kinds import SMALL, kind
-from bench.speed.limits import Limits, best
 from bench.speed.peers.ours import warmed
 from bench.speed.peers.table import PEERS
 from bench.speed.rows import Measured, Row
@@ -46,7 +46,7 @@ class Machine:
 
     def measure(self) -> None:
         """Measure once more, in a process of its own."""
-        command = [sys.executable, "-m", "bench.speed.limits"]
+        command = [sys.executable, "-m", "backend_c.native.machine_limits"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         one, every = map(Limits.of, json.loads(done.stdout).values())
         self.one = one if self.one is None else best(self.one, one)

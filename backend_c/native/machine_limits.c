@@ -105,6 +105,19 @@ double limit_copy(void *memory, size_t bytes, int passes, int threads, int strea
     return best;
 }
 
+/* Wake all threads for nothing. */
+double limit_region(int passes, int threads) {
+    double best = 1e30;
+    for (int pass = 0; pass < passes; ++pass) {
+        double begin = now();
+#pragma omp parallel num_threads(threads)
+        kept = 0.0f;
+        double taken = now() - begin;
+        if (taken < best) best = taken;
+    }
+    return best;
+}
+
 /* Ten chains of multiply-adds: two ports times four or five cycles, in sixteen registers. */
 #define FMA(NAME, V)                                                                          \
     static float NAME##_chains(long trips, float start) {                                     \

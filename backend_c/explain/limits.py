@@ -1,0 +1,71 @@
+"""Bound the time of a piece of work by what the machine can do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
+
+K = TypeVar("K")
+
+_MOSTLY = 8  # work that writes less than this part of its bytes only reads
+# Additions of integers: as many vectors at a time as multiply-adds, which count as two each.
+_HALF = {"s32": "f32", "s64": "f64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``read`` and ``copy``: bytes a second by the bytes that are touched. ``operations``: of a
+    type, a second; a multiply-add is two. ``region``: seconds of an empty parallel region."""
+
+    read: Mapping[int, float]
+    copy: Mapping[int, float]
+    operations: Mapping[str, float]
+    region: float = 0.0
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """Make limits of their fields as JSON has them, which has no numbers as keys."""
+        read, copy = ({int(k): float(v) for k, v in fields[x].items()} for x in ("read", "copy"))
+        return cls(read, copy, fields["operations"], fields.get("region", 0.0))
+
+    def bandwidth(self, read: int, written: int) -> float:
+        """Return the bytes a second with which so many bytes can be read and written: that of the
+        largest measured size that is not larger."""
+        table = self.read if written * _MOSTLY < read else self.copy
+        fitting = [size for size in table if size <= read + written]
+        return table[max(fitting, default=min(table))]
+
+    def seconds(self, read: int, written: int, operations: Mapping[str, float]) -> float:
+        """Return the least time of a program: the larger of bytes / bandwidth and the sum of
+        operations / peak over the types."""
+        return max(self.memory(read, written), self.arithmetic(operations))
+
+    def memory(self, read: int, written: int) -> float:
+        """Return the least time of reading and writing so many bytes."""
+        return (read + written) / self.bandwidth(read, written)
+
+    def arithmetic(self, operations: Mapping[str, float]) -> float:
+        """Return the least time of so many operations of each type."""
+        return sum(count / self.peak(kind) for kind, count in operations.items())
+
+    def peak(self, kind: str) -> float:
+        """Return the operations a second of a type: without a unit of its own, those of f32."""
+        if kind in _HALF:
+            return self.peak(_HALF[kind]) / 2
+        return self.operations.get(kind) or self.operations["f32"]
+
+
+def best(one: Limits, other: Limits) -> Limits:
+    """Return the better of two measurements, figure by figure."""
+    return Limits(
+        _larger(one.read, other.read),
+        _larger(one.copy, other.copy),
+        _larger(one.operations, other.operations),
+        min(one.region, other.region),
+    )
+
+
+def _larger(one: Mapping[K, float], other: Mapping[K, float]) -> dict[K, float]:
+    """Return the larger figure of each key."""
+    return {key: max(value, other[key]) for key, value in one.items()}
