@@ -16,7 +16,7 @@ from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.effects import effects
-from hlo.passes.fusion import updated_operand
+from hlo.passes.updates_in_place import updated_operand
 from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 

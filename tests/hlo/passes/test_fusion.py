@@ -8,7 +8,7 @@ from hlo.module import Module
 from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.passes import run
 from hlo.passes.cost import COST
-from hlo.passes.fusion import MOST_OPERATIONS
+from hlo.passes.fusion_decisions import MOST_OPERATIONS
 from hlo.walk import column, function_name
 
 SUM = """sum { x = f32[] parameter(0)

@@ -1,0 +1,335 @@
+"""Decide which instructions are computed together, and say why others are not.
+
+Instructions are visited from last to first. Each elemental one is either *absorbed* by the loops of
+all its users (recomputed there for each use) or *stored* (materialised in memory, as the root of a
+fusion of its own). Absorbing saves a store and loads; it costs operations where several loops, or
+several paths in a loop, use an element. The constants below are that cost model.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hlo.module import Computation, Instruction
+from hlo.passes.cost import COST
+from hlo.passes.fusion_reasons import Group, Reason, Why, listed
+from hlo.passes.index_paths import LOOP, Paths, share
+from hlo.passes.rewriting import array
+from hlo.passes.rows import LONGEST, Kind, Rows, operand_kind, rows_of
+from hlo.passes.updates_in_place import is_static_array, is_update_in_place
+from hlo.types import ArrayShape
+
+# Operations, elementary functions counting as 20, that a loop may consist of: about 1,000 lines of
+# C, above which gcc -O3 takes more than a second for the kernel and spills its registers.
+MOST_OPERATIONS = 512
+
+# Storing an element and loading it again costs about as much as this many operations.
+STORED = 4
+
+# Recomputing so few operations in all costs less than another kernel.
+FEW = 64
+
+# An operand of a broadcast is recomputed for each copy if it is as cheap as this: the loop around
+# it is bound by memory anyway.
+CHEAP = 4
+
+# A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
+MOST_PARTS = 2
+
+_Uses = dict[str, dict[int, float]]  # root → path → how many elements it needs there
+
+
+def _operations_of(instruction: Instruction) -> int:
+    """Return the operations that an instruction adds to a loop body; a free one is code, too."""
+    return max(1, COST.get(instruction.opcode, 1))
+
+
+class Decisions:
+    """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
+
+    ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
+    with how many elements; ``_operations`` the size of each root's loop body so far.
+    """
+
+    def __init__(self, computation: Computation) -> None:
+        self._instructions = computation.instructions
+        self._root = computation.root
+        self.by_name = {i.name: i for i in computation.instructions}
+        self._position = {i.name: n for n, i in enumerate(computation.instructions)}
+        self._users: dict[str, list[tuple[Instruction, int]]] = defaultdict(list)
+        for instruction in computation.instructions:
+            for number, name in enumerate(instruction.operands):
+                self._users[name].append((instruction, number))
+        self._paths = Paths()
+        self._reasons: dict[str, Reason] = {}  # why each value that is in memory is there
+        self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
+        self._weight = self._weights()
+        self._uses: dict[str, _Uses] = {}
+        self._operations: dict[str, int] = {}
+        self._rows: dict[str, Rows] = {}  # of the roots whose loops run by rows
+        self._shapes = {
+            i.name: i.shape for i in computation.instructions if isinstance(i.shape, ArrayShape)
+        }
+        self.absorbed: set[str] = set()
+        self.stored: set[str] = set()
+
+    def _is_fusible(self, instruction: Instruction) -> bool:
+        """Return whether an instruction may join a fusion: elemental or a reduction.
+
+        Only of static arrays: those of bounded size stay in kernels of one instruction each.
+        """
+        reason = self._unfusible(instruction)
+        if reason is not None:
+            self._reasons[instruction.name] = reason
+        return reason is None
+
+    def _unfusible(self, instruction: Instruction) -> Reason | None:
+        """Return why an instruction may not join a fusion; None if it may."""
+        if instruction.opcode not in COST and instruction.opcode != "reduce":
+            return Reason(Why.OWN_KERNEL, (instruction.opcode,))
+        shapes = [instruction.shape, *(self.by_name[o].shape for o in instruction.operands)]
+        if instruction.opcode == "reduce":
+            shapes = shapes[1:]  # several results are a tuple
+        if not all(map(is_static_array, shapes)):
+            return Reason(Why.BOUNDED)
+        if instruction.opcode == "constant" and array(instruction.shape).rank:
+            return Reason(Why.ARRAY_CONSTANT)
+        return None
+
+    def _is_root(self, instruction: Instruction) -> bool:
+        """Return whether an instruction is a hero that is always the root of a fusion."""
+        return instruction.opcode == "reduce" or self._why_root(instruction) is not None
+
+    def _why_root(self, instruction: Instruction) -> Reason | None:
+        """Return why an elemental instruction is always the root of a fusion; None if it is not."""
+        if instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS:
+            return Reason(Why.MANY_PARTS, (len(instruction.operands),))
+        if is_update_in_place(instruction, self.by_name):
+            return Reason(Why.UPDATED_IN_PLACE)
+        return None
+
+    def _weights(self) -> dict[str, float]:
+        """Bound the operations that an element takes if all operands are absorbed, transitively."""
+        weights: dict[str, float] = {}
+        for instruction in self._instructions:
+            if instruction.name in self._fusible and not self._is_root(instruction):
+                single = array(instruction.shape).elements == 1
+                inner = sum(
+                    weights.get(name, 0.0)
+                    for name in set(instruction.operands)
+                    if single or array(self.by_name[name].shape).elements != 1
+                )
+                weights[instruction.name] = min(1e9, COST[instruction.opcode] + inner)
+        return weights
+
+    def decide(self) -> None:
+        """Visit all fusible instructions, users before their operands."""
+        for instruction in reversed(self._instructions):
+            if instruction.name in self._fusible:
+                if instruction.opcode == "reduce":
+                    why = self._joined_rows(instruction)
+                else:
+                    why = self._why_root(instruction)
+                    if why is None:
+                        self._decide(instruction)
+                if why is not None:
+                    self._store(instruction, {}, why)
+
+    def _joined_rows(self, instruction: Instruction) -> Reason | None:
+        """Absorb a reduction of rows into the one loop of rows that needs it; if there is none,
+        return why.
+        """
+        if not is_static_array(instruction.shape):
+            return Reason(Why.SEVERAL_RESULTS)
+        operand = array(self.by_name[instruction.operands[0]].shape)
+        rows = rows_of(instruction, operand)
+        why = self._why_needed(instruction)
+        if rows is None or why is not None:
+            return why or Reason(Why.NO_ROWS, (LONGEST,))
+        roots = self._roots_in_rows(instruction, rows)
+        if isinstance(roots, Reason):
+            return roots
+        (root,) = roots
+        uses: _Uses = {root: {LOOP: float(operand.elements)}}
+        if self._rows.get(root, rows) != rows:
+            return Reason(Why.OTHER_ROWS, (f"%{root}",))
+        why = self._why_too_large(instruction, uses)
+        if why is None:
+            self._rows[root] = rows
+            self._absorb(instruction, uses)
+        return why
+
+    def _roots_in_rows(self, reduction: Instruction, rows: Rows) -> set[str] | Reason:
+        """Return the root of the one loop that needs a reduction, and in its row alone; else why
+        there is none.
+        """
+        roots: set[str] = set()
+        waiting = [(reduction, Kind.SINGLE)]
+        while waiting:
+            instruction, kind = waiting.pop()
+            for user, number in self._users[instruction.name]:
+                beyond = Reason(Why.READ_BEYOND_ROW, (f"%{user.name}",))
+                if user.name not in self._fusible:
+                    return beyond
+                shape = array(user.shape) if isinstance(user.shape, ArrayShape) else None
+                wanted = rows.kind(shape) if shape else None
+                if wanted is None or operand_kind(user, number, wanted, rows, self._shapes) != kind:
+                    return beyond
+                if user.name in self.stored:
+                    roots.add(user.name)
+                else:
+                    waiting.append((user, wanted))
+        if len(roots) == 1:
+            return roots
+        return Reason(Why.NEEDED_BY_LOOPS, (len(roots), listed(sorted(roots))))
+
+    def _decide(self, instruction: Instruction) -> None:
+        """Absorb or store one elemental instruction, by its uses."""
+        uses = self._uses_of(instruction)
+        if instruction.opcode == "constant":
+            self._absorb(instruction, uses)
+        elif needed := self._why_needed(instruction):
+            # A value that only indexes something smaller is cheaper to recompute than to load.
+            repeated = instruction.opcode in ("broadcast", "iota") and self._fits(instruction, uses)
+            repeated = repeated and self._weight[instruction.name] == 0
+            if repeated:
+                self._absorb(instruction, uses)
+            self._store(instruction, uses if repeated else {}, needed)
+        elif why := self._why_stored(instruction, uses):
+            self._store(instruction, {}, why)
+        else:
+            self._absorb(instruction, uses)
+
+    def _why_stored(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return why an instruction that only fusions need is better stored; None if it is not."""
+        return (
+            self._why_read_as_bytes(instruction)
+            or self._why_it_reads_what_is_updated(instruction, uses)
+            or self._why_too_large(instruction, uses)
+            or self._why_not_repeated(instruction, uses)
+        )
+
+    def is_needed(self, instruction: Instruction) -> bool:
+        """Return whether something other than a fusion needs the instruction's result in memory."""
+        return self._why_needed(instruction) is not None
+
+    def _why_needed(self, instruction: Instruction) -> Reason | None:
+        """Return what other than a fusion needs an instruction's result in memory, or None."""
+        users = self._users[instruction.name]
+        for user, _ in users:
+            if user.name not in self._fusible:
+                result = user.name == self._root and user.opcode == "tuple"
+                taken = Reason(Why.READ_IN_MEMORY, (f"%{user.name}", user.opcode))
+                return Reason(Why.RESULT) if result else taken
+        if instruction.name == self._root:
+            return Reason(Why.RESULT)
+        return None if users else Reason(Why.UNUSED)
+
+    def _why_read_as_bytes(self, instruction: Instruction) -> Reason | None:
+        """Return the user that reads elements of another width, or None.
+
+        Those of an array in memory are its bytes as they lie; each of a computed one would take a
+        division, a computation and a shift.
+        """
+        bits = array(instruction.shape).element_type.bits
+        for user, _ in self._users[instruction.name]:
+            if user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits:
+                return Reason(Why.READ_AS_BYTES, (f"%{user.name}",))
+        return None
+
+    def _why_it_reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return the loop that updates in place an array that an instruction reads, or None."""
+        for root in uses:
+            updates = is_update_in_place(self.by_name[root], self.by_name)
+            if updates and self.by_name[root].operands[0] in instruction.operands:
+                return Reason(Why.READS_WHAT_IS_UPDATED, (f"%{root}",))
+        return None
+
+    def _uses_of(self, instruction: Instruction) -> _Uses:
+        """Collect, over all users, the loops and paths that need the instruction's elements."""
+        found: _Uses = {}
+        shape = array(instruction.shape)
+        for user, number in self._users[instruction.name]:
+            if user.name not in self._fusible:
+                continue
+            # A reduction's loop runs over its operand's elements, which its uses count already.
+            part = 1.0 if user.opcode == "reduce" else share(user, number, shape)
+            for root, paths in self._uses[user.name].items():
+                mine = found.setdefault(root, {})
+                for path, elements in paths.items():
+                    here = self._paths.through(user, number, shape, path)
+                    wanted = 1.0 if shape.elements == 1 else elements * part
+                    # Two readers on one path share the element (common subexpression): count the
+                    # larger need, not both.
+                    mine[here] = max(mine.get(here, 0.0), wanted)
+        return found
+
+    def _fits(self, instruction: Instruction, uses: _Uses) -> bool:
+        """Return whether every loop that would absorb it stays within MOST_OPERATIONS."""
+        return self._why_too_large(instruction, uses) is None
+
+    def _why_too_large(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return the loop that would exceed MOST_OPERATIONS if it absorbed an instruction."""
+        # Every path is a copy in the loop's body; even a free instruction takes part of its code.
+        each = _operations_of(instruction)
+        for root, paths in uses.items():
+            if self._operations[root] + len(paths) * each > MOST_OPERATIONS:
+                return Reason(Why.TOO_LARGE, (f"%{root}", MOST_OPERATIONS))
+        return None
+
+    def _why_not_repeated(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return a reason if recomputing elements at each use costs more than storing them once."""
+        elements = array(instruction.shape).elements
+        weight = self._weight[instruction.name]
+        # One reader on one path, and cheap: the loop is bound by memory, so even a broadcast may
+        # repeat it.
+        if weight <= CHEAP and sum(map(len, uses.values())) == 1:
+            return None
+        computed = sum(sum(paths.values()) for paths in uses.values())
+        # The operations repeated, against one store and one load of each element.
+        if (computed - elements) * weight <= max(FEW, STORED * elements):
+            return None
+        return Reason(Why.COSTS_MORE, (listed(sorted(uses)), int(computed), elements, int(weight)))
+
+    def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
+        """Compute the instruction in the loops of its users."""
+        self.absorbed.add(instruction.name)
+        self._uses[instruction.name] = uses
+        for root, paths in uses.items():
+            self._operations[root] += len(paths) * _operations_of(instruction)
+
+    def _store(self, instruction: Instruction, uses: _Uses, why: Reason) -> None:
+        """Compute the instruction in a loop of its own, and note how many elements that has.
+
+        The loop of a reduction runs over its operand.
+        """
+        shape = self.by_name[instruction.operands[0]] if instruction.opcode == "reduce" else None
+        elements = array(shape.shape if shape else instruction.shape).elements
+        self.stored.add(instruction.name)
+        self._reasons[instruction.name] = why
+        self._uses[instruction.name] = {**uses, instruction.name: {LOOP: float(elements)}}
+        self._operations[instruction.name] = _operations_of(instruction)
+
+    def groups(self) -> dict[str, Group]:
+        """Return, by the name of each value that is in memory, what is computed together for it."""
+        found = {}
+        for name, reason in self._reasons.items():
+            instruction = self.by_name[name]
+            members = self.members(instruction) if name in self.stored else [instruction]
+            computed = {
+                i.name: sum(self._uses[i.name][name].values())
+                for i in members
+                if name in self._uses.get(i.name, {})
+            }
+            found[name] = Group(tuple(i.name for i in members), reason, computed)
+        return found
+
+    def members(self, root: Instruction) -> list[Instruction]:
+        """Return the instructions that compute a stored one, in order, itself last."""
+        found, todo = {root.name}, [root]
+        while todo:
+            for name in todo.pop().operands:
+                if name in self.absorbed and name not in found:
+                    found.add(name)
+                    todo.append(self.by_name[name])
+        return [self.by_name[name] for name in sorted(found, key=self._position.__getitem__)]

@@ -1,0 +1,95 @@
+"""Name the reasons for which fusion starts a kernel: why a value is stored in memory, and not
+computed by the loops that read it.
+
+The pass gives each decision its reason (:func:`hlo.passes.fusion.fused_with_reasons`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Why(StrEnum):
+    """Name a reason."""
+
+    OWN_KERNEL = "own kernel"
+    BOUNDED = "bounded size"
+    ARRAY_CONSTANT = "array constant"
+    MANY_PARTS = "many parts"
+    UPDATED_IN_PLACE = "updated in place"
+    SEVERAL_RESULTS = "several results"
+    NO_ROWS = "no rows"
+    READ_BEYOND_ROW = "read beyond its row"
+    NEEDED_BY_LOOPS = "needed by several loops"
+    OTHER_ROWS = "other rows"
+    RESULT = "result"
+    READ_IN_MEMORY = "read in memory"
+    UNUSED = "unused"
+    READ_AS_BYTES = "read as bytes"
+    READS_WHAT_IS_UPDATED = "reads what is updated"
+    TOO_LARGE = "too large"
+    COSTS_MORE = "costs more to repeat"
+
+
+_TEXTS = {
+    Why.OWN_KERNEL: "a {0} is a kernel of its own",
+    Why.BOUNDED: "arrays of a bounded size are not fused",
+    Why.ARRAY_CONSTANT: "an array constant lies in memory",
+    Why.MANY_PARTS: "a concatenation of {0} parts has a loop for each",
+    Why.UPDATED_IN_PLACE: "it writes a small part of an array, in place",
+    Why.SEVERAL_RESULTS: "a reduction with several results has a loop of its own",
+    Why.NO_ROWS: "it does not reduce rows (the last dimensions, of {0} elements at most)",
+    Why.READ_BEYOND_ROW: "{0} reads it elsewhere than in its row",
+    Why.NEEDED_BY_LOOPS: "{0} loops need it: {1}",
+    Why.OTHER_ROWS: "the loop of {0} runs along other rows",
+    Why.RESULT: "it is a result of the computation",
+    Why.READ_IN_MEMORY: "{0} ({1}) reads it in memory",
+    Why.UNUSED: "nothing reads it",
+    Why.READ_AS_BYTES: "{0} reads the bytes of its elements",
+    Why.READS_WHAT_IS_UPDATED: "it reads the array that {0} updates in place",
+    Why.TOO_LARGE: "the loop of {0} would have more than {1} operations",
+    Why.COSTS_MORE: (
+        "{0} would compute {1} elements of it instead of {2}, at {3} operations each: more than"
+        " storing and loading them"
+    ),
+}
+_MOST_NAMES = 4
+
+
+class Reason(NamedTuple):
+    """Say why a value is stored: a reason, and what its text names."""
+
+    why: Why
+    details: tuple[object, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the reason as an English clause about the value (it)."""
+        return _TEXTS[self.why].format(*self.details)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Hold the instructions that are computed together for one that is stored, itself last, and why
+    it is stored.
+
+    ``computed`` has how many elements of each member the loops compute, as fusion estimates it: of
+    a member that other groups compute, too, or that is read on several paths, more than it has.
+    """
+
+    members: tuple[str, ...]
+    reason: Reason
+    computed: Mapping[str, float]
+
+
+# By computation, and in it by the instruction whose result is in memory.
+Groups = Mapping[str, Mapping[str, Group]]
+
+
+def listed(names: list[str]) -> str:
+    """Return names as a text, the first few of many."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(f"%{name}" for name in names[:_MOST_NAMES]) + more

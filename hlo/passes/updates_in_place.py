@@ -1,0 +1,58 @@
+"""Recognise updates of a small part of an array, which write that part only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hlo.aliasing import Alias
+from hlo.attributes import Attribute
+from hlo.module import Computation, Instruction
+from hlo.passes.cost import COST
+from hlo.passes.rewriting import array
+from hlo.types import ArrayShape
+
+# An update of so small a part of an array writes that part only,
+SMALL_PART = 4
+# if the array has so many more elements.
+_FEW = 64
+
+
+def updated_operand(fusion: Instruction, callee: Computation) -> int | None:
+    """Return the operand whose memory a fusion only updates; None if it is no such fusion."""
+    root = callee.root_instruction
+    if "output_to_operand_aliasing" not in fusion.attributes:
+        return None
+    if root.opcode != "dynamic-update-slice" or not is_static_array(root.shape):
+        return None
+    names = [p.name for p in callee.parameters]
+    reads = sum(i.operands.count(root.operands[0]) for i in callee.instructions)
+    return names.index(root.operands[0]) if root.operands[0] in names and reads == 1 else None
+
+
+def aliasing(
+    callee: Computation, update: Instruction, operands: Sequence[str]
+) -> dict[str, Attribute]:
+    """Return the attribute that the result lies where the operand of an update was.
+
+    There is none if the fusion reads the operand elsewhere, too: an element may be overwritten
+    before it is read.
+    """
+    number = operands.index(update.operands[0])
+    parameter = callee.root_instruction.operands[0]
+    reads = sum(i.operands.count(parameter) for i in callee.instructions)
+    return {"output_to_operand_aliasing": (Alias((), number, ()),)} if reads == 1 else {}
+
+
+def is_update_in_place(instruction: Instruction, by_name: Mapping[str, Instruction]) -> bool:
+    """Return whether an instruction updates a small part of an array that is in memory."""
+    if instruction.opcode != "dynamic-update-slice" or not is_static_array(instruction.shape):
+        return False
+    operand, update = (by_name[name] for name in instruction.operands[:2])
+    if operand.opcode in COST and not is_update_in_place(operand, by_name):
+        return False  # it is computed, and may be in the same loop
+    return array(operand.shape).elements >= _FEW + SMALL_PART * array(update.shape).elements
+
+
+def is_static_array(shape: object) -> bool:
+    """Return whether a shape is an array of fixed size."""
+    return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.dynamic
