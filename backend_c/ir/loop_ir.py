@@ -201,6 +201,7 @@ class Kernel:
 
     ``inputs`` are only read, ``outputs`` and ``scratch`` are written, no two of them overlap.
     ``numerics`` says which functions elementary operations are rendered as.
+    ``kind`` says how it is written, for explanations: ``map``, ``rows``, the opcode of a hero.
     ``tables`` are the values of the last inputs: constants that the program brings along.
     ``uses_seed``: the random state of the run is one more argument.
     """
@@ -212,6 +213,7 @@ class Kernel:
     numerics: Numerics = Numerics.EXACT
     uses_seed: bool = False
     tables: tuple[np.ndarray, ...] = ()
+    kind: str = ""
 
 
 def operands(expression: Expr) -> tuple[Expr, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
 from backend_c.ir.loop_ir import Kernel
 from backend_c.ir.settings import Settings
 from backend_c.lower.kernel_builder import Columns, KernelBuilder, inputs_of
-from backend_c.lower.plan import Buffer, Copy, Launch, Plan, Step, Value
+from backend_c.lower.plan import Buffer, Copy, Launch, Origin, Plan, Step, Value
 from hlo.module import Computation, Module
 from hlo.passes.common_subexpressions import computation_key
 from hlo.types import S32, ArrayShape, Shape, element_type_of
@@ -31,6 +32,7 @@ class Block:
         # Operands of the instruction being lowered that nothing needs later: it may overwrite them.
         self.reusable: set[Buffer] = set()
         self._owned: frozenset[Buffer] = frozenset()
+        self.origin = Origin()  # of the steps being written
 
     def constant(self, values: np.ndarray) -> Buffer:
         """Add a buffer that the program brings along."""
@@ -61,7 +63,8 @@ class Block:
         ]
         inputs = (*inputs, *map(self.constant, kernel.tables))
         number = len(self.plan.kernels) - 1
-        self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch)))
+        origin = replace(self.origin, computes=computation, in_place=patched is not None)
+        self.steps.append(Launch(number, inputs, tuple(written), tuple(scratch), origin))
         return result
 
     def _built(
@@ -127,11 +130,11 @@ class Block:
             return tuple(map(self.allocate_like, value))
         return self.new_buffers(value.shape)
 
-    def fresh_copy(self, value: Value) -> Value:
+    def fresh_copy(self, value: Value, why: str) -> Value:
         """Copy a value to new buffers."""
         if isinstance(value, tuple):
-            return tuple(map(self.fresh_copy, value))
-        return self.copied(value)
+            return tuple(self.fresh_copy(part, why) for part in value)
+        return self.copied(value, why)
 
     def taken(self, value: Value) -> Value:
         """Return the buffers of an operand that nothing else needs, and copies of the others."""
@@ -140,20 +143,21 @@ class Block:
         if value in self.reusable:
             self.reusable.discard(value)
             return value
-        return self.copied(value)
+        return self.copied(value, "it is overwritten here, and needed elsewhere as it was")
 
-    def copied(self, source: Buffer) -> Buffer:
-        """Copy a buffer to a new one."""
+    def copied(self, source: Buffer, why: str) -> Buffer:
+        """Copy a buffer to a new one; ``why`` is for explanations."""
         target = self.new_buffers(source.shape)
         assert isinstance(target, Buffer)
-        self.copy(source, target)
+        self.copy(source, target, why)
         return target
 
-    def copy(self, source: Buffer, target: Buffer) -> None:
-        """Copy a buffer to another, with its actual sizes."""
-        self.steps.append(Copy(source, target))
+    def copy(self, source: Buffer, target: Buffer, why: str) -> None:
+        """Copy a buffer to another, with its actual sizes; ``why`` is for explanations."""
+        origin = replace(self.origin, why=why)
+        self.steps.append(Copy(source, target, origin))
         if source.sizes is not None and target.sizes is not None:
-            self.steps.append(Copy(source.sizes, target.sizes))
+            self.steps.append(Copy(source.sizes, target.sizes, origin))
 
     def buffers_of(self, value: Value) -> list[Buffer]:
         """Return the arrays of a value in order, without the buffers of their sizes."""

@@ -13,7 +13,7 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step, inner_steps
 
 ALIGNMENT = 64  # a cache line, and the widest vector
 
@@ -83,7 +83,7 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
         for buffer in _buffers_of(step):
             first.setdefault(buffer, clock)
             last[buffer] = clock
-        for inner in _inner_steps(step):
+        for inner in inner_steps(step):
             visit(inner)
         # The back edge: what was defined before the loop must survive every iteration. The
         # predicate is read between condition and body, at a time that has no number: it is kept
@@ -109,17 +109,5 @@ def _buffers_of(step: Step) -> Iterator[Buffer]:
             yield from (source, target)
         case Branch(selector, _):
             yield selector
-        case _:
-            return
-
-
-def _inner_steps(step: Step) -> Iterator[Step]:
-    """Yield the steps inside a step."""
-    match step:
-        case Repeat(condition, _, body):
-            yield from (*condition, *body)
-        case Branch(_, cases):
-            for case in cases:
-                yield from case
         case _:
             return

@@ -37,6 +37,11 @@ __all__ = [
 
 V = TypeVar("V")
 
+# Why copies are made, for explanations.
+_STATE = "each trip of a loop overwrites the state, which lies in a place of its own"
+_BRANCH = "all branches leave their results in the same place"
+_SWAP = "one part of the state becomes another, and is overwritten first"
+
 
 def tuple_(*operands: V) -> tuple[V, ...]:
     """Return the operands as a tuple."""
@@ -134,9 +139,9 @@ def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block:
         predicate = condition(state)
     with block.collected_steps() as body_steps:
         block.give(state)
-        _assign(state, body(state), block)
+        _assign(state, body(state), block, _STATE)
     assert isinstance(predicate, Buffer)
-    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))
+    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps), block.origin))
     return state
 
 
@@ -156,7 +161,7 @@ def scan(
     (dimension,) = dimensions
     slices = Slices(block, dimension, inputs, is_reverse)
     init = [operand for operand in operands[count:] if isinstance(operand, Buffer)]
-    carries = block.fresh_copy(tuple(map(slices.static, init)))
+    carries = block.fresh_copy(tuple(map(slices.static, init)), _STATE)
     assert isinstance(carries, tuple)
     made = leaves(to_apply.computation.root_instruction.shape)
     outputs = list(map(slices.allocate_stacked, made[: len(made) - num_carries]))
@@ -168,9 +173,9 @@ def scan(
         results = given if isinstance(given, tuple) else (given,)
         for value, output in zip(block.buffers_of(results[: len(outputs)]), outputs, strict=True):
             slices.store(slices.static(value), output)
-        _assign(carries, results[len(outputs) :], block)
+        _assign(carries, results[len(outputs) :], block, _STATE)
         slices.end_iteration()
-    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps)))
+    block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps), block.origin))
     found = (*map(slices.with_actual_length, outputs), *carries)
     return found if isinstance(shape, TupleShape) else found[0]
 
@@ -195,15 +200,15 @@ def conditional(
             result = branch(operand)
             if target is None:
                 target = block.allocate_like(result)
-            _assign(target, result, block)
+            _assign(target, result, block, _BRANCH)
         cases.append(tuple(steps))
     if target is None:
         raise Unsupported("a conditional without branches")
-    block.emit(Branch(selector, tuple(cases)))
+    block.emit(Branch(selector, tuple(cases), block.origin))
     return target
 
 
-def _assign(target: Value, source: Value, block: Block) -> None:
+def _assign(target: Value, source: Value, block: Block, why: str) -> None:
     """Emit copies that overwrite ``target`` by ``source`` at once.
 
     A buffer of the target that another part of the source still reads (a swap of two states) is
@@ -212,8 +217,8 @@ def _assign(target: Value, source: Value, block: Block) -> None:
     targets, sources = block.buffers_of(target), block.buffers_of(source)
     pairs = [(t, s) for t, s in zip(targets, sources, strict=True) if t is not s]
     overwritten = {t for t, _ in pairs}
-    saved = {s: block.fresh_copy(s) for _, s in pairs if s in overwritten}
+    saved = {s: block.fresh_copy(s, _SWAP) for _, s in pairs if s in overwritten}
     for into, value in pairs:
         kept = saved.get(value, value)
         assert isinstance(kept, Buffer)
-        block.copy(kept, into)
+        block.copy(kept, into, why)

@@ -123,7 +123,8 @@ class KernelBuilder:
         arguments = [_memoised(_reader(operand, readable, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
         root = self._computation.root_instruction
-        if function_name(root.opcode) not in self._columns.kernels or self._read_by_rows:
+        is_map = function_name(root.opcode) not in self._columns.kernels or self._read_by_rows
+        if is_map:
             self._write_map(scope, result, writer)
         writer.fill()
         return Kernel(
@@ -134,7 +135,14 @@ class KernelBuilder:
             scope.settings.numerics,
             scope.uses_seed,
             tuple(values for _, values in scope.tables),
+            self._map_kind() if is_map else root.opcode,
         )
+
+    def _map_kind(self) -> str:
+        """Name the loops of a map."""
+        if self._is_patch:
+            return "update"
+        return "rows" if self._rows_by_name else "map"
 
     def _write_map(self, scope: Scope, result: Value, writer: Writer) -> None:
         """Write the loops of a map; results of equal dims share one."""

@@ -11,7 +11,7 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.kernel_builder import Columns, columns
 from backend_c.lower.ownership import Ownership
-from backend_c.lower.plan import Buffer, Plan, Value
+from backend_c.lower.plan import Buffer, Origin, Plan, Value
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
@@ -19,6 +19,8 @@ from hlo.passes.effects import effects
 from hlo.passes.updates_in_place import updated_operand
 from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
+
+_RESULT = "results are the caller's, and this is an argument, a constant or a result already"
 
 
 def lower(module: Module, settings: Settings) -> Plan:
@@ -30,13 +32,14 @@ def lower(module: Module, settings: Settings) -> Plan:
     values = [lowering.new_buffers(p.shape) for p in module.entry.parameters]
     arguments = [buffer for value in values for buffer in lowering.buffers_of(value)]
     result = lowering.evaluate(module.entry, values)
+    lowering.origin = Origin(module.entry_name, module.entry.root)
     not_writable = {*arguments, *(buffer for buffer, _ in lowering.plan.constants)}
     results: list[Buffer] = []
     for buffer in lowering.buffers_of(result):
         # The caller owns the memory of results: one that is an argument, a constant or a result
         # already needs a copy.
         if buffer in not_writable or buffer in results:
-            buffer = lowering.copied(buffer)
+            buffer = lowering.copied(buffer, _RESULT)
         results.append(buffer)
     steps = tuple(lowering.steps)
     return replace(lowering.plan, arguments=arguments, results=results, steps=steps)
@@ -60,7 +63,9 @@ class Lowering(Block):
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
             self.reusable = ownership.reusable(instruction, operands)
+            outer, self.origin = self.origin, Origin(computation.name, instruction.name)
             result = evaluated(instruction, operands)
+            self.origin = outer
             ownership.note(instruction, result)
             return result
 

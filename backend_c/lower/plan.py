@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from backend_c.ir.loop_ir import Kernel
+from hlo.module import Computation
 from hlo.types import ArrayShape
 
 
@@ -32,6 +33,22 @@ Value = Buffer | tuple["Value", ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Say where a step comes from, for whoever explains the program; no code depends on it.
+
+    ``computation`` and ``instruction`` are names after all passes. Of a launch, ``computes`` is
+    what the kernel computes, ``in_place`` whether it only updates its result. Of a copy, ``why`` is
+    the reason for it.
+    """
+
+    computation: str = ""
+    instruction: str = ""
+    computes: Computation | None = None
+    in_place: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """Run a kernel on buffers: its inputs, outputs and scratch arrays in order."""
 
@@ -39,6 +56,7 @@ class Launch:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,7 @@ class Copy:
 
     source: Buffer
     target: Buffer
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +75,7 @@ class Repeat:
     condition: tuple[Step, ...]
     predicate: Buffer
     body: tuple[Step, ...]
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +87,7 @@ class Branch:
 
     selector: Buffer
     cases: tuple[tuple[Step, ...], ...]
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 Step = Launch | Copy | Repeat | Branch
@@ -101,13 +122,31 @@ def map_steps(
     result: list[Step] = []
     for step in steps:
         match step:
-            case Repeat(condition, predicate, body):
-                inner: Step = Repeat(
-                    map_steps(condition, change), predicate, map_steps(body, change)
+            case Repeat(condition, _, body):
+                inner: Step = replace(
+                    step, condition=map_steps(condition, change), body=map_steps(body, change)
                 )
-            case Branch(selector, cases):
-                inner = Branch(selector, tuple(map_steps(case, change) for case in cases))
+            case Branch(_, cases):
+                inner = replace(step, cases=tuple(map_steps(case, change) for case in cases))
             case _:
                 inner = step
         result.extend(change(inner))
     return tuple(result)
+
+
+def inner_steps(step: Step) -> tuple[Step, ...]:
+    """Return the steps inside a step, in order."""
+    match step:
+        case Repeat(condition, _, body):
+            return (*condition, *body)
+        case Branch(_, cases):
+            return tuple(inner for case in cases for inner in case)
+        case _:
+            return ()
+
+
+def in_order(steps: Sequence[Step], depth: int = 0) -> Iterator[tuple[int, Step]]:
+    """Yield all steps in the order of the text, each before those inside it, with their depth."""
+    for step in steps:
+        yield depth, step
+        yield from in_order(inner_steps(step), depth + 1)

@@ -21,6 +21,7 @@ from hlo.module import Computation, Instruction
 from hlo.types import PRED, S32, ArrayShape, bounded, is_bounded
 
 _COUNT = ArrayShape(S32)
+_COUNTER = "it is the counter of the scan"
 
 
 class Slices:
@@ -34,7 +35,7 @@ class Slices:
         self._is_reverse = is_reverse
         self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
         self._actual = self._actual_length(inputs)
-        self._iteration = block.copied(block.constant(np.zeros((), np.int32)))
+        self._iteration = block.copied(block.constant(np.zeros((), np.int32)), _COUNTER)
         self._position = self._iteration
 
     def has_next(self) -> Buffer:
@@ -51,7 +52,8 @@ class Slices:
 
     def end_iteration(self) -> None:
         """Emit the increment of the counter."""
-        self._block.copy(self._binary("add", self._iteration, self._number(1)), self._iteration)
+        following = self._binary("add", self._iteration, self._number(1))
+        self._block.copy(following, self._iteration, _COUNTER)
 
     def _number(self, value: int) -> Buffer:
         """Return an s32 constant."""
@@ -170,7 +172,7 @@ class Slices:
             there = ix.linearize((*index[:d], slice_index, *index[d:]), target.shape.dims)
             scope.store(into, there, scope.load(source, ix.linearize(index, dims)))
         numerics = self._block.settings.numerics
-        kernel = Kernel((source, position), (into,), (), scope.statements, numerics)
+        kernel = Kernel((source, position), (into,), (), scope.statements, numerics, kind="update")
         self._block.plan.kernels.append(kernel)
         number = len(self._block.plan.kernels) - 1
-        self._block.emit(Launch(number, (value, self._position), (target,), ()))
+        self._block.emit(Launch(number, (value, self._position), (target,), (), self._block.origin))

@@ -24,9 +24,7 @@ def split(plan: Plan) -> Plan:
     def relaunched(step: Step) -> tuple[Step, ...]:
         if not isinstance(step, Launch):
             return (step,)
-        return tuple(
-            Launch(number, step.inputs, step.outputs, step.scratch) for number in parts[step.kernel]
-        )
+        return tuple(replace(step, kernel=number) for number in parts[step.kernel])
 
     return Plan(
         kernels,

@@ -26,6 +26,7 @@ from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import OPENMP, Dialect
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.statements import kernel_text
+from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
 _PARAMETERS = (
@@ -55,13 +56,20 @@ class Program:
     pointers: Mapping[Buffer, str]  # the address of each buffer, as a C expression
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
     number: int | None = None
+    times: int | None = None  # where a timed program has its times in the workspace
 
 
-def render_plan(plan: Plan, dialect: Dialect, workspace: Workspace | None = None) -> Program:
-    """Render a plan; ``workspace`` is its allocation, by default the densest known."""
+def render_plan(
+    plan: Plan, dialect: Dialect, workspace: Workspace | None = None, *, timed: bool = False
+) -> Program:
+    """Render a plan; ``workspace`` is its allocation, by default the densest known.
+
+    ``timed``: the entry times its steps (:mod:`backend_c.render.timers`).
+    """
     kernels = _Kernels(dialect)
-    program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan))
+    program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
+    entry = f"{DEFINITIONS}\n{entry}" if timed else entry
     return replace(program, sources=_units(kernels.texts(), entry, dialect))
 
 
@@ -78,21 +86,26 @@ def render_plans(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
 
-def _rendered(plan: Plan, kernels: _Kernels, workspace: Workspace) -> tuple[Program, str]:
+def _rendered(
+    plan: Plan, kernels: _Kernels, workspace: Workspace, *, timed: bool = False
+) -> tuple[Program, str]:
     """Render a plan's kernels; return a program without sources, and the body of its entry."""
     constants, offsets = _constant_block(plan)
     pointers = _pointers(plan, workspace.offsets, offsets)
     names = kernels.names(plan)
+    pairs = count(plan) if timed else 0
+    times = -(-workspace.bytes // buffers.ALIGNMENT) * buffers.ALIGNMENT if timed else None
     program = Program(
         {},
         tuple(buffer.shape for buffer in plan.arguments),
         tuple(buffer.shape for buffer in plan.results),
         constants,
-        workspace.bytes,
+        workspace.bytes if times is None else times + 16 * pairs,
         pointers,
         names,
+        times=times,
     )
-    return program, _Entry(pointers, names, plan).text()
+    return program, _Entry(pointers, names, plan, Timers(times, pairs)).text()
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -218,12 +231,16 @@ def _prototype(text: str) -> str:
 class _Entry:
     """Render the steps of a plan as the body of its entry point."""
 
-    def __init__(self, pointers: Mapping[Buffer, str], names: Sequence[str], plan: Plan) -> None:
+    def __init__(
+        self, pointers: Mapping[Buffer, str], names: Sequence[str], plan: Plan, timers: Timers
+    ) -> None:
         self._pointers, self._names, self._plan = pointers, names, plan
+        self._timers = timers
 
     def text(self) -> str:
         """Render the body."""
         lines = [line for step in self._plan.steps for line in self._step(step)]
+        lines = [*self._timers.started(), *lines, *self._timers.ended()]
         unused = [
             f"(void){name};"
             for name in ("arguments", "results", "constants", "workspace")
@@ -242,24 +259,28 @@ class _Entry:
 
     def _step(self, step: Step) -> list[str]:
         """Render a step."""
+        number = self._timers.next()
         match step:
             case Launch(kernel, inputs, outputs, scratch):
                 pointers = [self._pointer(b, True) for b in inputs]
                 pointers += [self._pointer(b, False) for b in (*outputs, *scratch)]
                 if self._plan.kernels[kernel].uses_seed:
                     pointers.append("&random")
-                return [f"{self._names[kernel]}({', '.join(pointers)});"]
+                call = f"{self._names[kernel]}({', '.join(pointers)});"
+                return [call, *self._timers.noted(number)]
             case Copy(source, target):
                 if not source.bytes:
                     return []
                 into, out_of = self._pointers[target], self._pointers[source]
-                return [f"memcpy({into}, {out_of}, {source.bytes});"]
+                call = f"memcpy({into}, {out_of}, {source.bytes});"
+                return [call, *self._timers.noted(number)]
             case Repeat(condition, predicate, body):
                 test = f"if (!*{self._pointer(predicate, True)}) break;"
                 return ["for (;;) {", *self._steps(condition), f"{_INDENT}{test}",
+                        *(_INDENT + line for line in self._timers.counted(number)),
                         *self._steps(body), "}"]  # fmt: skip
             case Branch(selector, cases):
-                return self._branch(selector, cases)
+                return [*self._timers.counted(number), *self._branch(selector, cases)]
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
         """Render steps, indented."""
