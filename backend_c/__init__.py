@@ -1,7 +1,8 @@
 """Compile HLO to C: the interpreter's bits, on every target, at any number of threads."""
 
+from backend_c.explain.profile import Profile
 from backend_c.native.executable import Bound, Executable
 from backend_c.native.recycled_memory import keep_result_memory
-from backend_c.pipeline import compile, emit
+from backend_c.pipeline import compile, emit, explain
 
-__all__ = ["Bound", "Executable", "compile", "emit", "keep_result_memory"]
+__all__ = ["Bound", "Executable", "Profile", "compile", "emit", "explain", "keep_result_memory"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
+from backend_c.explain.profile import Profile
 from backend_c.ir.settings import FAST_GRAIN, GRAIN, Numerics, Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
@@ -19,6 +20,7 @@ from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import build, known_compiler
 from backend_c.probe.verdict import trusted
+from backend_c.profiler import Profiler
 from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
 from hlo.errors import Unsupported
@@ -53,12 +55,32 @@ def compile(
     if target != OPENMP.name:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
     # The cache is asked after rendering: its key is the C itself, not the module.
-    program = render_plan(lowered(module, _settings(numerics)), OPENMP)
+    settings = _settings(numerics)
+    program = render_plan(lowered(module, settings), OPENMP)
     kept = open_cache(cache or default_directory(os.environ))
-    library = build(program.sources, trusted(known_compiler(os.environ, kept), kept), kept)
+    compiler = trusted(known_compiler(os.environ, kept), kept)
+    library = build(program.sources, compiler, kept)
+    profiler = Profiler(module, settings, _PIPELINE[settings.numerics], compiler, kept)
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
-    return Executable(load(library), program, parameters, entry.root_instruction.shape, threads)
+    return Executable(
+        load(library), program, parameters, entry.root_instruction.shape, threads, profiler
+    )
+
+
+def explain(
+    module: Module, numerics: str = "fast", threads: int | None = None, cache: Path | None = None
+) -> Profile:
+    """Describe a module kernel by kernel without compiling it: :meth:`Executable.explain`.
+
+    Raises as :func:`compile`.
+    """
+    settings = _settings(numerics)
+    lowered(module, settings)  # raises what there is to raise
+    kept = open_cache(cache or default_directory(os.environ))
+    compiler = trusted(known_compiler(os.environ, kept), kept)
+    pipeline = _PIPELINE[settings.numerics]
+    return Profiler(module, settings, pipeline, compiler, kept).explain(threads)
 
 
 def emit(

@@ -17,7 +17,7 @@ import numpy as np
 from hlo.attributes import ConvolutionDimensions
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import BITWISE, ELEMENTARY, ROUNDS, having
+from hlo.opcodes import BITWISE, ELEMENTARY, ELEMENTWISE, ROUNDS, having, of_family
 from hlo.types import ArrayShape, ElementType, Shape, leaves
 from hlo.walk import called
 
@@ -33,8 +33,9 @@ _OF_INTEGERS = (
 _FUNCTION = 12  # operations of an exponential in f32: reduction, six of a polynomial, scaling
 # These read of their first operand what they give, and not all of it.
 _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
-# The same elements in the same order: whoever reads the result reads the operand.
-_VIEWS = frozenset(("reshape", "bitcast"))
+# Each element of the result is one of the operand, or made of one: parts of one are parts of the
+# other.
+_SAME_ELEMENTS = of_family(ELEMENTWISE) | {"reshape", "bitcast", "transpose", "reverse", "copy"}
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
 _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
 INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
@@ -60,27 +61,34 @@ def bytes_read(computation: Computation, *, in_place: bool = False) -> int:
     """
     root = computation.root_instruction
     updated = root.operands[0] if in_place else ""
-    total = 0
-    for parameter in computation.parameters:
-        if parameter.name != updated:
-            total += min(byte_count(parameter.shape), _taken(computation, parameter))
-    return total
+    taken = _taken(computation)
+    return sum(taken[p.name] for p in computation.parameters if p.name != updated)
 
 
-def _taken(computation: Computation, source: Instruction) -> int:
-    """Return the bytes that the users of an instruction take of it, as often as they do."""
-    if source.name == computation.root:
-        return byte_count(source.shape)
-    total = 0
-    for user in computation.instructions:
-        if source.name in user.operands:
-            if user.opcode in _VIEWS:
-                total += _taken(computation, user)
-            elif user.opcode in _PARTIAL and user.operands.index(source.name) == 0:
-                total += byte_count(user.shape)
-            else:
-                total += byte_count(source.shape)
-    return total
+def _taken(computation: Computation) -> dict[str, int]:
+    """Return the bytes of each result that are needed: the sum of what its users take of it, or all
+    of it."""
+    taken: dict[str, int] = defaultdict(int)
+    taken[computation.root] = byte_count(computation.root_instruction.shape)
+    shapes = {i.name: i.shape for i in computation.instructions}
+    for user in reversed(computation.instructions):
+        own = byte_count(user.shape)
+        # What is needed of the user's result, as a part of it.
+        part = taken[user.name] / own if own else 0.0
+        for number, name in enumerate(user.operands):
+            whole = byte_count(shapes[name])
+            needed = whole
+            if user.opcode in _PARTIAL and not number:
+                needed = math.ceil(part * own)
+            elif user.opcode in _SAME_ELEMENTS and _elements(shapes[name]) == _elements(user.shape):
+                needed = math.ceil(part * whole)
+            taken[name] = min(whole, taken[name] + needed)
+    return taken
+
+
+def _elements(shape: Shape) -> int:
+    """Return the number of elements of an array; of others 0."""
+    return shape.elements if isinstance(shape, ArrayShape) else 0
 
 
 def bytes_written(computation: Computation, *, in_place: bool = False) -> int:
@@ -110,11 +118,11 @@ class Operations:
         found: dict[tuple[str, bool], float] = defaultdict(float)
         shapes = {i.name: i.shape for i in computation.instructions}
         for instruction in computation.instructions:
-            for kind, count in self._instruction(instruction, computation, shapes).items():
+            for kind, count in self.of_instruction(instruction, computation, shapes).items():
                 found[kind] += count
         return dict(found)
 
-    def _instruction(
+    def of_instruction(
         self, instruction: Instruction, computation: Computation, shapes: Mapping[str, Shape]
     ) -> Counts:
         """Count the operations of one instruction."""

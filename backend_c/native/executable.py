@@ -9,11 +9,12 @@ import copy
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import cffi
 import numpy as np
 
+from backend_c.explain.profile import Profile
 from backend_c.native.in_place import (
     bound_arguments,
     given_results,
@@ -54,13 +55,25 @@ def load(path: Path, *, closing: bool = False) -> Any:
         raise ToolchainError(f"cannot load {path}: {error}") from None
 
 
+class Explains(Protocol):
+    """Explain and profile the module of a program."""
+
+    def explain(self, threads: int | None = None) -> Profile:
+        """Describe the kernels."""
+
+    def profile(
+        self, arrays: Sequence[Value], repeat: int, seed: int = 0, threads: int | None = None
+    ) -> Profile:
+        """Describe the kernels with their times."""
+
+
 class Executable:
     """Run a compiled program on the arrays of its parameters; ``source`` is its C by file name.
 
     ``library`` is what :func:`load` gives. ``parameters`` are the entry's names and shapes in
     order, ``result`` is its root's shape. ``threads`` is the number of OpenMP threads of a call;
-    None leaves it to OpenMP. Calls from several threads run one after the other, as they share the
-    workspace.
+    None leaves it to OpenMP. ``profiler`` knows the module. Calls from several threads run one
+    after the other, as they share the workspace.
     """
 
     def __init__(
@@ -70,6 +83,7 @@ class Executable:
         parameters: Sequence[tuple[str, Shape]],
         result: Shape,
         threads: int | None = None,
+        profiler: Explains | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise ArgumentError(f"threads={threads}: at least 1")
@@ -79,6 +93,7 @@ class Executable:
         constants = _aligned(len(program.constants))
         constants[:] = np.frombuffer(program.constants, np.uint8)
         self._blocks = _bytes(constants), _bytes(_aligned(program.workspace_bytes))
+        self._profiler = profiler
         self._running = threading.Lock()  # for the workspace, and what plain calls prepared
         self._choose(threads)
         self.source: Mapping[str, str] = program.sources
@@ -122,6 +137,38 @@ class Executable:
         words, kept = self._words(inputs, outputs, seed)
         return Bound(self._entry, words, self._running, (self._library, kept), result)
 
+    def explain(self) -> Profile:
+        """Describe the program kernel by kernel: what is fused and why not more, what each moves
+        and computes, and what limits its time (docs/explain.md).
+
+        It takes a second or two, as the machine is measured. Raises Unsupported for a program that
+        :func:`backend_c.compile` did not make.
+        """
+        return self._known_profiler().explain(self._threads)
+
+    def profile(self, *arrays: Value, repeat: int = 10, seed: int = 0) -> Profile:
+        """Explain the program with the time of each kernel: the least of ``repeat`` calls.
+
+        The program is compiled once more, with timers between the kernels. Raises as
+        :meth:`explain`, and ArgumentError as calls do.
+        """
+        return self._known_profiler().profile(arrays, repeat, seed, self._threads)
+
+    def _known_profiler(self) -> Explains:
+        """Return the profiler; Unsupported if there is none."""
+        if self._profiler is None:
+            raise Unsupported("this executable does not know its module: use backend_c.compile")
+        return self._profiler
+
+    def times(self, offset: int) -> list[tuple[int, int]]:
+        """Return the nanoseconds and the runs of each step in the last call of a timed program.
+
+        ``offset`` is where they lie in the workspace (:mod:`backend_c.render.timers`).
+        """
+        with self._running:
+            words = np.frombuffer(_FFI.buffer(self._blocks[1]), np.uint64, offset=offset).tolist()
+        return list(zip(words[::2], words[1::2], strict=True))
+
     def in_threads(self, threads: int) -> Self:
         """Return the same program, run by so many threads."""
         other = copy.copy(self)
@@ -130,6 +177,7 @@ class Executable:
 
     def _choose(self, threads: int | None) -> None:
         """Prepare calls by so many threads."""
+        self._threads = threads
         self._entry = _entry(self._library, self._number, threads)
         shapes = [shape for _, shape in self._parameters]
         self._plain: PlainCall | None = None

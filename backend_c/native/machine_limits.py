@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -28,14 +29,19 @@ _REGIONS = 200  # parallel regions, of which the quickest counts: a millisecond
 _SOURCE = Path(__file__).with_suffix(".c")
 
 
-def measured(threads: int, cache: Cache) -> Limits:
-    """Measure on so many threads; ``cache`` keeps the compiled loops."""
+def measured(
+    threads: int, cache: Cache, sizes: Sequence[int] = SIZES, seconds: float = _SECONDS
+) -> Limits:
+    """Measure on so many threads; ``cache`` keeps the compiled loops.
+
+    ``sizes`` are those of the memory that is read and copied, each for so many ``seconds``.
+    """
     library = _library(cache)
-    memory = np.ones(max(SIZES) + 64, np.uint8)
+    memory = np.ones(max(sizes) + 64, np.uint8)
     start = memory.ctypes.data + -memory.ctypes.data % 64
     read, copy = {}, {}
-    for size in SIZES:
-        passes = max(5, int(_SECONDS * _BYTES_A_SECOND / size))
+    for size in sizes:
+        passes = max(5, int(seconds * _BYTES_A_SECOND / size))
         read[size] = size / library.limit_read(start, size, passes, threads)
         copy[size] = max(
             size / library.limit_copy(start, size, passes, threads, streaming)
@@ -49,6 +55,11 @@ def measured(threads: int, cache: Cache) -> Limits:
     }
     region = min(_LONGEST_REGION, library.limit_region(_REGIONS, threads))
     return Limits(read, copy, operations, region)
+
+
+def measured_quickly(threads: int, cache: Cache) -> Limits:
+    """Measure within half a second, without the largest sizes: enough for an explanation."""
+    return measured(threads, cache, SIZES[:-1], _SECONDS / 8)
 
 
 def _library(cache: Cache) -> ctypes.CDLL:

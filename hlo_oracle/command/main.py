@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from hlo.errors import Error
-from hlo_oracle.command import bisect, check, emit, fuzz, opt, reduce, report, run
+from hlo_oracle.command import bisect, check, emit, explain, fuzz, opt, reduce, report, run
 from hlo_oracle.terminal import printable
 
 # Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
@@ -23,6 +23,7 @@ _SUBCOMMANDS: dict[str, ModuleType] = {
     "reduce": reduce,
     "opt": opt,
     "emit": emit,
+    "explain": explain,
 }
 
 

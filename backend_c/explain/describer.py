@@ -1,0 +1,259 @@
+"""Describe the steps of a plan: what each computes and moves, why it is one, what bounds it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from backend_c.explain.rows import Bound, Edge, Machine, Row
+from backend_c.ir.loop_ir import Call, Constant, If, Kernel, Loop, Statement
+from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Origin, Plan, Repeat, Step, in_order
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.fusion_reasons import Group, Groups
+from hlo.types import ArrayShape
+from hlo.work import Counts, Operations, bytes_read, bytes_written, trips
+
+# Seconds of a kernel that does nothing: the call, and its result through memory to the next one.
+_CALL = 5e-9
+
+
+class Describer:
+    """Describe the steps of one plan.
+
+    ``before`` is the module as fusion saw it, ``module`` as it was lowered, ``groups`` what fusion
+    decided.
+    """
+
+    def __init__(
+        self, plan: Plan, module: Module, before: Module, groups: Groups, machine: Machine
+    ) -> None:
+        self._plan, self._groups, self._machine = plan, groups, machine
+        self._before = {c.name: c for c in before.computations}
+        self._after = {c.name: c for c in module.computations}
+        self._operations = Operations(module)
+
+    def rows(self) -> tuple[Row, ...]:
+        """Return a row for each step, in order."""
+        rows: list[Row] = []
+        runs: list[int] = []  # of the loops around the step, outermost first
+        for number, (depth, step) in enumerate(in_order(self._plan.steps)):
+            del runs[depth:]
+            around = runs[-1] if runs else 1
+            rows.append(replace(self._row(number, depth, step), runs=around))
+            runs.append(around * (self._trips(step) if isinstance(step, Repeat) else 1))
+            if isinstance(step, Repeat):
+                rows[-1] = replace(rows[-1], runs=runs[-1])
+        return tuple(rows)
+
+    def edges(self) -> tuple[Edge, ...]:
+        """Return an edge for each pair of steps of which the later one reads what the earlier one
+        wrote last."""
+        writer: dict[Buffer, tuple[int, Origin]] = {}
+        found: dict[tuple[int, int], Edge] = {}
+        for number, (_, step) in enumerate(in_order(self._plan.steps)):
+            for buffer in _read(step):
+                if buffer in writer:
+                    producer, origin = writer[buffer]
+                    why = self._why(origin)
+                    edge = Edge(producer, number, origin.instruction, why)
+                    found.setdefault((producer, number), edge)
+            for buffer in _written(step):
+                writer[buffer] = number, step.origin
+        return tuple(found.values())
+
+    def free(self, rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
+        """Return, by computation, the instructions that no step computes: they take no time."""
+        done: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            done[row.computation].update((row.instruction, *row.instructions))
+        free = {
+            name: tuple(i.name for i in self._before[name].instructions if i.name not in done[name])
+            for name in self._groups
+            if name in self._after
+        }
+        return {name: names for name, names in free.items() if names}
+
+    def _why(self, origin: Origin) -> str:
+        """Return why the result of a step is in memory."""
+        group = self._group(origin)
+        return origin.why or (group.reason.text if group else "")
+
+    def _group(self, origin: Origin) -> Group | None:
+        """Return what fusion decided for the instruction of a step."""
+        return self._groups.get(origin.computation, {}).get(origin.instruction)
+
+    def _row(self, number: int, depth: int, step: Step) -> Row:
+        """Describe a step by itself."""
+        origin = step.origin
+        row = Row(number, depth, "", origin.computation, origin.instruction, why=self._why(origin))
+        match step:
+            case Launch():
+                return self._launch(row, step)
+            case Copy(source, target):
+                shapes = (str(target.shape),)
+                bound = self._bound(source.bytes, source.bytes, {}, 0)
+                return replace(
+                    row, kind="copy", shapes=shapes, read=source.bytes, written=source.bytes,
+                    bound=bound,
+                )  # fmt: skip
+            case Repeat():
+                instruction = self._instruction(origin)
+                return replace(row, kind=instruction.opcode if instruction else "while")
+            case Branch():
+                return replace(row, kind="conditional")
+
+    def _launch(self, row: Row, launch: Launch) -> Row:
+        """Describe the launch of a kernel."""
+        origin, kernel = launch.origin, self._plan.kernels[launch.kernel]
+        given = sum(buffer.bytes for buffer in launch.inputs)
+        read, written = given, min(given, sum(buffer.bytes for buffer in launch.outputs))
+        operations: dict[str, float] = {}
+        repeated: dict[str, float] = {}
+        if origin.computes is not None:
+            read = min(given, bytes_read(origin.computes, in_place=origin.in_place))
+            written = bytes_written(origin.computes, in_place=origin.in_place)
+            operations, repeated = self._work(origin.computes, self._group(origin))
+        regions = _regions(kernel.body)
+        return replace(
+            row,
+            kind=kernel.kind,
+            shapes=tuple(_short(buffer.shape) for buffer in launch.outputs),
+            instructions=self._members(origin),
+            repeated=repeated,
+            read=read,
+            written=written,
+            operations=operations,
+            calls=tuple(dict.fromkeys(_calls(kernel))),
+            regions=regions,
+            bound=self._bound(read, written, operations, regions),
+        )
+
+    def _members(self, origin: Origin) -> tuple[str, ...]:
+        """Return the instructions that a kernel computes; constants in its text are free."""
+        group = self._group(origin)
+        if group is None:
+            return (origin.instruction,)
+        opcodes = {i.name: i.opcode for i in self._before[origin.computation].instructions}
+        return tuple(name for name in group.members if opcodes[name] != "constant")
+
+    def _work(
+        self, computation: Computation, group: Group | None
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the operations of a kernel's computation by type, and what it repeats."""
+        shapes = {i.name: i.shape for i in computation.instructions}
+        inside = [i for i in computation.instructions if i.opcode != "parameter"]
+        # Equal computations are merged: the names in them may be those of another group's members,
+        # which are in the same order.
+        members = group.members if group and len(group.members) == len(inside) else ()
+        operations: dict[str, float] = defaultdict(float)
+        repeated: dict[str, float] = {}
+        for position, instruction in enumerate(inside):
+            times = 1.0
+            if members and group and instruction.opcode != "reduce":
+                times = _times(instruction, group.computed.get(members[position]))
+                if times > 1:
+                    repeated[members[position]] = times
+            counts: Counts = self._operations.of_instruction(instruction, computation, shapes)
+            for (kind, _), count in counts.items():
+                operations[kind] += min(1.0, times) * count
+        return dict(operations), repeated
+
+    def _bound(
+        self, read: int, written: int, operations: Mapping[str, float], regions: int
+    ) -> Bound:
+        """Return what bounds a run: of so many threads as it would be worth waking."""
+        one, every = self._machine.one, self._machine.every
+        memory = every.memory(read, written) if read + written else 0.0
+        compute = every.arithmetic(operations)
+        if not regions and max(memory, compute) < every.region:
+            memory = one.memory(read, written) if read + written else 0.0
+            compute = one.arithmetic(operations)
+        return Bound(memory, compute, max(_CALL, regions * every.region))
+
+    def _trips(self, loop: Repeat) -> int:
+        """Return how often a loop runs, as far as the text shows it; else 1."""
+        instruction = self._instruction(loop.origin)
+        if instruction is None:
+            return 1
+        computation = self._before[loop.origin.computation]
+        if instruction.opcode == "while":
+            return trips(instruction, computation, self._before)
+        first = next(i for i in computation.instructions if i.name == instruction.operands[0])
+        dimensions = instruction.attributes.get("dimensions")
+        assert isinstance(first.shape, ArrayShape) and isinstance(dimensions, tuple)
+        return int(first.shape.dims[int(str(dimensions[0]))])
+
+    def _instruction(self, origin: Origin) -> Instruction | None:
+        """Return the instruction of a step before fusion."""
+        computation = self._before.get(origin.computation)
+        instructions = computation.instructions if computation else ()
+        return next((i for i in instructions if i.name == origin.instruction), None)
+
+
+def _times(instruction: Instruction, computed: float | None) -> float:
+    """Return how many times each element of an instruction is computed."""
+    shape = instruction.shape
+    if computed is None or not isinstance(shape, ArrayShape) or not shape.elements:
+        return 1.0
+    return computed / shape.elements
+
+
+def _short(shape: ArrayShape) -> str:
+    """Return a shape without its layout."""
+    return str(replace(shape, layout=None))
+
+
+def _read(step: Step) -> tuple[Buffer, ...]:
+    """Return the buffers that a step itself reads; an update in place reads what it updates."""
+    match step:
+        case Launch(_, inputs, outputs, _):
+            return (*inputs, *outputs) if step.origin.in_place else inputs
+        case Copy(source, _):
+            return (source,)
+        case Branch(selector, _):
+            return (selector,)
+        case _:
+            return ()
+
+
+def _written(step: Step) -> tuple[Buffer, ...]:
+    """Return the buffers that a step itself writes."""
+    match step:
+        case Launch(_, _, outputs, _):
+            return outputs
+        case Copy(_, target):
+            return (target,)
+        case _:
+            return ()
+
+
+def _statements(statements: Sequence[Statement], times: int = 1) -> Iterator[tuple[Statement, int]]:
+    """Yield all statements, and how often serial loops of constant extent run them."""
+    for statement in statements:
+        yield statement, times
+        match statement:
+            case Loop(_, extent, kind, body):
+                known = isinstance(extent, Constant) and kind == "serial"
+                repeats = int(str(extent.value)) if known and isinstance(extent, Constant) else 1
+                yield from _statements(body, times * repeats)
+            case If(_, then, otherwise):
+                yield from _statements((*then, *otherwise), times)
+            case _:
+                pass
+
+
+def _regions(body: Sequence[Statement]) -> int:
+    """Return the number of parallel regions that a run of a kernel enters."""
+    return sum(
+        times
+        for statement, times in _statements(body)
+        if isinstance(statement, Loop) and "parallel" in statement.kind
+    )
+
+
+def _calls(kernel: Kernel) -> Iterator[str]:
+    """Yield the runtime functions that a kernel calls."""
+    for statement, _ in _statements(kernel.body):
+        if isinstance(statement, Call):
+            yield statement.function

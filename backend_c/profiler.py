@@ -1,0 +1,168 @@
+"""Explain a module kernel by kernel, and time its kernels in a program built for that."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from backend_c.explain.describer import Describer
+from backend_c.explain.limits import Limits, best
+from backend_c.explain.profile import Memory, Profile
+from backend_c.explain.rows import Machine
+from backend_c.ir.settings import Settings
+from backend_c.lower.lowering import lower
+from backend_c.lower.plan import Plan
+from backend_c.native.cache import Cache
+from backend_c.native.executable import Executable, load
+from backend_c.native.machine_limits import measured_quickly
+from backend_c.native.marshalling import Value
+from backend_c.native.toolchain import Compiler, build
+from backend_c.render.dialect import OPENMP
+from backend_c.render.timers import READINGS
+from backend_c.render.translation_units import Program, render_plan
+from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.passes.fusion import fused_with_reasons
+from hlo.passes.fusion_reasons import Groups
+from hlo.passes.pipelines import run
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """Hold the stages of a module, and the seconds that each took.
+
+    ``before`` is the module as fusion saw it, and ``groups`` what that decided; ``after`` is what
+    was lowered.
+    """
+
+    before: Module
+    groups: Groups
+    after: Module
+    plan: Plan
+    program: Program
+    stages: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Profiler:
+    """Explain a module that was verified, and profile it; ``pipeline`` is that of its passes.
+
+    ``measure`` returns what the machine can do on so many threads.
+    """
+
+    module: Module
+    settings: Settings
+    pipeline: str
+    compiler: Compiler
+    cache: Cache
+    measure: Callable[[int, Cache], Limits] = measured_quickly
+
+    def explain(self, threads: int | None = None) -> Profile:
+        """Describe the kernels, with limits of the machine measured now, on so many threads."""
+        return self._described(_threads(threads))
+
+    def profile(
+        self, arrays: Sequence[Value], repeat: int, seed: int = 0, threads: int | None = None
+    ) -> Profile:
+        """Describe the kernels with their times: of each the least of ``repeat`` calls.
+
+        Raises ArgumentError for arguments that do not fit, and where there is no call to be timed.
+        """
+        if repeat < 1:
+            raise ArgumentError(f"repeat={repeat}: at least 1")
+        described = self._described(_threads(threads))
+        start = time.perf_counter()
+        program = self._compiled.program
+        library = load(build(program.sources, self.compiler, self.cache))
+        stage = time.perf_counter() - start
+        entry = self.module.entry
+        parameters = [(p.name, p.shape) for p in entry.parameters]
+        executable = Executable(library, program, parameters, entry.root_instruction.shape, threads)
+        found = [_timed_call(executable, program, arrays, seed) for _ in range(repeat + 1)]
+        del found[0]  # it wakes threads and touches memory for the first time
+        steps = [
+            (min(taken for taken, _ in step), step[-1][1]) for step in zip(*found, strict=True)
+        ]
+        least = min(sum(taken for taken, _ in call) for call in found)
+        return described.timed(steps, least, repeat, stage)
+
+    def _described(self, threads: int) -> Profile:
+        """Describe the kernels, without times."""
+        made, machine = self._compiled, self._machine(threads)
+        describer = Describer(made.plan, made.after, made.before, made.groups, machine)
+        rows = describer.rows()
+        arguments, results = (
+            sum(buffer.bytes for buffer in buffers)
+            for buffers in (made.plan.arguments, made.plan.results)
+        )
+        assert made.program.times is not None
+        memory = Memory(arguments, results, len(made.program.constants), made.program.times)
+        return Profile(
+            self.module.name,
+            self.settings.numerics.value,
+            machine,
+            rows,
+            describer.edges(),
+            describer.free(rows),
+            memory,
+            made.stages,
+        )
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        """Run the passes, lower and render with timers."""
+        stages: list[Module] = [self.module]
+        groups: Groups = {}
+        before = self.module
+
+        def after(name: str, module: Module) -> None:
+            nonlocal groups, before
+            if name == "fusion":
+                before = stages[-1]
+                _, groups = fused_with_reasons(before)
+            stages.append(module)
+
+        clock = [time.perf_counter()]
+        module = run(self.module, self.pipeline, after)
+        clock.append(time.perf_counter())
+        plan = lower(module, self.settings)
+        clock.append(time.perf_counter())
+        program = render_plan(plan, OPENMP, timed=True)
+        clock.append(time.perf_counter())
+        names = ("passes", "lowering", "rendering")
+        seconds = {name: b - a for name, a, b in zip(names, clock, clock[1:])}
+        return _Compiled(before, groups, module, plan, program, seconds)
+
+    def _machine(self, threads: int) -> Machine:
+        """Measure the machine."""
+        one = self.measure(1, self.cache)
+        if threads == 1:
+            return Machine(one, one, 1)
+        return Machine(one, _at_least(one, self.measure(threads, self.cache)), threads)
+
+
+def _at_least(one: Limits, every: Limits) -> Limits:
+    """Return the limits of all threads, where other work on the machine did not let them be less
+    than those of one."""
+    return replace(best(one, every), region=every.region)
+
+
+def _timed_call(
+    executable: Executable, program: Program, arrays: Sequence[Value], seed: int
+) -> list[tuple[float, int]]:
+    """Call once; return the seconds and the runs of each step, less what the clock takes."""
+    executable(*arrays, seed=seed)
+    assert program.times is not None
+    *steps, (clock, _) = executable.times(program.times)
+    reading = clock / READINGS
+    return [(max(0.0, taken - reading * runs) * 1e-9, runs) for taken, runs in steps]
+
+
+def _threads(threads: int | None) -> int:
+    """Return the number of threads of a call: what is said, or else what OpenMP takes."""
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    every = int(told) if told.isdecimal() and int(told) else len(os.sched_getaffinity(0))
+    return threads or every
