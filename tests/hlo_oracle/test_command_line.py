@@ -105,6 +105,17 @@ def test_a_recipe_that_is_none(add: Path, capsys: pytest.CaptureFixture[str]) ->
         assert said.count("\n") == 1 and (expected in said or "add.json:1:2" in said)
 
 
+def test_explain_measures(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["explain", str(add), "--measure", "--threads", "1", "--repeat", "1"]
+    assert main(words) == 0
+    assert "% limit" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["rows"]
+    assert row["instructions"] == ["sum"] and row["measured"] >= 0 and found["seconds"] >= 0
+    assert {"edges", "free", "limits", "memory", "stages", "regions"} <= found.keys()
+
+
 def test_no_compiler(
     add: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
