@@ -73,6 +73,8 @@ def _taken(computation: Computation) -> dict[str, int]:
     shapes = {i.name: i.shape for i in computation.instructions}
     for user in reversed(computation.instructions):
         own = byte_count(user.shape)
+        if not own and any(leaf.element_type.is_array for leaf in leaves(user.shape)):
+            continue  # of empty arrays nothing is computed
         # What is needed of the user's result, as a part of it.
         part = taken[user.name] / own if own else 0.0
         for number, name in enumerate(user.operands):
