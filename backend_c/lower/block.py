@@ -100,6 +100,10 @@ class Block:
         """Let the computation that is evaluated next overwrite its arguments."""
         self._owned = frozenset(self.buffers_of(value))
 
+    def keep(self, value: Value) -> None:
+        """Let nothing overwrite a value that the instruction being lowered only passes on."""
+        self.reusable.difference_update(self.buffers_of(value))
+
     @contextmanager
     def collected_steps(self) -> Iterator[list[Step]]:
         """Collect the steps emitted inside in a list of their own: the body of a loop or branch."""

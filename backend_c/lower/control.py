@@ -15,6 +15,7 @@ from hlo.aliasing import Alias
 from hlo.async_states import is_whole
 from hlo.attributes import Domain
 from hlo.errors import Unsupported
+from hlo.module import Computation
 from hlo.types import Shape, TupleShape, compatible, leaves
 from hlo.walk import Callee
 
@@ -133,16 +134,38 @@ def async_done(
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value], block: Block) -> Value:
-    """Emit a loop. The state lives in buffers of its own, which each iteration overwrites."""
-    state = block.taken(init)
+    """Emit a loop. The state lives in buffers of its own, which each iteration overwrites; what
+    every iteration passes on unchanged stays where it is.
+    """
+    fixed = _passed_on(body.computation)
+    parts = init if isinstance(init, tuple) else (init,)
+    block.keep(tuple(part for n, part in enumerate(parts) if n in fixed))
+    taken = tuple(part if n in fixed else block.taken(part) for n, part in enumerate(parts))
+    changed = tuple(part for n, part in enumerate(taken) if n not in fixed)
+    state = taken if isinstance(init, tuple) else taken[0]
     with block.collected_steps() as condition_steps:
         predicate = condition(state)
     with block.collected_steps() as body_steps:
-        block.give(state)
+        block.give(changed)
         _assign(state, body(state), block, _STATE)
     assert isinstance(predicate, Buffer)
     block.emit(Repeat(tuple(condition_steps), predicate, tuple(body_steps), block.origin))
     return state
+
+
+def _passed_on(body: Computation) -> set[int]:
+    """Return the numbers of the elements of a loop's state that its body passes on unchanged."""
+    (state,) = body.parameters
+    if body.root_instruction.opcode != "tuple":
+        return set()
+    by_name = {instruction.name: instruction for instruction in body.instructions}
+    fixed = set()
+    for number, name in enumerate(body.root_instruction.operands):
+        element = by_name[name]
+        is_element = element.opcode == "get-tuple-element" and element.operands == (state.name,)
+        if is_element and element.attributes["index"] == number:
+            fixed.add(number)
+    return fixed
 
 
 def scan(
