@@ -7,7 +7,7 @@ so most divisions fold away: ``(8*i + j) / 8`` is ``i`` for 0 <= j < 8, and ``8*
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable
 
@@ -223,6 +223,21 @@ def with_atoms(expression: Expr, named_atom: Callable[[Expr], Expr]) -> Expr:
         multiply(atom if isinstance(atom, Variable) else named_atom(atom), coefficient)
         for atom, coefficient in terms.items()
     ]
+    return add(*parts, offset)
+
+
+def with_definitions(expression: Expr, definitions: Mapping[str, Expr]) -> Expr:
+    """Replace variables by what they were bound to, and fold: quotients and remainders that a name
+    keeps apart become the offset that they are of.
+    """
+    terms, offset = _affine_form(expression)
+    if not any(isinstance(atom, Variable) and atom.name in definitions for atom in terms):
+        return expression
+    parts = []
+    for atom, coefficient in terms.items():
+        if isinstance(atom, Variable) and atom.name in definitions:
+            atom = with_definitions(definitions[atom.name], definitions)
+        parts.append(multiply(atom, coefficient))
     return add(*parts, offset)
 
 

@@ -59,6 +59,7 @@ class Scope:
         self.settings, self.is_flat = settings, is_flat
         self._blocks = [_Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
+        self._definitions: dict[str, Expr] = {}  # of bound indices by name
         self._names = 0
         self.scratch_arrays: list[Array] = []
         self.tables: list[tuple[Array, np.ndarray]] = []
@@ -119,11 +120,18 @@ class Scope:
         prefix = "n" if expression.type is INDEX else "v"
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
+        if expression.type is INDEX:
+            self._definitions[variable.name] = expression
         self._blocks[depth].statements.append(Let(variable, expression))
         # A value that can change is not remembered: every use reads it anew.
         if fixed is not None:
             self._blocks[depth].values[expression] = variable
         return variable
+
+    def folded(self, index: Expr) -> Expr:
+        """Return an index without the divisions that its bound parts take, or the index itself."""
+        expanded = ix.with_definitions(index, self._definitions)
+        return index if ix.has_division(expanded) else expanded
 
     @contextmanager
     def hoisted(self, *values: Expr) -> Iterator[None]:

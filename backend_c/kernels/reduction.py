@@ -112,7 +112,7 @@ class _Reduction:
         written: dict[Expr, Expr] = {}
 
         def at(*kept: Expr) -> Expr:
-            row = ix.linearize(kept, dims)
+            row = self.scope.folded(ix.linearize(kept, dims))
             if row not in written:
                 written[row] = loop(kept)
             return written[row]

@@ -1,0 +1,53 @@
+"""Kernels that run along rows: each reduction of a row is one loop, whatever the rank."""
+
+import numpy as np
+import pytest
+
+import backend_c
+import hlo
+import interp
+from backend_c.ir.loop_ir import Loop, Statement
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.pipeline import lowered
+
+
+def softmax(dims: tuple[int, ...]) -> hlo.Module:
+    rows, whole = (",".join(map(str, d)) for d in (dims[:-1], dims))
+    kept = ",".join(map(str, range(len(dims) - 1)))
+    return hlo.parse(f"""HloModule softmax
+add {{ a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = f32[] add(a, b) }}
+max {{ a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = f32[] maximum(a, b) }}
+ENTRY e {{ x = f32[{whole}] parameter(0)
+  low = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  largest = f32[{rows}] reduce(x, low), dimensions={{{len(dims) - 1}}}, to_apply=max
+  most = f32[{whole}] broadcast(largest), dimensions={{{kept}}}
+  less = f32[{whole}] subtract(x, most)
+  powers = f32[{whole}] exponential(less)
+  total = f32[{rows}] reduce(powers, zero), dimensions={{{len(dims) - 1}}}, to_apply=add
+  totals = f32[{whole}] broadcast(total), dimensions={{{kept}}}
+  ROOT r = f32[{whole}] divide(powers, totals) }}""")
+
+
+def loops(statements: tuple[Statement, ...]) -> int:
+    inside = [s for s in statements if isinstance(s, Loop)]
+    return len(inside) + sum(loops(loop.body) for loop in inside)
+
+
+@pytest.mark.parametrize("dims", [(64, 50), (4, 12, 50), (2, 3, 5, 50), (2, 1, 3, 4, 50)])
+def test_each_reduction_is_one_loop(dims: tuple[int, ...]) -> None:
+    for numerics in Numerics:
+        pipeline = "backend_c_fast" if numerics is Numerics.FAST else "backend_c"
+        (kernel,) = lowered(softmax(dims), Settings(numerics), pipeline).kernels
+        assert kernel.kind == "rows" and loops(kernel.body) == 4  # rows, maximum, sum, result
+
+
+def test_the_bits_of_the_interpreter() -> None:
+    module = softmax((2, 3, 5, 50))
+    x = np.random.default_rng(1).normal(size=(2, 3, 5, 50)).astype(np.float32)
+    found = backend_c.compile(module, numerics="exact")(x)
+    assert found.tobytes() == interp.evaluate(module, x).tobytes()
