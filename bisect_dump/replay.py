@@ -20,8 +20,8 @@ from hlo.errors import Unsupported
 from hlo.module import Instruction
 from hlo.passes.rewriting import integer
 from hlo.values import Array, arrays_of
-from interp.envelope.anchors import middle
 from interp.envelope.enclosure import Enclosure, point, where
+from interp.envelope.midpoints import middle
 from interp.envelope.single_steps import EnclosedSteps
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict, is_wide, kinds, summary
 

@@ -22,10 +22,11 @@ from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
 from hlo.types import Shape, TupleShape
 from hlo.values import Array, arrays_of
-from interp.envelope import anchors
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Found, Judge, Named
+from interp.envelope.peer_values import followed
+from interp.envelope.recorded_values import exposed
 from interp.envelope.verdict import OUTSIDE
 from interp.values import Value
 
@@ -123,11 +124,11 @@ class Against:
 
     def _culprit(self, whole: Module, arrays: tuple[Value, ...]) -> str | None:
         names = affordable(filter(_is_step, whole.entry.instructions))
-        outputs = self._outputs(anchors.exposed(whole, names), arrays)
+        outputs = self._outputs(exposed(whole, names), arrays)
         if outputs is None:
             return None
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
-        _, wrong = anchors.followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
+        _, wrong = followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
         opcodes = (step.instruction.opcode for step in wrong[:1])
         return next((opcode for opcode in opcodes if opcode not in _BLAMELESS), None)
 

@@ -14,7 +14,7 @@ from hlo.errors import Error
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import ArrayShape, Shape, TupleShape
-from interp.envelope.anchors import exposed
+from interp.envelope.recorded_values import exposed
 from interp.values import Value
 
 _DIALECTS = ("short", "long")

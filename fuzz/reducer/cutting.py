@@ -11,7 +11,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import PENDING, having
 from hlo.passes.rewriting import with_entry
 from hlo.types import TupleShape, leaves
-from interp.envelope.anchors import exposed
+from interp.envelope.recorded_values import exposed
 from interp.values import Value, zeros
 
 Evaluate = Callable[[Module, tuple[Value, ...]], Value | None]

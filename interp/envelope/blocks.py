@@ -43,10 +43,13 @@ def _blocks(
     operands: Sequence[Enclosure], size: int, block: int
 ) -> Iterator[tuple[Enclosure, ...]]:
     """Cut operands of one shape into blocks, in row-major order; points stay points."""
-    flat = [tuple(end.reshape(-1) for end in (*x.ends(), x.nan)) for x in operands]
+    flat = {id(x): tuple(end.reshape(-1) for end in (*x.ends(), x.nan)) for x in operands}
     for start in range(0, size, block):
-        parts = [[end[start : start + block] for end in ends] for ends in flat]
-        yield tuple(Enclosure(ends[0], ends[-2], ends[-1]) for ends in parts)
+        parts: dict[int, Enclosure] = {}  # an operand that is given twice stays one
+        for key, ends in flat.items():
+            low, *high, nan = (end[start : start + block] for end in ends)
+            parts[key] = Enclosure(low, high[0] if high else low, nan)
+        yield tuple(parts[id(x)] for x in operands)
 
 
 def _joined(parts: Sequence[Array], shape: tuple[int, ...]) -> Array:

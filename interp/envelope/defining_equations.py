@@ -7,10 +7,10 @@ factors are those of a matrix nearby, which their residual shows. So a peer's fa
 * LU: ``|P A - L U| <= (k + 4) u |L| |U|`` by element, for any order of the sums (Higham, "Accuracy
   and Stability of Numerical Algorithms", 2002, theorem 9.3), and no multiplier is beyond 1, as
   partial pivoting has it (of complex numbers sqrt 2: LAPACK pivots by |re| + |im|);
-* QR, eigenvalues, singular values: the residual, and the distance of ``Q* Q`` from the identity, is
-  at most 30 n u times the norm of the matrix: LAPACK's own tests pass below this threshold (LAPACK
-  Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of symmetric matrices
-  ascend, singular values descend and are not negative.
+* QR, Schur's form, eigenvalues, singular values: the residual, and the distance of ``Q* Q`` from
+  the identity, is at most 30 n u times the norm of the matrix: LAPACK's own tests pass below this
+  threshold (LAPACK Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of
+  symmetric matrices ascend, singular values descend and are not negative.
 
 They are wrong if a residual is beyond the square of the dimension times that; in between nothing is
 known. Residuals are computed in extended precision.
@@ -237,7 +237,36 @@ def _eigenvalues(
     return _normwise(size, _unit(operands[0]), *parts)
 
 
+def _schur(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
+    """(T, Z, w, number of sorted eigenvalues, info), of real matrices (T, Z, Re w, Im w, ...): A is
+    Z T Z* with the eigenvalues in the blocks on the diagonal of T, of size two for pairs."""
+    triangle, vectors, *values, _, info = outputs
+    if info or letter(config, "mode") != "V":
+        return None
+    matrix, t, z = _wide(operands[0]), _wide(triangle), _wide(vectors)
+    size, norm = len(matrix), _norm(matrix)
+    below = np.diag(t, -1) != 0
+    is_real = matrix.dtype.kind != "c"
+    if np.tril(t, -2).any() or (below[1:] & below[:-1]).any() or (below.any() and not is_real):
+        return Residual(np.inf, np.inf)
+    w = _wide(values[0]) if len(values) == 1 else _wide(values[0]) + 1j * _wide(values[1])
+    parts = [(matrix @ z - z @ t, norm), (_distance_from_unitary(z), 1.0)]
+    return _normwise(size, _unit(operands[0]), *parts, (w - _eigenvalues_of_blocks(t), norm))
+
+
+def _eigenvalues_of_blocks(t: Array) -> Array:
+    """List the eigenvalues of blocks of sizes one and two (of pairs: positive imaginary part
+    first)."""
+    found = np.diag(t).astype(np.clongdouble)
+    for n in np.flatnonzero(np.diag(t, -1)):
+        mean, half = (t[n, n] + t[n + 1, n + 1]) / 2, (t[n, n] - t[n + 1, n + 1]) / 2
+        root = np.sqrt(np.clongdouble(half**2 + t[n, n + 1] * t[n + 1, n]))
+        found[n : n + 2] = mean + root, mean - root
+    return found
+
+
 _CHECKS: dict[str, Check] = {
+    "gees": _schur,
     "geev": _eigenvalues,
     "geqrf": _qr,
     "gesdd": _singular_values,

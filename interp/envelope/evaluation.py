@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,14 @@ from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import Array
 from hlo.verification.verify import verify
-from hlo.walk import Callee, Op, call, column, function_name, keywords, live, walk
+from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
 from interp.envelope import bounded_enclosures, budget, chains, enclosed_values
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
 from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, largest, least, moved
+from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation, is_scalar
 from interp.ops import random
 from interp.values import mapped
@@ -69,25 +69,14 @@ class Enclosed:
     openings: tuple[Opening, ...]
 
 
-# An instruction's value and its operands; or a loop, the trips before, and its state after one
-# more: another value instead, or None.
-Seen = Callable[[Instruction, Value, Sequence[Value]], Value]
-AfterTrip = Callable[[Instruction, int, Value], Value]
-
-
 def enclose(
-    module: Module,
-    *arrays: Any,
-    peer: Budget,
-    seed: int = 0,
-    seen: Seen | None = None,
-    after_trip: AfterTrip | None = None,
+    module: Module, *arrays: Any, peer: Budget, seed: int = 0, watcher: Watcher | None = None
 ) -> Enclosed:
-    """Enclose every result of the entry computation that is legal under a peer's budget. ``seen``
-    is shown each value of the entry, and what it is made of; it may replace it for what follows;
-    ``after_trip`` likewise the state of the entry's loops."""
+    """Enclose every result of the entry computation that is legal under a peer's budget. A watcher
+    sees the values of the entry, and of its loops and branches, and may replace them for what
+    follows."""
     verify(module)
-    evaluation = Enclosing(module, seen, after_trip)
+    evaluation = Enclosing(module, watcher)
     with np.errstate(all="ignore"), random.seeded(seed), budget.using(peer):
         result = evaluation.run(module.entry, *map(enclosed_values.points, arrays))
     return Enclosed(result, tuple(evaluation.openings))
@@ -96,11 +85,8 @@ def enclose(
 class Enclosing:
     """The state of one evaluation over enclosures."""
 
-    def __init__(
-        self, module: Module, seen: Seen | None = None, after_trip: AfterTrip | None = None
-    ) -> None:
-        self._seen, self._after_trip = seen, after_trip
-        self._loops = {id(i) for i in module.entry.instructions if i.opcode == "while"}
+    def __init__(self, module: Module, watcher: Watcher | None = None) -> None:
+        self._watched = Watched(module, watcher)
         self.openings: list[Opening] = []
         self._module = module
         self._inner = chains.inner_values(module)
@@ -134,17 +120,18 @@ class Enclosing:
         if sizes is not None:
             bounded_enclosures.require_certain_sizes(instruction, operands)
             operands = bounded_enclosures.agreed(sizes, operands)
-        is_inner = instruction.name in self._inner[computation.name]
+        is_here = self._watched.is_here(computation)
+        if is_here and instruction.opcode == "conditional":
+            operands = [self._watched.selector(instruction, operands[0]), *operands[1:]]
         with budget.using(self._budget(computation, instruction)):
-            result = self._result(instruction, operands, given[0] if given else None, is_inner)
+            result = self._result(computation, instruction, operands, given[0] if given else None)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
-        if self._seen is None or computation is not self._module.entry:
-            return result
-        known = self._seen(instruction, result, operands)
+        known = self._watched.seen(instruction, result, operands) if is_here else None
         if known is None or not isinstance(result, Enclosure):
             return result if known is None else known
+        is_inner = instruction.name in self._inner[computation.name]
         return chains.in_effect(instruction.opcode, operands, known) if is_inner else known
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
@@ -158,22 +145,22 @@ class Enclosing:
 
     def _result(
         self,
+        computation: Computation,
         instruction: Instruction,
         operands: list[Value],
         first: Shape | None,
-        is_inner: bool,
     ) -> Value:
         name = function_name(instruction.opcode)
         rule = self._rules.get(name)
         if rule is not None:
-            given = self._keywords(instruction)
+            given = self._keywords(computation, instruction)
             if name not in self._elementwise or not operands:
                 return call(rule, instruction, operands, given, first)
 
             def elementwise(*values: Enclosure) -> Enclosure:
                 return call(rule, instruction, values, given, first)
 
-            if is_inner:
+            if instruction.name in self._inner[computation.name]:
                 return in_blocks(chains.inside(instruction.opcode, elementwise), operands)
             return in_blocks(elementwise, operands)
         op = self._ops.get(name)
@@ -191,11 +178,13 @@ class Enclosing:
             return self._exchanged(op, instruction, operands, first)
         return self._lifted(op, instruction, operands, first)
 
-    def _keywords(self, instruction: Instruction) -> dict[str, object]:
-        """Return an instruction's attributes; loops of the entry computation are watched."""
+    def _keywords(self, computation: Computation, instruction: Instruction) -> dict[str, object]:
+        """Return an instruction's attributes; its loops and branches are watched if it is."""
         given = keywords(self._module, instruction, self._enter)
-        if self._after_trip is not None and id(instruction) in self._loops:
-            given["body"] = _watched(given["body"], partial(self._after_trip, instruction))
+        if instruction.opcode in ("while", "conditional") and self._watched.is_here(computation):
+            is_loop = instruction.opcode == "while"
+            watched = self._watched.loop if is_loop else self._watched.conditional
+            return watched(instruction, given)
         return given
 
     def _exchanged(
@@ -298,19 +287,6 @@ class Enclosing:
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
-
-
-def _watched(body: object, after_trip: Callable[[int, Value], Value]) -> Callee[Value]:
-    """Show the state after each trip of a loop, and go on with what is given instead."""
-    assert isinstance(body, Callee)
-    trips = count()
-
-    def call(state: Value) -> Value:
-        after = body(state)
-        known = after_trip(next(trips), after)
-        return after if known is None else known
-
-    return replace(body, call=call)
 
 
 def _stacked(values: Sequence[Value], dims: tuple[int, ...]) -> Value:

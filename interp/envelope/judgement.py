@@ -14,12 +14,13 @@ from hlo.passes.inline import inline
 from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from interp.envelope import anchors
-from interp.envelope.anchors import Step
 from interp.envelope.budget import BUDGETS, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
-from interp.envelope.loop_states import with_stored_states
+from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
+from interp.envelope.peer_values import Step, followed
+from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats
 from interp.envelope.verdict import (
     KINDS,
@@ -111,10 +112,9 @@ class Judge:
         assert self._usual is not None
         return tuple(arrays_of(enclose(self._module, *self._values, **self._usual).result))
 
-    @cached_property
-    def _storing(self) -> Module:
-        """The program that stores the states of its loops."""
-        return with_stored_states(self._inlined, self._plan.trips)
+    def _showing(self, names: Sequence[str]) -> Module:
+        """The program that also returns these values of the plan."""
+        return exposed(self._inlined, names, self._plan.trips)
 
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
         """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
@@ -143,10 +143,10 @@ class Judge:
         self, actual: Sequence[Array], found: list[Array], run: Run
     ) -> tuple[list[Array], tuple[Step, ...]]:
         """The kinds, as far as values in between tell, and the steps to those that are wrong."""
-        steps = run(anchors.exposed(self._storing, self._plan.names))
+        steps = run(self._showing(tuple(self._plan.names)))
         if steps is None:
             return found, ()
-        found, wrong = self._step_by_step(actual, found, self._plan.names, steps)
+        found, wrong = self._step_by_step(actual, found, tuple(self._plan.names), steps)
         own = self._own(steps, actual)
         if wrong or not self._trials or same_where_open(found, actual, own):
             return found, wrong
@@ -164,11 +164,11 @@ class Judge:
         own = self._own(steps, actual)
         known = dict(zip(names, steps[len(actual) :], strict=True))
         narrower, wrong = self._followed(known, own, self._given)
-        kinds_of = [*map(resolved, found, map(anchors.beside_middle, actual, narrower))]
+        kinds_of = [*map(resolved, found, map(beside_middle, actual, narrower))]
         if not wrong and self._usual is not None and _is_open(kinds_of):
             usual, unusual = self._followed(known, own, self._usual)
             if not unusual:  # else what follows may rest on an illegal value
-                kinds_of = [*map(resolved, kinds_of, map(anchors.beside_middle, actual, usual))]
+                kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, usual))]
         if not wrong and _is_open(kinds_of):
             wrong = self._followed(known, own, self._given, is_proof=False)[1]
         return kinds_of, wrong
@@ -184,13 +184,13 @@ class Judge:
         def agrees(names: tuple[str, ...]) -> bool:
             nonlocal best, trials
             trials -= 1
-            steps = run(anchors.exposed(self._storing, names)) if trials >= 0 else None
+            steps = run(self._showing(names)) if trials >= 0 else None
             if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
                 return False
             best = names, steps
             return True
 
-        undisturbed(anchors.by_opcode(self._storing, self._plan.names), agrees)
+        undisturbed(anchors.by_opcode(self._plan.names), agrees)
         return best
 
     def _followed(
@@ -202,12 +202,10 @@ class Judge:
     ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
         """Enclose intermediate values, and the steps to them, and from them to the results
         that came with them, that are wrong."""
-        enclosed, wrong = anchors.followed(
-            self._inlined, known, *self._values, **given, is_proof=is_proof
-        )
+        enclosed, wrong = followed(self._inlined, known, *self._values, **given, is_proof=is_proof)
         legal = tuple(arrays_of(enclosed.result))
         root = self._inlined.entry.root_instruction
-        verdicts = map(summary, map(anchors.beside_middle, own, legal))
+        verdicts = map(summary, map(beside_middle, own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
         return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
 

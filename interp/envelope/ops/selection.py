@@ -84,6 +84,8 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     if lhs.element_type.is_complex:
         return lifted(lambda a, b: exact.compare(a, b, direction=direction, type=type))(lhs, rhs)
     in_total = type == "TOTALORDER" and lhs.element_type.is_float
+    if lhs is rhs:
+        return _compared_with_itself(lhs, direction, in_total)
     if not in_total:
         lhs, rhs = flushed(lhs), flushed(rhs)
     key = total_order if in_total else widened
@@ -95,6 +97,17 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     if direction == "NE":
         return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
     return _truth(may, must & ~unordered)
+
+
+def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> Enclosure:
+    """Enclose the comparison of one value, whatever it is, with itself: a test for NaN."""
+    never = np.broadcast_to(np.False_, value.shape)
+    if direction in ("LT", "GT") or (in_total and direction == "NE"):
+        return point(never)
+    if in_total:
+        return point(~never)
+    only_nan = is_nan(value.low) & value.nan
+    return _truth(value.nan, only_nan) if direction == "NE" else _truth(~only_nan, ~value.nan)
 
 
 def clamp(min: Enclosure, operand: Enclosure, max: Enclosure) -> Enclosure:

@@ -14,6 +14,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope import anchors
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.defining_equations import checked
+from interp.envelope.peer_values import followed
 
 LETTERS = {"f4": "s", "f8": "d", "c8": "c", "c16": "z"}
 CONFIGS = {
@@ -100,6 +101,27 @@ def test_eigenvalues(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
+def test_the_form_of_schur(dtype: str) -> None:
+    matrix, target = drawn((9, 9), dtype), name("gees", dtype)
+    config = "{mode = 86 : ui8, sort = 78 : ui8}"
+    t, z = scipy.linalg.schur(matrix)
+    (gees,) = scipy.linalg.get_lapack_funcs(("gees",), (matrix,))
+    w = sum(x * f for x, f in zip(gees(lambda *value: 0, matrix)[2:-3], (1, 1j), strict=False))
+    zero = np.zeros((), np.int32)
+
+    def result(t: Array, z: Array, w: Array) -> list[Array]:
+        values = [w] if dtype[0] == "c" else [w.real, w.imag]
+        return [t, z, *values, zero, zero]
+
+    assert checked(target, [matrix], result(t, z, w), config) is True
+    assert checked(target, [matrix], result(t, -z, w), config) is True
+    assert checked(target, [matrix], result(t, z, w[::-1]), config) is False
+    assert checked(target, [matrix], result(t, z * 1.1, w), config) is False
+    assert checked(target, [matrix], result(t.T, z.conj(), w), config) is False
+    assert checked(target, [matrix], result(t, z, w), "{mode = 78 : ui8}") is None
+
+
+@pytest.mark.parametrize("dtype", LETTERS)
 @pytest.mark.parametrize("dims", [(9, 9), (9, 5), (5, 9)])
 def test_singular_values(dims: tuple[int, int], dtype: str) -> None:
     matrix, target, config = drawn(dims, dtype), name("gesdd", dtype), CONFIGS["gesdd"]
@@ -169,10 +191,10 @@ def test_what_follows_is_judged_on_the_peer_s_own_factors() -> None:
     assert {"f.with.0", "f.with.1", "f.with.2", "lu"} <= {*names}
     packed, pivots, info = lu(matrix)
     own = {"f.with.0": packed, "f.with.1": pivots, "f.with.2": info, "lu": packed}
-    enclosed, wrong = anchors.followed(module, own, matrix, peer=XLA_CPU)
+    enclosed, wrong = followed(module, own, matrix, peer=XLA_CPU)
     (legal,) = arrays_of(enclosed.result)
     assert not wrong and legal.is_point and np.array_equal(legal.low, -packed)
     own |= {"f.with.0": packed * 2, "lu": packed * 2}
-    _, wrong = anchors.followed(module, own, matrix, peer=XLA_CPU)
+    _, wrong = followed(module, own, matrix, peer=XLA_CPU)
     assert [step.instruction.name for step in wrong] == ["f"]
     assert np.asarray(interp.evaluate(module, matrix)).shape == (64, 64)

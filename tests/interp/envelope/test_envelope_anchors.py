@@ -12,10 +12,11 @@ import hlo
 import interp
 from hlo.module import Module
 from hlo.values import Array
-from interp.envelope.anchors import followed, planned
+from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
 from interp.envelope.judgement import Found, Judge
+from interp.envelope.peer_values import followed
 from interp.envelope.verdict import OUTSIDE
 
 # Each opens: anything is legal there.

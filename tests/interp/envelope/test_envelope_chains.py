@@ -9,9 +9,9 @@ import pytest
 
 import hlo
 from hlo.values import arrays_of
-from interp.envelope.anchors import followed
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains
+from interp.envelope.peer_values import followed
 
 Function = Callable[[np.ndarray], np.ndarray]
 _TEXT = """HloModule m

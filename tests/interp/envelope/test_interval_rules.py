@@ -9,10 +9,10 @@ import pytest
 import hlo
 import interp
 from hlo.values import arrays_of
-from interp.envelope.anchors import followed
 from interp.envelope.budget import EXACT, XLA_CPU
 from interp.envelope.enclosure import contains, outward
 from interp.envelope.evaluation import enclose
+from interp.envelope.peer_values import followed
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
 from selftest.legal_compilers.compiler import Perturbed
 

@@ -1,0 +1,44 @@
+"""Take midpoints of enclosures, and judge values relative to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo.values import Array
+from interp.envelope.complex_numbers import parts
+from interp.envelope.enclosure import Enclosure
+from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, is_wide, kinds
+from interp.ops.elementwise import complex_
+
+
+def middle(value: Enclosure) -> Array:
+    """Take the midpoint of each interval: zero between infinities, the low end of integers."""
+    if value.low.dtype.kind in "biu":
+        return np.asarray(value.low)
+    if value.low.dtype.kind == "c":
+        return np.asarray(complex_(*map(middle, parts(value))))
+    low, high = value.low.astype(np.float64), value.high.astype(np.float64)
+    centre = np.where((low == -np.inf) & (high == np.inf), 0.0, low / 2 + high / 2)
+    return np.asarray(centre.astype(value.low.dtype))
+
+
+def beside_middle(actual: Array, legal: Enclosure) -> Array:
+    """Give verdicts relative to the peer's own values, however far from the exact results. Open
+    integers and unbounded numbers have no midpoint: any value is as good."""
+    with np.errstate(all="ignore"):
+        centre = middle(legal)
+        found = kinds(actual, centre, legal)
+        open_ = is_unbounded(legal) & (found == KINDS.index(EQUAL))
+        if not open_.any():
+            return found
+        open_ &= is_wide(legal, centre)
+    return np.where(open_, np.int8(KINDS.index(UNDETERMINED)), found)
+
+
+def is_unbounded(value: Enclosure) -> Array:
+    """Test where a decision is open, a number unbounded, or NaN possible."""
+    if value.low.dtype.kind in "biu":
+        return np.broadcast_to(np.True_, value.shape)
+    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
+    width = value.high.astype(wide) - value.low.astype(wide)
+    return np.asarray(~np.isfinite(width) | value.nan)

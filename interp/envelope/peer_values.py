@@ -1,0 +1,270 @@
+"""Judge a program step by step: each part on a peer's own values at the anchors before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import IDENTITY, MOVES, having
+from hlo.types import ArrayShape
+from hlo.values import Array
+from interp.envelope import defining_equations
+from interp.envelope.anchors import LAYS_OUT, factorisations
+from interp.envelope.budget import Budget
+from interp.envelope.chains import unstored
+from interp.envelope.enclosure import (
+    Enclosure,
+    Value,
+    all_certain,
+    between,
+    contains,
+    finfo,
+    is_nan,
+    outward,
+    point,
+    where,
+)
+from interp.envelope.evaluation import Enclosed, enclose
+from interp.envelope.midpoints import beside_middle, middle
+from interp.envelope.places import Place, branch_name, states_name, trips_name
+from interp.envelope.recorded_values import MOST_TRIPS
+from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, Verdict, is_wide, summary
+from interp.envelope.watching import Condition
+from interp.exact.conversion import type_of
+
+_PART = LAYS_OUT | {"get-tuple-element"}
+# Products, and what only moves them: a sum of one of these may be contracted with the product.
+_PRODUCTS = having(MOVES) | having(IDENTITY) | {"multiply", "negate", "get-tuple-element"}
+# In loops or calls of their own, however often they are used: the value that is shown is the one
+# that the peer goes on with. What is done element by element may be done again in each loop that
+# needs it, each time with other roundings.
+_MADE_ONCE = frozenset(
+    (
+        *("cholesky", "conditional", "convolution", "custom-call", "dot", "dynamic-reshape", "fft"),
+        *("ragged-dot", "reduce-window", "rng", "scaled-dot", "scan", "scatter", "sort", "topk"),
+        *("select-and-scatter", "set-dimension-size", "triangular-solve", "while"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An anchor at which the peer's value is outside of what follows from the anchors before it."""
+
+    instruction: Instruction
+    verdict: Verdict
+    actual: Array
+    legal: Enclosure
+
+
+def followed(
+    module: Module,
+    values: Mapping[str, Array],
+    *arrays: Any,
+    peer: Budget,
+    seed: int = 0,
+    is_proof: bool = True,
+) -> tuple[Enclosed, tuple[Step, ...]]:
+    """Enclose the module on the peer's values at the anchors; return the enclosure and the steps to
+    anchors that are illegal. Where loops and branches may go several ways, the peer's is taken.
+    Without ``is_proof`` a value that proves nothing (random numbers, tied keys) is taken over, too,
+    since no compiler computes it twice: what then is outside is wrong, what is inside may rest on
+    an illegal value."""
+    way = _Followed(values, peer, is_proof)
+    found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
+    return found, tuple(way.outside)
+
+
+class _Facts:
+    """Hold the facts about a computation's instructions that follow from their opcodes."""
+
+    def __init__(self, computation: Computation) -> None:
+        self.products = _products(computation)
+        self.made_once = _made_once(computation)
+        self.factorisations = factorisations(computation)
+
+
+@dataclass(slots=True)
+class _Followed:
+    """The findings of one evaluation on the peer's values."""
+
+    values: Mapping[str, Array]
+    peer: Budget
+    is_proof: bool = True
+    outside: list[Step] = field(default_factory=list)
+    facts: dict[str, _Facts] = field(default_factory=dict)
+
+    def seen(
+        self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
+    ) -> Value:
+        """Take the peer's value over, where it is certainly legal."""
+        factors = self._factored(place, instruction, value, operands)
+        if factors is not None or not isinstance(value, Enclosure):
+            return factors
+        actual = self._value(place, place.named(instruction.name))
+        if actual is None or actual.shape != value.shape:  # the room of a bounded array
+            return None
+        return self._taken(place, instruction, value, actual)
+
+    def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
+        """Take over what the peer's loop carries after a trip. Unrolled, a loop may go on with it
+        unrounded."""
+        name = place.named(loop.name)
+        taken = self._value(place, trips_name(name))
+        if not isinstance(state, tuple) or taken is None or trip >= int(taken):
+            return None
+        after = list(state)
+        for number, value in enumerate(state):
+            stored = self._value(place, states_name(name, number))
+            if stored is not None and trip < len(stored) - 1:
+                known = self._taken(place, loop, value, stored[trip])
+                after[number] = value if known is None else unstored(known)
+        return tuple(after)
+
+    def goes_on(
+        self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
+    ) -> bool | None:
+        """Leave a loop where the peer did, if that is legal: a loop decides once."""
+        taken = self._value(place, trips_name(place.named(loop.name)))
+        return None if taken is None or taken > 2 * MOST_TRIPS else trip < int(taken)
+
+    def branch(self, place: Place, conditional: Instruction) -> int | None:
+        """Take the peer's branch, if that is legal."""
+        taken = self._value(place, branch_name(place.named(conditional.name)))
+        return None if taken is None else int(taken)
+
+    def _value(self, place: Place, name: str) -> Array | None:
+        """Return what the peer has at a place, in this trip: None if it was not there, or in a trip
+        that is not stored."""
+        array = self.values.get(name)
+        if array is None or not self._was_at(place):
+            return None
+        return _of_trip(array, place)
+
+    def _was_at(self, place: Place) -> bool:
+        for one in place.around():
+            decision = self.values.get(one.decision)
+            number = None if decision is None else _of_trip(decision, one.outer)
+            if number is None:
+                return False
+            if not (one.number < number if one.is_loop else one.number == number):
+                return False
+        return True
+
+    def _of(self, place: Place) -> _Facts:
+        name = place.computation.name
+        if name not in self.facts:
+            self.facts[name] = _Facts(place.computation)
+        return self.facts[name]
+
+    def _taken(
+        self, place: Place, instruction: Instruction, value: Enclosure, actual: Array
+    ) -> Value:
+        found = beside_middle(actual, value)
+        verdict = summary(found)
+        if verdict.counts[OUTSIDE]:
+            self.outside.append(Step(instruction, verdict, actual, value))
+        if value.is_point:
+            return None
+        facts = self._of(place)
+        known = self._or_flushed(self._known(facts, instruction, actual), value)
+        is_trusted = not self.is_proof and instruction.name in facts.made_once
+        if is_trusted or not verdict.counts[UNDETERMINED]:
+            return known
+        # What is wrong here is not blamed on what follows.
+        unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
+        return where(unsure, value, known)
+
+    def _factored(
+        self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
+    ) -> Value:
+        """Take a peer's factors over, if they fulfil the equation that defines them: with one of
+        the matrices that are legal, the one that the peer shows if it does."""
+        names = self._of(place).factorisations.get(instruction.name, ())
+        if not names:
+            return None
+        shown = (self._value(place, place.named(name)) for name in names)
+        pairs = zip(instruction.operands, operands, strict=True)
+        chosen = (self._operand(place, name, x) for name, x in pairs)
+        actual = [x for x in shown if x is not None]
+        matrices = [x for x in chosen if x is not None]
+        parts_ = (value,) if isinstance(value, Enclosure) else value
+        if len(actual) != len(parts_) or len(matrices) != len(operands):
+            return None
+        target = str(instruction.attributes["custom_call_target"])
+        config = instruction.annotations.get("backend_config", "")
+        is_legal = defining_equations.checked(target, matrices, actual, config)
+        if is_legal is False and all(map(all_certain, operands)):
+            kinds_ = np.full(actual[0].shape, KINDS.index(OUTSIDE), np.int8)
+            self.outside.append(Step(instruction, summary(kinds_), actual[0], parts_[0]))
+        if not is_legal:
+            return None
+        return point(actual[0]) if isinstance(value, Enclosure) else tuple(map(point, actual))
+
+    def _operand(self, place: Place, name: str, value: Enclosure) -> Array | None:
+        """Choose one of the legal values of an operand; None if they are far apart."""
+        if all_certain(value):
+            return value.low
+        shown = self._value(place, place.named(name))
+        if shown is not None and shown.shape == value.shape and contains(value, shown).all():
+            return shown
+        return None if is_wide(value, middle(value)).any() else middle(value)
+
+    def _known(self, facts: _Facts, instruction: Instruction, actual: Array) -> Enclosure:
+        """Enclose what the peer goes on with: it may hold more bits than it returns, where a narrow
+        value stays in f32 or a product goes unrounded into a sum."""
+        element_type = type_of(actual)
+        narrow = self.peer.keeps_wide and element_type.bits < 32
+        product = self.peer.contracts and instruction.name in facts.products
+        if not element_type.is_float or not (narrow or product):
+            return point(actual)
+        return between(*outward(actual, actual, 1), is_nan(actual))
+
+    def _or_flushed(self, known: Enclosure, value: Enclosure) -> Enclosure:
+        """Admit a subnormal for a zero and a zero for a subnormal: the program with more results
+        may flush elsewhere."""
+        if not self.peer.flushes or not known.element_type.is_float:
+            return known
+        tiny = float(finfo(known.low.dtype).smallest_normal)
+        small = (known.low < tiny) & (known.high > -tiny)
+        if not small.any():
+            return known
+        ends = [x.astype(np.float64) for x in (known.low, known.high, value.low, value.high)]
+        low = np.minimum(ends[0], np.clip(ends[2], -tiny, 0))
+        high = np.maximum(ends[1], np.clip(ends[3], 0, tiny))
+        dtype = known.low.dtype
+        return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
+
+
+def _of_trip(array: Array, place: Place) -> Array | None:
+    """Take a value of the trips that a place is in; the last row that is stored says nothing."""
+    for trip in place.trips():
+        if trip >= len(array) - 1:
+            return None
+        array = array[trip]
+    return np.asarray(array)
+
+
+def _products(computation: Computation) -> frozenset[str]:
+    """Find single products, also dots of one term, which compilers make multiplications."""
+    shapes = {i.name: i.shape for i in computation.instructions}
+    found = {i.name for i in computation.instructions if i.opcode in _PRODUCTS}
+    for dot in computation.instructions:
+        lhs = shapes[dot.operands[0]] if dot.opcode == "dot" else None
+        if isinstance(lhs, ArrayShape):
+            axes: Any = dot.attributes.get("lhs_contracting_dims", ())
+            found.update([dot.name] if all(lhs.dims[axis] == 1 for axis in axes) else ())
+    return frozenset(found)
+
+
+def _made_once(computation: Computation) -> frozenset[str]:
+    found: set[str] = set()
+    for instruction in computation.instructions:
+        is_part = instruction.opcode in _PART and instruction.operands[0] in found
+        if is_part or instruction.opcode in _MADE_ONCE:
+            found.add(instruction.name)
+    return frozenset(found)

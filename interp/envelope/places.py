@@ -1,0 +1,101 @@
+"""Name the values inside a program: those of the entry, of its loops and of its branches.
+
+A value of the entry has its instruction's name. In the body of a loop it is ``loop/value``, in
+branch 1 of a conditional ``choice#1/value``, and so on inwards. Of a value in loops there is one a
+trip, so what a peer shows of it has a leading dimension for each loop around it, outermost first.
+``loop.states.i`` is element i of what a loop carries after each trip, ``loop.trips`` how many trips
+a loop took, ``choice.branch`` the number of the branch that was taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hlo.module import Computation, Instruction
+
+
+def states_name(loop: str, element: int) -> str:
+    """Name the stored states of an element of what a loop carries."""
+    return f"{loop}.states.{element}"
+
+
+def trips_name(loop: str) -> str:
+    """Name the number of trips that a loop takes."""
+    return f"{loop}.trips"
+
+
+def branch_name(conditional: str) -> str:
+    """Name the number of the branch that a conditional takes."""
+    return f"{conditional}.branch"
+
+
+def inside_loop(loop: str) -> str:
+    """Return what the names of values in a loop's body begin with."""
+    return f"{loop}/"
+
+
+def inside_branch(conditional: str, number: int) -> str:
+    """Return what the names of values in a branch begin with."""
+    return f"{conditional}#{number}/"
+
+
+class Entered(NamedTuple):
+    """A loop or conditional that an evaluation is in, where that is, and the number of trips before
+    or of the branch."""
+
+    outer: Place
+    instruction: Instruction
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The loop's or conditional's own."""
+        return self.outer.named(self.instruction.name)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it has trips, not branches."""
+        return self.instruction.opcode == "while"
+
+    @property
+    def decision(self) -> str:
+        """The name of what says whether a program was here: how many trips the loop took, or which
+        branch was taken."""
+        return trips_name(self.name) if self.is_loop else branch_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A computation that is being evaluated: the entry, the body of a loop in one of its trips, or
+    a branch."""
+
+    computation: Computation
+    path: str = ""
+    entered: Entered | None = None
+
+    def named(self, name: str) -> str:
+        """Name a value of this computation."""
+        return self.path + name
+
+    def in_loop(self, loop: Instruction, body: Computation, trip: int) -> Place:
+        """Enter a loop's body."""
+        return Place(body, inside_loop(self.named(loop.name)), Entered(self, loop, trip))
+
+    def in_branch(self, conditional: Instruction, branch: Computation, number: int) -> Place:
+        """Enter a branch of a conditional."""
+        path = inside_branch(self.named(conditional.name), number)
+        return Place(branch, path, Entered(self, conditional, number))
+
+    def around(self) -> list[Entered]:
+        """List the loops and conditionals around, outermost first."""
+        found = []
+        entered = self.entered
+        while entered is not None:
+            found.append(entered)
+            entered = entered.outer.entered
+        return found[::-1]
+
+    def trips(self) -> list[int]:
+        """List the trips before of each loop around, outermost first."""
+        return [x.number for x in self.around() if x.is_loop]

@@ -1,0 +1,135 @@
+"""Watch an evaluation over enclosures in the entry, its loops and its branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+
+from hlo.module import Computation, Instruction, Module
+from hlo.walk import Callee
+from interp.envelope.enclosure import Enclosure, Value, all_certain, point
+from interp.envelope.places import Place
+
+Condition = Callable[[Value], Enclosure]
+
+
+class Watcher(Protocol):
+    """See values as they are enclosed. Each method may return what to go on with instead, or
+    None."""
+
+    def seen(
+        self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
+    ) -> Value:
+        """See an instruction's value, and what it is made of."""
+
+    def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
+        """See what a loop carries after one more trip than ``trip``."""
+
+    def goes_on(
+        self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
+    ) -> bool | None:
+        """Decide whether a loop goes on after ``trip`` trips, where both is legal."""
+
+    def branch(self, place: Place, conditional: Instruction) -> int | None:
+        """Decide for a branch, where several are legal."""
+
+
+class Watched:
+    """The place that an evaluation has come to, and who watches it."""
+
+    def __init__(self, module: Module, watcher: Watcher | None) -> None:
+        self._watcher, self._place = watcher, Place(module.entry)
+
+    def is_here(self, computation: Computation) -> bool:
+        """Test for the computation that is watched now; others are conditions and those that are
+        applied to elements."""
+        return self._watcher is not None and computation is self._place.computation
+
+    def seen(self, instruction: Instruction, value: Value, operands: Sequence[Value]) -> Value:
+        """Show a value of the computation that is watched now."""
+        assert self._watcher is not None
+        return self._watcher.seen(self._place, instruction, value, operands)
+
+    def loop(self, loop: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a loop's keywords, its condition and body watched."""
+        return {
+            **given,
+            "condition": self._condition(loop, given["condition"]),
+            "body": self._body(loop, given["body"]),
+        }
+
+    def _condition(self, loop: Instruction, condition: Callee[Value]) -> Callee[Value]:
+        trips, place, watcher = count(), self._place, self._watcher
+        assert watcher is not None
+
+        def call(state: Value) -> Value:
+            again, trip = condition(state), next(trips)
+            if all_certain(again):
+                return again
+            decision = watcher.goes_on(place, loop, trip, state, condition)
+            return again if decision is None else point(np.asarray(decision))
+
+        return replace(condition, call=call)
+
+    def _body(self, loop: Instruction, body: Callee[Value]) -> Callee[Value]:
+        trips, place, watcher = count(), self._place, self._watcher
+        assert watcher is not None
+
+        def call(state: Value) -> Value:
+            trip = next(trips)
+            with self._at(place.in_loop(loop, body.computation, trip)):
+                after = body(state)
+            known = watcher.after_trip(place, loop, trip, after)
+            return after if known is None else known
+
+        return replace(body, call=call)
+
+    def conditional(self, conditional: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a conditional's keywords, its branches watched."""
+        found = dict(given)
+        for number, name in enumerate(("true_computation", "false_computation")):
+            if name in given:
+                found[name] = self._branch(conditional, given[name], number)
+        if "branch_computations" in given:
+            found["branch_computations"] = tuple(
+                self._branch(conditional, branch, number)
+                for number, branch in enumerate(given["branch_computations"])
+            )
+        return found
+
+    def _branch(
+        self, conditional: Instruction, branch: Callee[Value], number: int
+    ) -> Callee[Value]:
+        place = self._place.in_branch(conditional, branch.computation, number)
+
+        def call(*operands: Value) -> Value:
+            with self._at(place):
+                return branch(*operands)
+
+        return replace(branch, call=call)
+
+    def selector(self, conditional: Instruction, selector: Enclosure) -> Enclosure:
+        """Decide for a branch, where several are legal and the watcher knows."""
+        assert self._watcher is not None
+        if all_certain(selector):
+            return selector
+        chosen = self._watcher.branch(self._place, conditional)
+        if chosen is None:
+            return selector
+        number = chosen == 0 if selector.low.dtype == np.bool_ else chosen
+        found = np.asarray(number, selector.low.dtype)
+        is_legal = selector.low <= found <= selector.high
+        return point(found) if is_legal else selector
+
+    @contextmanager
+    def _at(self, place: Place) -> Iterator[None]:
+        before, self._place = self._place, place
+        try:
+            yield
+        finally:
+            self._place = before

@@ -1,0 +1,202 @@
+"""Values in loops inside of branches inside of loops are judged on the peer's own, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import hlo
+import interp
+from hlo.module import Module
+from hlo.values import Array, arrays_of
+from interp.envelope.anchors import planned
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Found, Judge
+from interp.envelope.recorded_values import exposed
+from interp.envelope.verdict import EQUAL, UNDETERMINED, WITHIN
+
+OUTER, INNER = 4, 30
+# In every other trip, x -> 3.9 x (1 - x) for so many trips: after one trip of the outer loop the
+# envelope says nothing.
+NESTED = f"""HloModule nested
+
+turn {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  k = f32[] constant(3.9)
+  ks = f32[8] broadcast(k), dimensions={{}}
+  u = f32[] constant(1)
+  us = f32[8] broadcast(u), dimensions={{}}
+  rest = f32[8] subtract(us, x)
+  kx = f32[8] multiply(ks, x)
+  y = f32[8] multiply(kx, rest)
+  ROOT t = (s32[], f32[8]) tuple(next, y)
+}}
+
+again {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({INNER})
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+
+chaos {{
+  x = f32[8] parameter(0)
+  i = s32[] constant(0)
+  init = (s32[], f32[8]) tuple(i, x)
+  inner = (s32[], f32[8]) while(init), condition=again, body=turn
+  ROOT y = f32[8] get-tuple-element(inner), index=1
+}}
+
+half {{
+  x = f32[8] parameter(0)
+  h = f32[] constant(0.5)
+  hs = f32[8] broadcast(h), dimensions={{}}
+  ROOT y = f32[8] multiply(x, hs)
+}}
+
+body {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  two = s32[] constant(2)
+  next = s32[] add(i, one)
+  odd = s32[] remainder(i, two)
+  choice = f32[8] conditional(odd, x, x), branch_computations={{chaos, half}}
+  ROOT t = (s32[], f32[8]) tuple(next, choice)
+}}
+
+condition {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({OUTER})
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+
+ENTRY e {{
+  x = f32[8] parameter(0)
+  i = s32[] constant(0)
+  init = (s32[], f32[8]) tuple(i, x)
+  outer = (s32[], f32[8]) while(init), condition=condition, body=body
+  ROOT r = f32[8] get-tuple-element(outer), index=1
+}}
+"""
+X = np.linspace(0.1, 0.9, 8, dtype=np.float32)
+STATES = "outer/choice#0/inner.states.1"
+MODULE = hlo.parse(NESTED)
+Change = Callable[[str], str]
+
+
+def reordered(text: str) -> str:
+    """Multiply in another order, as a compiler may."""
+    text = text.replace("multiply(ks, x)", "multiply(x, rest)")
+    return text.replace("multiply(kx, rest)", "multiply(kx, ks)")
+
+
+def verdict(change: Change) -> Found:
+    def peer(program: Module) -> Sequence[Array]:
+        return list(arrays_of(interp.evaluate(hlo.parse(change(hlo.format(program))), X)))
+
+    exact = [("", array) for array in arrays_of(interp.evaluate(MODULE, X))]
+    return Judge(MODULE, (X,), exact, peer=XLA_CPU).judged(peer(MODULE), peer)
+
+
+def test_a_program_returns_the_values_of_its_loops_and_branches() -> None:
+    plan = planned(MODULE, X, peer=XLA_CPU)
+    assert STATES in plan.names
+    shown = exposed(MODULE, tuple(plan.names), plan.trips)
+    hlo.verify(shown)
+    assert hlo.parse(hlo.format(shown)) == shown
+    root, *values = arrays_of(interp.evaluate(shown, X))
+    assert np.array_equal(root, interp.evaluate(MODULE, X))
+    known = dict(zip(plan.names, values, strict=True))
+    assert known["outer.trips"] == OUTER
+    assert known["outer/choice.branch"].tolist() == [0, 1, 0, 1, 0]  # the last row says nothing
+    assert known["outer/choice#0/inner.trips"].tolist() == [INNER, 0, INNER, 0, 0]
+    turned = known[STATES]
+    assert turned.shape == (OUTER + 1, INNER + 1, 8)
+    assert np.array_equal(turned[2, INNER - 1] / 2, root)
+
+
+def test_a_legal_compiler_is_followed_inwards() -> None:
+    found = verdict(reordered)
+    assert found.counts[WITHIN] + found.counts[EQUAL] == X.size
+    (whole,) = found.outputs
+    assert np.abs(whole.actual - whole.exact).max() > 0.01
+
+
+def test_a_bug_inside_is_proven_and_blamed() -> None:
+    """Another factor, of which the envelope of the whole program admits all that it gives."""
+    found = verdict(lambda text: text.replace("constant(3.9)", "constant(3.8999)"))
+    assert [step.instruction.name for step in found.wrong][:1] == ["inner"]
+
+
+# Newton's iteration for a root of 2, until two numbers are the same: a rounding decides when. Then
+# a branch by whether the last one is above the root.
+UNTIL = """HloModule until
+
+body {
+  s = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=0
+  two = f32[] constant(2)
+  half = f32[] constant(0.5)
+  q = f32[] divide(two, x)
+  sum = f32[] add(x, q)
+  y = f32[] multiply(sum, half)
+  ROOT t = (f32[], f32[]) tuple(y, x)
+}
+
+condition {
+  s = (f32[], f32[]) parameter(0)
+  x = f32[] get-tuple-element(s), index=0
+  y = f32[] get-tuple-element(s), index=1
+  d = f32[] subtract(x, y)
+  a = f32[] abs(d)
+  e = f32[] constant(2e-7)
+  ROOT c = pred[] compare(a, e), direction=GT
+}
+
+above {
+  x = f32[] parameter(0)
+  k = f32[] constant(3)
+  ROOT y = f32[] multiply(x, k)
+}
+
+below {
+  x = f32[] parameter(0)
+  k = f32[] constant(-5)
+  ROOT y = f32[] multiply(x, k)
+}
+
+ENTRY e {
+  x = f32[] parameter(0)
+  zero = f32[] constant(0)
+  init = (f32[], f32[]) tuple(x, zero)
+  loop = (f32[], f32[]) while(init), condition=condition, body=body
+  last = f32[] get-tuple-element(loop), index=0
+  root = f32[] constant(1.41421354)
+  p = pred[] compare(last, root), direction=GT
+  ROOT r = f32[] conditional(p, last, last), true_computation=above, false_computation=below
+}
+"""
+
+
+def test_the_peer_s_decisions_are_followed_where_all_are_legal() -> None:
+    module, x = hlo.parse(UNTIL), np.float32(1.7)
+    exact = [("", array) for array in arrays_of(interp.evaluate(module, x))]
+
+    def undecided(direction: str) -> Found:
+        def peer(program: Module) -> Sequence[Array]:
+            text = hlo.format(program).replace("direction=GT", f"direction={direction}")
+            return list(arrays_of(interp.evaluate(hlo.parse(text), x)))
+
+        return Judge(module, (x,), exact, peer=XLA_CPU).judged(peer(module), peer)
+
+    for direction in ("GT", "GE"):
+        found = undecided(direction)
+        assert not found.wrong and not found.counts[UNDETERMINED]
