@@ -92,7 +92,9 @@ class _Trial:
         self._found: dict[str, tuple[Place, str]] = {}  # what is to be anchored
         self._loops: dict[str, tuple[Place, Instruction]] = {}
         self._trips: dict[str, int] = {}
+        self._conditionals: dict[str, tuple[Place, Instruction]] = {}
         self._open: set[str] = set()  # loops that may take other trips
+        self._decided = False  # for one of several integers or truth values
         self._wide: set[str] = set()  # loops whose state becomes wide
         self._stale: set[str] = set()  # loops whose trip does not begin with known numbers
         self._updates: dict[str, dict[int, str]] = {}  # rows that trips write, by element
@@ -104,7 +106,7 @@ class _Trial:
         facts = self._of(place)
         name = place.named(instruction.name)
         if instruction.opcode == "conditional":
-            self._choose(place, instruction)
+            self._conditionals.setdefault(name, (place, instruction))
         if instruction.name in facts.given or not isinstance(value, Enclosure):
             return None
         (self._exact if value.is_point else self._loose).add(name)
@@ -113,6 +115,7 @@ class _Trial:
         if value.low.dtype.kind in "biu":
             if all_certain(value):
                 return None
+            self._decided = True
         elif not is_wide(value, middle(value), _WIDE).any():
             return None
         if not self._begins_anew(place):
@@ -142,13 +145,6 @@ class _Trial:
 
     def _anchor(self, place: Place, name: str) -> None:
         self._found.setdefault(place.named(name), (place, name))
-
-    def _choose(self, place: Place, conditional: Instruction) -> None:
-        """Ask for the branch that was taken, where the choice hangs on roundings."""
-        if place.named(conditional.operands[0]) in self._loose:
-            self._found.setdefault(
-                branch_name(place.named(conditional.name)), (place, conditional.name)
-            )
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
         """Go on with midpoints, once what a loop carries becomes wide."""
@@ -181,12 +177,12 @@ class _Trial:
         name = place.named(loop.name)
         self._meet(name, place, loop)
         self._open.add(name)
+        self._decided = True
         return bool(condition(_middles(state)).low)
 
     def branch(self, place: Place, conditional: Instruction) -> int | None:
-        """Follow all branches that may be taken; ask for the one that was."""
-        name = branch_name(place.named(conditional.name))
-        self._found.setdefault(name, (place, conditional.name))
+        """Follow all branches that may be taken."""
+        self._decided = True
         return None
 
     def plan(self) -> Plan:
@@ -202,9 +198,12 @@ class _Trial:
             rows = _rows(place, trips) * (trips[name] + 1)
             stored = stored_elements(self._module, loop, rows) if name in self._wide else []
             states = [states_name(name, number) for number in stored]
-            if trips[name] <= MOST_TRIPS and (states or name in self._open):
+            if trips[name] <= MOST_TRIPS and (states or self._decided):
                 for wanted in (trips_name(name), *states):
                     self._ask(place, loop.name, wanted, trips, names)
+        if self._decided:  # what follows from a decision may be another way through the program
+            for name, (place, conditional) in self._conditionals.items():
+                self._ask(place, conditional.name, branch_name(name), trips, names)
         return Plan(names, trips)
 
     def _stored_trips(self, loop: str) -> int:

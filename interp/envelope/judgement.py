@@ -19,7 +19,7 @@ from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
-from interp.envelope.peer_values import Step, followed
+from interp.envelope.peer_values import Step, Trust, followed
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats
 from interp.envelope.verdict import (
@@ -170,7 +170,11 @@ class Judge:
             if not unusual:  # else what follows may rest on an illegal value
                 kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, usual))]
         if not wrong and _is_open(kinds_of):
-            wrong = self._followed(known, own, self._given, is_proof=False)[1]
+            wrong = self._followed(known, own, self._given, Trust.ONCE)[1]
+        if not wrong and _is_open(kinds_of):
+            one_way, illegal = self._followed(known, own, self._usual or self._given, Trust.STEPS)
+            if not illegal:
+                kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, one_way))]
         return kinds_of, wrong
 
     def _undisturbed(
@@ -198,11 +202,11 @@ class Judge:
         known: Mapping[str, Array],
         own: Sequence[Array],
         given: Mapping[str, Any],
-        is_proof: bool = True,
+        trust: Trust = Trust.PROVEN,
     ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
         """Enclose intermediate values, and the steps to them, and from them to the results
         that came with them, that are wrong."""
-        enclosed, wrong = followed(self._inlined, known, *self._values, **given, is_proof=is_proof)
+        enclosed, wrong = followed(self._inlined, known, *self._values, **given, trust=trust)
         legal = tuple(arrays_of(enclosed.result))
         root = self._inlined.entry.root_instruction
         verdicts = map(summary, map(beside_middle, own, legal))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,15 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle, middle
 from interp.envelope.places import Place, branch_name, states_name, trips_name
 from interp.envelope.recorded_values import MOST_TRIPS
-from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, Verdict, is_wide, summary
+from interp.envelope.verdict import (
+    KINDS,
+    OUTSIDE,
+    UNDETERMINED,
+    WIDEST,
+    Verdict,
+    is_wide,
+    summary,
+)
 from interp.envelope.watching import Condition
 from interp.exact.conversion import type_of
 
@@ -61,20 +70,33 @@ class Step:
     legal: Enclosure
 
 
+class Trust(Enum):
+    """Say which of the peer's values are taken over: where its legal interval is narrow (PROVEN);
+    where one instruction made it of operands that are narrow, too (STEPS); and what no compiler
+    computes twice, however wide (ONCE)."""
+
+    PROVEN = auto()
+    STEPS = auto()
+    ONCE = auto()
+
+
 def followed(
     module: Module,
     values: Mapping[str, Array],
     *arrays: Any,
     peer: Budget,
     seed: int = 0,
-    is_proof: bool = True,
+    trust: Trust = Trust.PROVEN,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Enclose the module on the peer's values at the anchors; return the enclosure and the steps to
     anchors that are illegal. Where loops and branches may go several ways, the peer's is taken.
-    Without ``is_proof`` a value that proves nothing (random numbers, tied keys) is taken over, too,
-    since no compiler computes it twice: what then is outside is wrong, what is inside may rest on
-    an illegal value."""
-    way = _Followed(values, peer, is_proof)
+
+    PROVEN proves both what is outside and what is inside. With STEPS a difference of nearly equal
+    numbers, or a decision between them, is as the peer made it: what is inside is legal if no step
+    is outside; but a compiler may compute such a value twice, each time with other roundings, so
+    what is outside proves nothing. With ONCE a value of which little is known (random numbers, tied
+    keys) is the peer's: what is outside is wrong, what is inside may rest on an illegal value."""
+    way = _Followed(values, peer, trust)
     found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
     return found, tuple(way.outside)
 
@@ -94,14 +116,17 @@ class _Followed:
 
     values: Mapping[str, Array]
     peer: Budget
-    is_proof: bool = True
+    trust: Trust = Trust.PROVEN
     outside: list[Step] = field(default_factory=list)
     facts: dict[str, _Facts] = field(default_factory=dict)
+    scales: dict[str, float] = field(default_factory=dict)  # of what steps are made of
 
     def seen(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
     ) -> Value:
         """Take the peer's value over, where it is certainly legal."""
+        if self.trust is Trust.STEPS:
+            self._measure(place, instruction, operands)
         factors = self._factored(place, instruction, value, operands)
         if factors is not None or not isinstance(value, Enclosure):
             return factors
@@ -172,12 +197,26 @@ class _Followed:
             return None
         facts = self._of(place)
         known = self._or_flushed(self._known(facts, instruction, actual), value)
-        is_trusted = not self.is_proof and instruction.name in facts.made_once
+        is_trusted = self.trust is Trust.ONCE and instruction.name in facts.made_once
         if is_trusted or not verdict.counts[UNDETERMINED]:
             return known
         # What is wrong here is not blamed on what follows.
         unsure = is_wide(value, middle(value)) & (found != KINDS.index(OUTSIDE))
+        scale = self.scales.get(place.named(instruction.name))
+        if scale is not None and instruction.opcode != "while":
+            unsure &= ~_is_narrow_beside(value, scale)
         return where(unsure, value, known)
+
+    def _measure(self, place: Place, instruction: Instruction, operands: Sequence[Value]) -> None:
+        """Note the magnitude of what an instruction is made of, if that is known; what is only laid
+        out anew is made of what was laid out."""
+        name = place.named(instruction.name)
+        self.scales.pop(name, None)
+        before = self.scales.get(place.named(instruction.operands[0])) if operands else None
+        if instruction.opcode in LAYS_OUT and before is not None:
+            self.scales[name] = before
+        elif operands and all(map(_is_narrow, operands)):
+            self.scales[name] = max(_typical(x) for x in operands)
 
     def _factored(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
@@ -238,6 +277,32 @@ class _Followed:
         high = np.maximum(ends[1], np.clip(ends[3], 0, tiny))
         dtype = known.low.dtype
         return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
+
+
+def _is_narrow(value: Value) -> bool:
+    """Test for certain integers, and numbers that are known but for roundings."""
+    if not isinstance(value, Enclosure):
+        return False
+    if value.low.dtype.kind in "biu":
+        return all_certain(value)
+    return not is_wide(value, middle(value)).any()
+
+
+def _typical(value: Enclosure) -> float:
+    """Compute the root mean square of the numbers of an enclosure."""
+    if value.low.dtype.kind in "biu" or not value.low.size:
+        return 0.0
+    size = np.abs(middle(value).astype(np.complex128))
+    finite = size[np.isfinite(size)]
+    return float(np.sqrt((finite**2).mean())) if finite.size else 0.0
+
+
+def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
+    """Test for decisions, and for numbers that are known but for roundings of their operands."""
+    if value.low.dtype.kind in "biu":
+        return np.broadcast_to(np.True_, value.shape)
+    width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
+    return np.asarray((width <= WIDEST * scale) & ~value.nan)
 
 
 def _of_trip(array: Array, place: Place) -> Array | None:

@@ -200,3 +200,31 @@ def test_the_peer_s_decisions_are_followed_where_all_are_legal() -> None:
     for direction in ("GT", "GE"):
         found = undecided(direction)
         assert not found.wrong and not found.counts[UNDETERMINED]
+
+
+def test_what_follows_a_difference_of_nearly_equal_numbers_is_judged() -> None:
+    """Nothing but roundings is left of it, so the envelope says nothing. But the peer's own is the
+    difference of the peer's own operands, and what one decides by it follows from that."""
+    module = hlo.parse("""HloModule cancelling
+ENTRY e {
+  x = f32[8] parameter(0)
+  q = f32[8] sqrt(x)
+  y = f32[8] multiply(q, q)
+  d = f32[8] subtract(y, x)
+  s = f32[8] sign(d)
+  k = f32[8] multiply(s, x)
+  ROOT t = (f32[8], f32[8]) tuple(k, d)
+}
+""")
+    x = np.linspace(1, 2, 8, dtype=np.float32)
+    exact = [("", array) for array in arrays_of(interp.evaluate(module, x))]
+
+    def peer(program: Module) -> Sequence[Array]:
+        text = hlo.format(program).replace("multiply(q, q)", "copy(x)")  # over the reals
+        return list(arrays_of(interp.evaluate(hlo.parse(text), x)))
+
+    judge = Judge(module, (x,), exact, peer=XLA_CPU)
+    alone = judge.judged(peer(module), lambda program: None)
+    assert [output.verdict.counts[UNDETERMINED] > 0 for output in alone.outputs] == [True, True]
+    found = judge.judged(peer(module), peer)
+    assert not found.wrong and not found.counts[UNDETERMINED]
