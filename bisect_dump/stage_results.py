@@ -41,7 +41,7 @@ from hlo.values import Array, Value, arrays_of, placed, placed_arrays
 from interp.envelope.budget import REWRITTEN, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import enclose
-from interp.envelope.sums_in_order import has_narrow_floats
+from interp.envelope.sums_in_order import has_unusual_sums
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
 _MOST_OPENINGS = 8  # instructions named where an envelope opened
@@ -143,10 +143,10 @@ class Meanings:
     def _beside_usual(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
         """Judge what is left by narrow sums as compilers usually add them: legal, and tight."""
         left = [n for n, output in outputs.items() if output.has(UNSURE)]
-        if not left or not has_narrow_floats(before.module):
+        if not left or not has_unusual_sums(before.module):
             return outputs
         found = dict(outputs)
-        for n, legal in self._legal(before, left, replace(REWRITTEN, sums_in_f32=True)).items():
+        for n, legal in self._legal(before, left, replace(REWRITTEN, usual_sums=True)).items():
             again = beside(legal, *found[n].both())
             found[n] = found[n]._replace(marks=resolved(found[n].marks, again))
         return found

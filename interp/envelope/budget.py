@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 
 from hlo.opcodes import ELEMENTARY, ROUNDS, having
 from hlo.types import F32, ElementType
+from hlo.values import Array
 
 _finfo: Any = ml_dtypes.finfo
 
@@ -32,9 +34,10 @@ class Budget:
 
     Each of these is a permission: a budget with one more admits all that it admitted without, the
     literal evaluation of the text above all, which rounds every instruction in the type and order
-    written. ``sums_in_f32`` is none: it leaves out sums of narrow types that are rounded in those
-    at each step, but for the order written. What is in such an enclosure is legal; what is outside
-    may be."""
+    written. ``usual_sums`` is none: it leaves out sums of narrow types that are rounded in those
+    at each step, but for the order written, and orders of long sums in which most numbers go
+    through more additions than :meth:`additions`. What is in such an enclosure is legal; what is
+    outside may be."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -44,13 +47,23 @@ class Budget:
     flushes: bool = False
     rewrites: bool = False
     through_f32: bool = False
-    sums_in_f32: bool = False
+    usual_sums: bool = False
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
-        accumulated = F32 if self.sums_in_f32 and element_type.bits < 32 else element_type
+        accumulated = F32 if self.usual_sums and element_type.bits < 32 else element_type
         return int(_finfo(accumulated.numpy).nmant) + 1
+
+    def additions(self, terms: int | Array, element_type: ElementType) -> Array:
+        """Bound the additions that one of so many numbers goes through, the height of a tree of
+        additions: all of them, or what usual algorithms need, which add in lanes, in rows of some
+        numbers, by halves, or in blocks of 16 within blocks. Of narrow types usual is a wider one,
+        in any order."""
+        most = np.asarray(terms, np.float64)
+        if not self.usual_sums or element_type.bits < 32:
+            return most
+        return np.asarray(np.minimum(most, 4 * np.log2(np.maximum(most, 1)) + 32))
 
     def of(self, opcode: str, element_type: ElementType) -> float:
         """Return the error of one operation in ulps."""

@@ -21,7 +21,7 @@ from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.peer_values import Step, Trust, followed
 from interp.envelope.recorded_values import exposed
-from interp.envelope.sums_in_order import has_narrow_floats
+from interp.envelope.sums_in_order import has_narrow_floats, has_unusual_sums
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
@@ -96,16 +96,17 @@ class Judge:
 
     @cached_property
     def _plan(self) -> anchors.Plan:
-        return anchors.planned(self._inlined, *self._values, **(self._usual or self._given))
+        given = self._usual if has_narrow_floats(self._module) else None
+        return anchors.planned(self._inlined, *self._values, **(given or self._given))
 
     @cached_property
     def _usual(self) -> dict[str, Any] | None:
         """The budget for sums as compilers usually add them, where the module has sums of narrow
-        types: what it encloses is legal, and tight."""
+        types or long ones: what it encloses is legal, and tight."""
         peer: Budget = self._given["peer"]
-        if not has_narrow_floats(self._module):
+        if not has_unusual_sums(self._module):
             return None
-        return {**self._given, "peer": replace(peer, sums_in_f32=True)}
+        return {**self._given, "peer": replace(peer, usual_sums=True)}
 
     @cached_property
     def _usually(self) -> tuple[Enclosure, ...]:

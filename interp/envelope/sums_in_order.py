@@ -1,7 +1,7 @@
 """Add in the order and type written: what the text says literally.
 
 Bounds for every order of a long sum in a type of a few bits say nothing. Compilers add in f32,
-which has tight bounds, or in the order written; a budget with ``sums_in_f32`` encloses these. Every
+which has tight bounds, or in the order written; a budget with ``usual_sums`` encloses these. Every
 sum in order grows with each of its terms, also rounded, so the sums of the ends enclose it.
 """
 
@@ -13,12 +13,25 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hlo.module import Module
+from hlo.opcodes import CONTRACTION, REDUCTION, of_family
 from hlo.types import leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, Value, hull, is_nan
 from interp.ops.elementwise import add
+
+_SUMS = of_family(REDUCTION) | of_family(CONTRACTION) | {"scan", "scatter"}
+_FEW = 32  # numbers, which any order adds with little error
+
+
+def has_unusual_sums(module: Module) -> bool:
+    """Test whether a budget for usual sums may enclose less than one for all legal sums: of narrow
+    types, and of more than a few numbers."""
+    instructions = [i for c in module.computations for i in c.instructions]
+    most = max((leaf.elements for i in instructions for leaf in leaves(i.shape)), default=0)
+    has_sums = any(i.opcode in _SUMS for i in instructions)
+    return has_narrow_floats(module) or (has_sums and most > _FEW)
 
 
 def has_narrow_floats(module: Module) -> bool:
@@ -46,7 +59,7 @@ def or_in_order(
 ) -> Enclosure:
     """Admit the sum in order, where sums of narrow types are otherwise taken to be in f32.
     ``total`` adds in the type of the arrays that it is given."""
-    if not budget.current().sums_in_f32 or result.element_type.bits >= 32:
+    if not budget.current().usual_sums or result.element_type.bits >= 32:
         return result
     if any(x.nan.any() or not (np.isfinite(x.low) & np.isfinite(x.high)).all() for x in operands):
         return result

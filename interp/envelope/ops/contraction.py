@@ -55,11 +55,13 @@ _OPERAND_BITS = {  # algorithm -> significant bits of the operands that it multi
 def rounding_error(
     terms: int | Array, element_type: ElementType, *, accumulates: bool = True
 ) -> float | Array:
-    """Bound the relative error of a sum of rounded terms, as a part of the sum of their magnitudes;
-    ``accumulates``: in the type in which a peer accumulates."""
+    """Bound the relative error of a sum of rounded terms, as a part of the sum of their magnitudes:
+    a tree of additions of height h errs by at most h u (Higham, "Accuracy and Stability of
+    Numerical Algorithms", 2002, section 4.2). ``accumulates``: in the type in which a peer
+    accumulates."""
     own = int(finfo(element_type.numpy).nmant) + 1
     bits = budget.current().significant_bits(element_type) if accumulates else own
-    return np.asarray((np.asarray(terms) + 2) * 2.0**-bits)
+    return np.asarray((budget.current().additions(terms, element_type) + 2) * 2.0**-bits)
 
 
 def dot(

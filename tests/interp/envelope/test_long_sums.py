@@ -1,0 +1,77 @@
+"""Long sums are legal in any order; near what usual algorithms give, that says something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from hlo.values import Array
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Judge
+from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
+
+SIZE = 20_000
+PROGRAM = f"""HloModule prefix_sums
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = f32[{SIZE}] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[{SIZE}] reduce-window(x, z), window={{size={SIZE} pad={SIZE - 1}_0}}, to_apply=add
+}}
+"""
+X = np.random.default_rng(0).standard_normal(SIZE).astype(np.float32)
+
+
+def in_order(x: Array) -> Array:
+    return np.add.accumulate(x)
+
+
+def by_doubling(x: Array) -> Array:
+    """Add what is 1, 2, 4, … places before (Hillis, Steele 1986)."""
+    found, step = x.copy(), 1
+    while step < len(x):
+        found[step:] = found[step:] + found[:-step]
+        step *= 2
+    return found
+
+
+def in_blocks(x: Array) -> Array:
+    """Add within blocks, and to them the sums of the blocks before."""
+    rows = np.add.accumulate(x.reshape(-1, 100), axis=1)
+    before = np.add.accumulate(np.concatenate([np.zeros(1, np.float32), rows[:-1, -1]]))
+    return (rows + before[:, None]).reshape(-1)
+
+
+def verdicts(actual: Array) -> dict[str, int]:
+    module = hlo.parse(PROGRAM)
+    exact = [("", np.asarray(interp.evaluate(module, X)))]
+    found = Judge(module, (X,), exact, peer=XLA_CPU).judged([actual], lambda other: None)
+    return found.counts
+
+
+@pytest.mark.parametrize("algorithm", [in_order, by_doubling, in_blocks])
+def test_usual_algorithms_are_within(algorithm: Callable[[Array], Array]) -> None:
+    counts = verdicts(algorithm(X))
+    assert counts[WITHIN] > SIZE / 4 and counts[EQUAL] + counts[WITHIN] == SIZE
+
+
+def test_what_some_order_may_give_stays_undetermined() -> None:
+    """Off by more than usual algorithms err, and by less than the worst order does."""
+    actual = in_order(X)
+    actual[-100:] += 0.25
+    counts = verdicts(actual)
+    assert counts[UNDETERMINED] == 100 and not counts[OUTSIDE]
+
+
+def test_what_no_order_gives_is_outside() -> None:
+    actual = in_order(X)
+    actual[-100:] += 100
+    assert verdicts(actual)[OUTSIDE] == 100
