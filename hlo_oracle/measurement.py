@@ -82,6 +82,7 @@ class Row:
     verdicts: dict[str, int] | None = None  # of its elements
     outside: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
+    unlikely: tuple[str, ...] = ()  # undetermined elements beyond random rounding, by output
     refused: str | None = None  # why it has no results
     peer_crash: str | None = None  # how it ended instead
     error: str | None = None
@@ -175,6 +176,7 @@ def _against(
         verdicts=found.counts,
         outside=found.outside,
         undetermined=found.undetermined,
+        unlikely=found.unlikely,
         refused=found.refused,
         peer_crash=found.crash,
     )

@@ -22,6 +22,7 @@ from hlo.values import Array, Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Found, Judge
+from interp.envelope.random_rounding import DEVIATIONS
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
@@ -80,13 +81,16 @@ def _command(words: Sequence[str], timeout: float) -> Command:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """``counts``: elements of each verdict. ``refused``: the peer does not take the program.
-    ``crash``: it crashed or hung. ``outside`` and ``undetermined``: a line each of evidence."""
+    ``crash``: it crashed or hung. ``outside`` and ``undetermined``: a line each of evidence.
+    ``unlikely``: a line for each output with undetermined elements that lie beyond 40 standard
+    deviations of random rounding, which proves nothing."""
 
     compile: float = 0.0
     run: float = 0.0
     counts: dict[str, int] | None = None
     outside: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
+    unlikely: tuple[str, ...] = ()
     refused: str | None = None
     crash: str | None = None
 
@@ -138,7 +142,8 @@ def judged(
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
     lines = tuple(_lines(found))[:_MOST_LINES]
-    return Judgement(answer.compile, answer.run, found.counts, lines, opened)
+    hints = tuple(_hints(found))[:_MOST_LINES]
+    return Judgement(answer.compile, answer.run, found.counts, lines, opened, hints)
 
 
 def _first_line(text: str) -> str:
@@ -156,6 +161,21 @@ def _lines(found: Found) -> Iterator[str]:
         if output.verdict.first_outside is not None:
             place = output.place or "result"
             yield _evidence(place, output.verdict, output.actual, output.exact, output.legal)
+
+
+def _hints(found: Found) -> Iterator[str]:
+    """Yield a line for each output with undetermined elements that are unlikely."""
+    for output in found.outputs:
+        if output.unlikely is None:
+            continue
+        index, likely = output.unlikely.first, output.unlikely.likely
+        yield (
+            f"unlikely, no proof: {output.place or 'result'}: {output.unlikely.count} undetermined"
+            f" beyond {DEVIATIONS:g} standard deviations of random rounding, first at"
+            f" [{','.join(map(str, index))}]: {output.actual[index]!s}, where"
+            f" {output.exact[index]!s} is exact and {likely.low[index]!s} to"
+            f" {likely.high[index]!s} likely"
+        )
 
 
 def _evidence(

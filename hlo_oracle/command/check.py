@@ -209,7 +209,11 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
     if row.verdicts is None:
         return verdict, style, []
     judged = peer_verdicts.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
-    return f"{verdict}; elements {judged}", _style(row), [*row.outside, *row.undetermined]
+    return (
+        f"{verdict}; elements {judged}",
+        _style(row),
+        [*row.outside, *row.unlikely, *row.undetermined],
+    )
 
 
 def _style(row: Row) -> str:

@@ -37,7 +37,8 @@ class Budget:
     written. ``usual_sums`` is none: it leaves out sums of narrow types that are rounded in those
     at each step, but for the order written, and orders of long sums in which most numbers go
     through more additions than :meth:`additions`. What is in such an enclosure is legal; what is
-    outside may be."""
+    outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than so many
+    standard deviations of random rounding (:mod:`interp.envelope.random_rounding`)."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Budget:
     rewrites: bool = False
     through_f32: bool = False
     usual_sums: bool = False
+    deviations: float = 0.0
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
 
     def significant_bits(self, element_type: ElementType) -> int:
@@ -61,6 +63,8 @@ class Budget:
         numbers, by halves, or in blocks of 16 within blocks. Of narrow types usual is a wider one,
         in any order."""
         most = np.asarray(terms, np.float64)
+        if self.deviations:
+            return np.asarray(np.minimum(most, self.deviations * np.sqrt(most)))
         if not self.usual_sums or element_type.bits < 32:
             return most
         return np.asarray(np.minimum(most, 4 * np.log2(np.maximum(most, 1)) + 32))

@@ -20,6 +20,12 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.peer_values import Step, Trust, followed
+from interp.envelope.random_rounding import (
+    Unlikely,
+    has_unlikely_sums,
+    likely_budget,
+    unlikely,
+)
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats, has_unusual_sums
 from interp.envelope.verdict import (
@@ -40,13 +46,15 @@ Run = Callable[[Module], Sequence[Array] | None]  # a compiler; None: it gives n
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One array of a result: what was found, what is right, what is legal."""
+    """One array of a result: what was found, what is right, what is legal; and which elements are
+    unlikely of those of which nothing is proven."""
 
     place: str
     verdict: Verdict
     actual: Array
     exact: Array
     legal: Enclosure
+    unlikely: Unlikely | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,11 @@ class Judge:
         assert self._usual is not None
         return tuple(arrays_of(enclose(self._module, *self._values, **self._usual).result))
 
+    @cached_property
+    def _likely(self) -> tuple[Enclosure, ...]:
+        given = {**self._given, "peer": likely_budget(self._given["peer"])}
+        return tuple(arrays_of(enclose(self._module, *self._values, **given).result))
+
     def _showing(self, names: Sequence[str]) -> Module:
         """The program that also returns these values of the plan."""
         return exposed(self._inlined, names, self._plan.trips)
@@ -131,14 +144,20 @@ class Judge:
         wrong: tuple[Step, ...] = ()
         if _is_open(found) and self._plan.names:
             found, wrong = self._by_steps(actual, found, run)
-        parts = zip(found, self._exact, actual, legal, strict=True)
+        parts = zip(found, self._exact, actual, legal, self._beyond(found, actual), strict=True)
         return Found(
             tuple(
-                Output(place, summary(one), other, exact, bounds)
-                for one, (place, exact), other, bounds in parts
+                Output(place, summary(one), other, exact, bounds, beyond)
+                for one, (place, exact), other, bounds, beyond in parts
             ),
             wrong,
         )
+
+    def _beyond(self, found: Sequence[Array], actual: Sequence[Array]) -> Sequence[Unlikely | None]:
+        """Find what is undetermined and unlikely in each array."""
+        if not _is_open(found) or not has_unlikely_sums(self._module):
+            return [None] * len(found)
+        return [*map(unlikely, found, actual, self._likely)]
 
     def _by_steps(
         self, actual: Sequence[Array], found: list[Array], run: Run

@@ -21,17 +21,21 @@ from interp.envelope import budget
 from interp.envelope.enclosure import Enclosure, Value, hull, is_nan
 from interp.ops.elementwise import add
 
-_SUMS = of_family(REDUCTION) | of_family(CONTRACTION) | {"scan", "scatter"}
+_SUMS = of_family(REDUCTION) | of_family(CONTRACTION) | {"custom-call", "scatter"}
 _FEW = 32  # numbers, which any order adds with little error
 
 
 def has_unusual_sums(module: Module) -> bool:
     """Test whether a budget for usual sums may enclose less than one for all legal sums: of narrow
     types, and of more than a few numbers."""
-    instructions = [i for c in module.computations for i in c.instructions]
+    instructions = (i for c in module.computations for i in c.instructions)
     most = max((leaf.elements for i in instructions for leaf in leaves(i.shape)), default=0)
-    has_sums = any(i.opcode in _SUMS for i in instructions)
-    return has_narrow_floats(module) or (has_sums and most > _FEW)
+    return has_narrow_floats(module) or (has_sums(module) and most > _FEW)
+
+
+def has_sums(module: Module) -> bool:
+    """Test for instructions that may add many numbers."""
+    return any(i.opcode in _SUMS for c in module.computations for i in c.instructions)
 
 
 def has_narrow_floats(module: Module) -> bool:

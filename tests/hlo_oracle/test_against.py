@@ -11,7 +11,9 @@ import hlo
 import interp
 from fuzz.peers.xla import Answer
 from hlo_oracle import peer_verdicts
+from hlo_oracle.command.check import _verdict
 from hlo_oracle.command.main import main
+from hlo_oracle.measurement import Row
 from hlo_oracle.peer_verdicts import Judgement, Peer, judge
 from interp.envelope.budget import XLA_CPU
 
@@ -42,6 +44,13 @@ class Fake:
         return self.answer
 
 
+class Once(Fake):
+    """A compiler that takes no program with more results."""
+
+    def __call__(self, text: str, arrays: object) -> Answer:
+        return self.answer if text == LONG else Answer(error="no")
+
+
 def judgement(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Judgement:
     peer = Peer(lambda timeout: Fake(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
     monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
@@ -63,6 +72,38 @@ def test_outside_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.counts is not None and found.counts["outside"] == 1
     (line,) = found.outside
     assert line.startswith("{0}: 1 of 4 outside, first at [2]: 7.6390557, where 7.389056 is exact")
+
+
+LONG = """HloModule long
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[20000] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add
+}
+"""
+
+
+def test_an_unlikely_sum_is_named_and_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = np.random.default_rng(0).standard_normal(20000).astype(np.float32)
+    answer = Answer((x.astype(np.float64).sum().astype(np.float32) + np.float32(10),))
+    peer = Peer(lambda timeout: Once(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
+    monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
+    module = hlo.parse(LONG)
+    found = judge("fake", module, LONG, (x,), interp.evaluate(module, x), 0)
+    assert found.counts is not None and found.counts["undetermined"] == 1 and not found.outside
+    (line,) = found.unlikely
+    assert line.startswith(
+        "unlikely, no proof: result: 1 undetermined beyond 40 standard deviations of random"
+    )
+    row = Row("f", outputs=("f32[]",), verdicts=found.counts, unlikely=found.unlikely)
+    assert row.status == 0 and line in _verdict(row)[2]
 
 
 @pytest.mark.parametrize(
