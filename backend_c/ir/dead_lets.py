@@ -1,15 +1,42 @@
-"""Eliminate dead lets: values that no statement needs cost time, and compilers warn of them."""
+"""Eliminate dead values: what no statement needs costs time, and compilers warn of it.
+
+These are lets that nothing uses, and variables and arrays on the stack that are only written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from backend_c.ir.loop_ir import If, Let, Loop, Statement, expressions, variables
+from backend_c.ir.loop_ir import (
+    Address,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Mutable,
+    Pointer,
+    Statement,
+    Store,
+    expressions,
+    subexpressions,
+    variables,
+)
 
 
 def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return the statements without lets of unused variables and blocks that are then empty."""
-    return _live(body, set())
+    """Return the statements without lets of unused variables and blocks that are then empty.
+
+    Neither is there what is only written: as nothing reads it, the values that it was given may be
+    dead, too.
+    """
+    live = _live(body, set())
+    while unread := _declared(live) - _read(live):
+        live = _live(_without(live, unread), set())
+    return live
 
 
 def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
@@ -34,3 +61,80 @@ def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
         used.update(name for e in expressions(statement) for name in variables(e))
         kept.append(statement)
     return tuple(reversed(kept))
+
+
+def _every(body: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield all statements, also those inside others."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop(_, _, _, inside, _):
+                yield from _every(inside)
+            case If(_, then, otherwise):
+                yield from _every((*then, *otherwise))
+            case _:
+                pass
+
+
+def _declared(body: Sequence[Statement]) -> set[str]:
+    """Return the names of what changes on the stack."""
+    found = set()
+    for statement in _every(body):
+        match statement:
+            case Mutable(variable, _):
+                found.add(variable.name)
+            case LocalArray(array):
+                found.add(array.name)
+            case _:
+                pass
+    return found
+
+
+def _read(body: Sequence[Statement]) -> set[str]:
+    """Return the names that are read, but for those that a statement reads to change itself."""
+    found = set[str]()
+    for statement in _every(body):
+        names = {name for e in expressions(statement) for name in _names(e)}
+        match statement:
+            case Assign(variable, _):
+                names.discard(variable.name)
+            case Store(array, _, _):
+                names.discard(array.name)
+            case Call(_, arguments):
+                names.update(a.array.name for a in arguments if isinstance(a, Pointer))
+            case Loop(_, _, _, _, sums, _):
+                names.update(variable.name for variable in sums)
+            case _:
+                pass
+        found |= names
+    return found
+
+
+def _names(expression: Expr) -> Iterator[str]:
+    """Yield the names of what an expression reads or takes the address of."""
+    yield from variables(expression)
+    for part in subexpressions(expression):
+        if isinstance(part, Load):
+            yield part.array.name
+        elif isinstance(part, Address):
+            yield part.variable.name
+
+
+def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...]:
+    """Return the statements without the declarations and changes of some names."""
+    kept: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Mutable(place, _) | Assign(place, _) | LocalArray(place) | Store(place, _, _) if (
+                place.name in names
+            ):
+                continue
+            case Loop(_, _, _, inside, _):
+                statement = statement._replace(body=_without(inside, names))
+            case If(_, then, otherwise):
+                branches = _without(then, names), _without(otherwise, names)
+                statement = statement._replace(then=branches[0], otherwise=branches[1])
+            case _:
+                pass
+        kept.append(statement)
+    return tuple(kept)

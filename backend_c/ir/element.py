@@ -135,6 +135,10 @@ class Writer:
             offset = ix.linearize(index, self.shapes[number].dims)
             self.scope.store(self.arrays[number], offset, value)
 
+    def reader(self, number: int) -> Element:
+        """Return the reader of a result that is written."""
+        return array_reader(self.arrays[number], self.shapes[number])
+
     def sizes(self, number: int, sizes: tuple[Expr, ...]) -> None:
         """Store the actual sizes of a result; to be called before its elements are written.
 

@@ -37,7 +37,10 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 from backend_c.ir.settings import Settings
+from hlo.errors import Unsupported
 from hlo.types import ElementType, element_type_of
+
+_MOST_LOCAL = 1 << 14  # bytes of an array on the stack: dozens of them fit the smallest of stacks
 
 
 @dataclass(slots=True)
@@ -64,6 +67,7 @@ class Scope:
         self.scratch_arrays: list[Array] = []
         self.tables: list[tuple[Array, np.ndarray]] = []
         self.uses_seed = False
+        self.is_inside_element = False
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -151,6 +155,16 @@ class Scope:
         yield index
         self._blocks.pop()
 
+    @contextmanager
+    def inside_element(self) -> Iterator[None]:
+        """Write loops and workspace for one element: one thread's, which has others of its own.
+
+        Loops are serial then, and workspace is on the stack.
+        """
+        before, self.is_inside_element = self.is_inside_element, True
+        yield
+        self.is_inside_element = before
+
     def definition(self, value: Expr) -> Expr:
         """Return the expression that a value was bound to, or the value itself."""
         for block in self._blocks:
@@ -181,7 +195,15 @@ class Scope:
         self._emit(Assign(variable, value))
 
     def local(self, element_type: ElementType, elements: int) -> Array:
-        """Declare an array on the stack, for at most a few kilobytes."""
+        """Declare an array on the stack, for at most a few kilobytes.
+
+        Raises Unsupported if one that the text asks for is larger.
+        """
+        if self.is_inside_element and elements * element_type.numpy.itemsize > _MOST_LOCAL:
+            raise Unsupported(
+                f"{elements} elements of {element_type} inside a computation that is called per"
+                f" element: at most {_MOST_LOCAL} bytes are taken"
+            )
         array = Array(self._name("t"), element_type, elements, mutable=True, is_local=True)
         self._emit(LocalArray(array))
         return array
@@ -192,6 +214,8 @@ class Scope:
         ``frozen`` promises that it is written before it is read, and that no loop does both: then
         its loads may be moved and merged as those of inputs.
         """
+        if self.is_inside_element:
+            return self.local(element_type, elements)
         name = f"s{len(self.scratch_arrays)}"
         array = Array(name, element_type, elements, mutable=not frozen)
         self.scratch_arrays.append(array)
@@ -241,6 +265,8 @@ class Scope:
         if ix.value_of(end) == 1:
             yield ix.constant(0)
             return
+        if self.is_inside_element:
+            kind, sums = "serial", ()
         # The variable's bounds are what index arithmetic folds by.
         variable = Variable(INDEX, self._name("i"), 0, max(ix.bounds(end)[1] - 1, 0))
         self._depth[variable.name] = len(self._blocks)

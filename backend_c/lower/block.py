@@ -14,7 +14,8 @@ import numpy as np
 
 from backend_c.ir.loop_ir import Kernel
 from backend_c.ir.settings import Settings
-from backend_c.lower.kernel_builder import Columns, KernelBuilder, inputs_of
+from backend_c.lower.columns import Columns
+from backend_c.lower.kernel_builder import KernelBuilder, inputs_of
 from backend_c.lower.plan import Buffer, Copy, Launch, Origin, Plan, Step, Value
 from hlo.module import Computation, Module
 from hlo.passes.common_subexpressions import computation_key

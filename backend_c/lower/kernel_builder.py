@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -32,30 +31,15 @@ from backend_c.ir.loop_ir import (
 from backend_c.ir.row_cache import kept_in_row
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
+from backend_c.lower.columns import Columns
+from backend_c.lower.nested import is_nested, nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
-from hlo.errors import Unsupported
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.cost import COST
 from hlo.passes.rows import Kind, Rows, kinds, reductions
 from hlo.types import ArrayShape, leaves
-from hlo.walk import Op, call, column, function_name, keywords, live, op_of, walk
-
-
-@dataclass(frozen=True)
-class Columns:
-    """List what an opcode is to a kernel: an expression, a loop nest, or plumbing of values."""
-
-    elemental: Mapping[str, Op]
-    kernels: Mapping[str, Op]
-    plumbing: Mapping[str, Op]
-
-
-def columns() -> Columns:
-    """Return the backend's columns; plumbing is the control flow that emits no steps."""
-    control = column("backend_c.lower").items()
-    plumbing = {name: op for name, op in control if "block" not in op.given}
-    return Columns(column("backend_c.elemental"), column("backend_c.kernels"), plumbing)
+from hlo.walk import call, function_name, keywords, live, op_of, walk
 
 
 def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
@@ -214,6 +198,10 @@ class KernelBuilder:
             operand_shapes = [shapes[operand] for operand in instruction.operands]
             operand_shape = operand_shapes[0] if operand_shapes else None
             operands = with_agreed_sizes(instruction, operand_shapes, operands, scope)
+            if writer is None and is_nested(self._columns, instruction):
+                return nested(
+                    self._columns, instruction, operands, attributes, operand_shape, scope
+                )
             hero = self._columns.kernels.get(name)
             if hero is not None:
                 if instruction.name in self._rows_by_name:
@@ -222,11 +210,6 @@ class KernelBuilder:
                     assert isinstance(reader, Element)
                     self._read_by_rows.append(reader)
                     return reader
-                if writer is None or instruction.name != computation.root:
-                    raise Unsupported(
-                        f"%{instruction.name}: the C backend takes no {instruction.opcode}"
-                        " inside a computation that is called per element"
-                    )
                 attributes |= {"write": writer, "block": scope}
                 call(hero, instruction, operands, attributes, operand_shape)
                 return ()
@@ -240,7 +223,7 @@ class KernelBuilder:
             # Memoised per instruction: a value that several readers use at one index is computed
             # once.
             result = as_declared(result, instruction.shape)
-            if instruction.name in self._kept:
+            if writer is not None and instruction.name in self._kept:
                 result = kept_in_row(result, self._kept[instruction.name], scope)
             return memoised(result, scope)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
-from backend_c.lower.kernel_builder import Columns, columns
+from backend_c.lower.columns import Columns, columns
 from backend_c.lower.ownership import Ownership
 from backend_c.lower.plan import Buffer, Origin, Plan, Value
 from hlo.errors import Unsupported

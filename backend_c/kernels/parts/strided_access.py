@@ -112,8 +112,11 @@ def has_lines_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope
     """Return whether reading a factor line by line, not step by step, reads memory in order.
 
     Loads may stand in values that the reader has bound: those are looked through, too. Must be
-    called outside loops; what was bound for nothing is eliminated as dead.
+    called outside loops; what was bound for nothing is eliminated as dead. Inside a computation
+    that is called per element, factors are too small for it to matter.
     """
+    if scope.is_inside_element:
+        return False
     b, line, step = (_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
     before = len(scope.statements)
     value, _ = read(b, line, step)

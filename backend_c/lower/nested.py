@@ -1,0 +1,70 @@
+"""Write inside a computation that is called per element what has loops of its own.
+
+Its results are on the stack of the thread that computes the element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from backend_c.ir.element import Element, Value, array_reader
+from backend_c.ir.scope import Scope
+from backend_c.lower.columns import Columns
+from backend_c.per_element.storage import arrays_in, as_shaped, local_writer
+from hlo.errors import Unsupported
+from hlo.literal import Literal
+from hlo.module import Instruction
+from hlo.passes.effects import has_own_effect
+from hlo.types import ArrayShape, Shape
+from hlo.walk import call, function_name
+
+
+def is_nested(columns: Columns, instruction: Instruction) -> bool:
+    """Return whether an instruction is a branch, a loop, a loop nest or an array of constants."""
+    name = function_name(instruction.opcode)
+    is_array = isinstance(instruction.shape, ArrayShape) and instruction.shape.rank > 0
+    is_constant = instruction.opcode == "constant" and is_array
+    return name in columns.nested or name in columns.kernels or is_constant
+
+
+def nested(
+    columns: Columns,
+    instruction: Instruction,
+    operands: Sequence[Value],
+    attributes: Mapping[str, object],
+    operand_shape: Shape | None,
+    scope: Scope,
+) -> Value:
+    """Write it here, by one thread; return readers of its results.
+
+    Raises Unsupported for what has effects, and for arrays that the stack does not take.
+    """
+    name = function_name(instruction.opcode)
+    if has_own_effect(instruction):
+        raise Unsupported(
+            f"%{instruction.name}: the C backend takes no {instruction.opcode}"
+            " inside a computation that is called per element"
+        )
+    if instruction.opcode == "constant":
+        return _constant(instruction, scope)
+    given = {**attributes, "block": scope}
+    with scope.inside_element():
+        if name in columns.nested:
+            return call(columns.nested[name], instruction, operands, given, operand_shape)
+        shape = instruction.shape
+        write = local_writer(arrays_in(shape), scope)
+        given["write"] = write
+        call(columns.kernels[name], instruction, operands, given, operand_shape)
+        write.fill()
+        return as_shaped(shape, [write.reader(number) for number in range(len(write.arrays))])
+
+
+def _constant(instruction: Instruction, scope: Scope) -> Element:
+    """Return the reader of an array of constants, which the kernel is given."""
+    literal, shape = instruction.attributes["literal"], instruction.shape
+    assert isinstance(literal, Literal) and isinstance(shape, ArrayShape)
+    if literal.is_elided:
+        raise Unsupported(f"%{instruction.name}: the text elides the value as {{...}}")
+    return array_reader(scope.table(np.asarray(literal.value).ravel()), shape)
