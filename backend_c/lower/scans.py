@@ -18,9 +18,9 @@ from backend_c.lower.plan import Buffer, Launch
 from hlo.attributes import Attribute
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction
-from hlo.types import PRED, S32, ArrayShape, bounded, is_bounded
+from hlo.types import PRED, S32, S64, ArrayShape, bounded, is_bounded
 
-_COUNT = ArrayShape(S32)
+_MOST = 2**31 - 1  # slices that s32 counts
 _COUNTER = "it is the counter of the scan"
 
 
@@ -32,17 +32,17 @@ class Slices:
     ) -> None:
         self._block, self._dimension = block, dimension
         self._length = inputs[0].shape.dims[dimension]
+        self._count = ArrayShape(S32 if self._length <= _MOST else S64)
         self._is_reverse = is_reverse
         self._varies = any(is_bounded(source.shape, dimension) for source in inputs)
         self._actual = self._actual_length(inputs)
-        self._iteration = block.copied(block.constant(np.zeros((), np.int32)), _COUNTER)
+        self._iteration = block.copied(self._number(0), _COUNTER)
         self._position = self._iteration
 
     def has_next(self) -> Buffer:
         """Emit the loop's predicate: whether there is another slice."""
-        return self._binary(
-            "compare", self._iteration, self._actual, ArrayShape(PRED), direction="LT"
-        )
+        operands = [self._iteration, self._actual]
+        return self._instruction("compare", ArrayShape(PRED), operands, {"direction": "LT"})
 
     def start_iteration(self) -> None:
         """Emit this iteration's position; in reverse it counts down from the last slice."""
@@ -56,8 +56,8 @@ class Slices:
         self._block.copy(following, self._iteration, _COUNTER)
 
     def _number(self, value: int) -> Buffer:
-        """Return an s32 constant."""
-        return self._block.constant(np.asarray(value, np.int32))
+        """Return a constant of the counter's type."""
+        return self._block.constant(np.asarray(value, self._count.element_type.numpy))
 
     def _actual_length(self, inputs: Sequence[Buffer]) -> Buffer:
         """Emit the number of slices: of bounded inputs, that of the shortest."""
@@ -65,15 +65,17 @@ class Slices:
         for source in inputs:
             if is_bounded(source.shape, self._dimension):
                 dimensions = {"dimensions": (self._dimension,)}
-                size = self._instruction("get-dimension-size", _COUNT, [source], dimensions)
+                size = self._instruction(
+                    "get-dimension-size", ArrayShape(S32), [source], dimensions
+                )
+                if self._count.element_type is not S32:
+                    size = self._instruction("convert", self._count, [size], {})
                 least = self._binary("minimum", least, size)
         return least
 
-    def _binary(
-        self, opcode: str, lhs: Buffer, rhs: Buffer, shape: ArrayShape = _COUNT, **attributes: str
-    ) -> Buffer:
-        """Emit a binary instruction on scalars."""
-        return self._instruction(opcode, shape, [lhs, rhs], dict(attributes))
+    def _binary(self, opcode: str, lhs: Buffer, rhs: Buffer) -> Buffer:
+        """Emit a binary instruction on numbers of the counter's type."""
+        return self._instruction(opcode, self._count, [lhs, rhs], {})
 
     def _instruction(
         self,
@@ -112,13 +114,13 @@ class Slices:
         dims, d = source.shape.dims, self._dimension
         part = ArrayShape(source.shape.element_type, (*dims[:d], 1, *dims[d + 1 :]))
         whole = ArrayShape(part.element_type, (*dims[:d], *dims[d + 1 :]))
-        zero = Literal(_COUNT, np.zeros((), np.int32))
+        zero = Literal(self._count, np.zeros((), self._count.element_type.numpy))
         starts = ["zero"] * len(dims)
         starts[d] = "position"
         instructions = (
             Instruction("source", source.shape, "parameter", (), {"parameter_number": 0}),
-            Instruction("position", _COUNT, "parameter", (), {"parameter_number": 1}),
-            Instruction("zero", _COUNT, "constant", (), {"literal": zero}),
+            Instruction("position", self._count, "parameter", (), {"parameter_number": 1}),
+            Instruction("zero", self._count, "constant", (), {"literal": zero}),
             Instruction(
                 "part",
                 part,
@@ -151,8 +153,11 @@ class Slices:
         shortened = bounded(
             shape.element_type, shape.dims, tuple(n == d for n in range(shape.rank))
         )
+        size = self._actual
+        if self._count.element_type is not S32:
+            size = self._instruction("convert", ArrayShape(S32), [size], {})
         return self._instruction(
-            "set-dimension-size", shortened, [stacked, self._actual], {"dimensions": (d,)}
+            "set-dimension-size", shortened, [stacked, size], {"dimensions": (d,)}
         )
 
     def store(self, value: Buffer, target: Buffer) -> None:
@@ -164,7 +169,7 @@ class Slices:
         # each time.
         scope = Scope(self._block.settings)
         source = Array("a0", value.shape.element_type, value.shape.elements)
-        position = Array("a1", S32, 1)
+        position = Array("a1", self._count.element_type, 1)
         into = Array("r0", value.shape.element_type, target.shape.elements, mutable=True)
         place = apply("convert", scope.load(position, ix.constant(0)), type=INDEX)
         slice_index = scope.bind(ix.clamp(0, place, self._length - 1))

@@ -20,6 +20,8 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 Value = Any  # np.ndarray, None (a token) or a tuple of values
 Array = np.ndarray[Any, np.dtype[Any]]
 
+_MOST = 2**31 - 1  # the language counts actual sizes by s32
+
 
 class Memory:
     """Hold an array's memory as C sees it: of the bound's dims, with the actual sizes beside it."""
@@ -28,7 +30,8 @@ class Memory:
 
     def __init__(self, shape: ArrayShape, data: Array, sizes: tuple[int, ...]) -> None:
         self.shape, self.data = shape, data
-        self.sizes = np.array(sizes, np.int32) if shape.is_dynamic else None
+        # Only those of bounded dimensions are read; a result's are written before that.
+        self.sizes = np.minimum(sizes, _MOST).astype(np.int32) if shape.is_dynamic else None
 
     @classmethod
     def empty(cls, shape: ArrayShape) -> Memory:
@@ -55,7 +58,9 @@ class Memory:
         """Convert to an array of the actual sizes."""
         actual = self.data
         if self.sizes is not None:
-            actual = np.ascontiguousarray(actual[tuple(map(slice, self.sizes.tolist()))])
+            whole = self.shape.dims, self.sizes.tolist(), self.shape.dynamic
+            sizes = (size if varies else dim for dim, size, varies in zip(*whole, strict=True))
+            actual = np.ascontiguousarray(actual[tuple(map(slice, sizes))])
         return actual.astype(self.shape.element_type.numpy, copy=False)
 
     def arrays(self) -> Iterator[Array]:
@@ -125,7 +130,7 @@ def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
     if not shape.dynamic:
         return dims == shape.dims
     return len(dims) == shape.rank and all(
-        size <= bound if bounded else size == bound
+        size <= min(bound, _MOST) if bounded else size == bound
         for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
     )
 

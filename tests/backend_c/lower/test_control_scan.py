@@ -5,6 +5,9 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import backend_c
+import hlo
+
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
 TEXT = """HloModule m
@@ -74,3 +77,27 @@ def test_scan() -> None:
         normal(3, 3),
         np.zeros((0, 3), np.float32),
     )
+
+
+MANY = """HloModule m
+f {
+  x = f32[0] parameter(0)
+  c = f32[] parameter(1)
+  one = f32[] constant(1)
+  n = f32[] add(c, one)
+  ROOT t = (f32[0], f32[]) tuple(x, n)
+}
+ENTRY e {
+  x = f32[LENGTH,0] parameter(0)
+  i = f32[] parameter(1)
+  ROOT r = (f32[LENGTH,0], f32[]) scan(x, i), to_apply=f, dimensions={0}, num_carries=1,
+    is_reverse=true
+}
+"""
+
+
+@pytest.mark.parametrize("length", [2**31 - 1, 2**31, 2**40])
+def test_slices_beyond_32_bits_are_counted(length: int) -> None:
+    backend_c.emit(hlo.parse(MANY.replace("LENGTH", f"{length}")))  # to run it takes too long
+    three = np.zeros((3, 0), np.float32)
+    assert_same_bits(MANY.replace("LENGTH", f"<={length}"), three, np.float32(0.5))
