@@ -28,6 +28,7 @@ from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.integer_words import has_words, word_factors
+from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
@@ -149,7 +150,9 @@ def _contract_floats(
     of_narrow = all(t.is_float and t.bits <= 32 for t in types)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
-    if factors.k and of_narrow and result.is_float and result is not F64:
+    if factors.k and of_narrow and result.is_float and result is not F64 and is_narrow(factors):
+        NarrowContraction(factors, types, result, write, scope).emit()
+    elif factors.k and of_narrow and result.is_float and result is not F64:
         TiledContraction(factors, result, write, scope).emit()
     elif factors.k and result is F64 and not is_long:
         DoubleDoubleLoops(factors, types, write, scope).emit()

@@ -64,7 +64,8 @@ class _Convolution:
 
         k = math.prod(taps) * features
         m = math.prod(m_dims)
-        return Factors(groups, m, n, k, self._left, self._right, place, self._sizes())
+        sides = self._left, self._right
+        return Factors(groups, m, n, k, *sides, place, self._sizes(), (*taps, features))
 
     def _sizes(self) -> tuple[Expr, ...]:
         """Return the actual sizes of the result."""

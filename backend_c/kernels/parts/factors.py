@@ -19,7 +19,11 @@ Read = Callable[[Expr, Expr, Expr], tuple[Expr, tuple[Expr, ...]]]
 
 @dataclass(frozen=True)
 class Factors:
-    """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``."""
+    """Describe ``result[batch, m, n] = sum over k of lhs(batch, m, k) * rhs(batch, n, k)``.
+
+    ``k_dims``, if they are given, are the extents whose product is k: loops over them take no
+    divisions.
+    """
 
     batch: int
     m: int
@@ -29,6 +33,7 @@ class Factors:
     rhs: Read
     place: Callable[[Expr, Expr, Expr], tuple[Expr, ...]]  # (batch, m, n) → the result's index
     sizes: tuple[Expr, ...] = ()  # of the result, if operands are bounded
+    k_dims: tuple[int, ...] = ()
 
 
 def dot_factors(
@@ -61,6 +66,7 @@ def dot_factors(
         right.at,
         place,
         (*left.sizes(left.batch), *left.sizes(left.free), *right.sizes(right.free)),
+        left.dims(left.contracted),
     )
 
 
