@@ -54,8 +54,14 @@ def compile(
     _require(target)
     if target != OPENMP.name:
         raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
+    return compiled(module, _settings(numerics), threads, cache)
+
+
+def compiled(
+    module: Module, settings: Settings, threads: int | None = None, cache: Path | None = None
+) -> Executable:
+    """Compile a module by given settings; raise as :func:`compile`."""
     # The cache is asked after rendering: its key is the C itself, not the module.
-    settings = _settings(numerics)
     program = render_plan(lowered(module, settings), OPENMP)
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)

@@ -23,6 +23,8 @@ class Numerics(StrEnum):
 GRAIN = 1 << 16
 # The same of ``fast``, whose loops do four times as many in that time.
 FAST_GRAIN = 1 << 18
+# Half a gigabyte of left factors in f64: the patches of a convolution may be many times its input.
+MOST_PACKED = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,12 @@ class Settings:
     """Hold the settings of one compilation.
 
     ``grain`` is the grain size: loops of at least so many element operations run on several
-    threads.
+    threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
     """
 
     numerics: Numerics = Numerics.EXACT
     grain: int = GRAIN
+    most_packed: int = MOST_PACKED
 
     @property
     def is_fast(self) -> bool:

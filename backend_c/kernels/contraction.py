@@ -29,6 +29,7 @@ from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.integer_words import has_words, word_factors
 from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
+from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
@@ -96,6 +97,10 @@ def convolution(
     is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
     if is_fast and has_phases(lhs, rhs, window):
         parts = list(phases(convolved, rhs))
+    elif not block.settings.is_fast and may_be_divided(convolved, rhs):
+        divided, guarded = phase_factors(convolved, rhs), within(shape, write, block)
+        contract(divided, types, shape.element_type, guarded, block)
+        return
     for part, part_factors in parts:
         contract(part_factors, types, shape.element_type, write, block, part)
 

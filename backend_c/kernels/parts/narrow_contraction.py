@@ -7,8 +7,8 @@ rounding, the sum is added again in a superaccumulator. Nothing is packed, so it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -59,13 +59,6 @@ class NarrowContraction:
             with nest.outer(self._scope, (batch, m, n), k) as (b, row, column):
                 self._write(factors.place(b, row, column), (self._sum((b, row, column)),))
 
-    @contextmanager
-    def _steps(self, sums: tuple[Variable, ...] = ()) -> Iterator[Expr]:
-        """Open the loops over all steps of a sum, the last one in lanes."""
-        dims = self._factors.k_dims or (self._factors.k,)
-        with self._scope.over(dims, sums) as steps:
-            yield ix.linearize(steps, dims)
-
     def _product(self, place: _Place, step: Expr) -> Expr:
         """Return a product in f64, zero where a factor does not count."""
         b, m, n = place
@@ -76,23 +69,34 @@ class NarrowContraction:
     def _sum(self, place: _Place) -> Expr:
         """Write the sum of one result; return it rounded once."""
         scope, k = self._scope, self._factors.k
+        dims = self._factors.k_dims or (k,)
+        if k >= _LONG:
+            return self._in_blocks(dims, place)
         total, magnitude = (scope.mutable(F64, Constant(F64, 0.0)) for _ in range(2))
-        if k < _LONG:
-            with self._steps((total, magnitude)) as step:
-                self._add(total, magnitude, self._product(place, step))
-            return self._rounded(total, magnitude, k + 1, place)
-        low = scope.mutable(F64, Constant(F64, 0.0))
-        with scope.loop(-(-k // _BLOCK)) as block:
-            first = scope.bind(ix.multiply(block, _BLOCK))
+        with scope.over(dims, (total, magnitude)) as steps:
+            self._add(total, magnitude, self._product(place, ix.linearize(steps, dims)))
+        return self._rounded(total, magnitude, k + 1, place)
+
+    def _in_blocks(self, dims: Sequence[int], place: _Place) -> Expr:
+        """Write a long sum in blocks: each in f64, their totals in double-double."""
+        scope = self._scope
+        outer, inner = list[int](), list(dims)
+        while len(inner) > 1 and math.prod(inner) > _BLOCK:
+            outer.append(inner.pop(0))
+        length = min(inner[0], _BLOCK)
+        total, low, magnitude = (scope.mutable(F64, Constant(F64, 0.0)) for _ in range(3))
+        with scope.over((*outer, -(-inner[0] // length))) as (*above, number):
             part, size = (scope.mutable(F64, Constant(F64, 0.0)) for _ in range(2))
-            left = ix.clamp(0, ix.subtract(k, first), _BLOCK)
-            with scope.loop(left, "lanes", (part, size)) as step:
-                self._add(part, size, self._product(place, ix.add(first, step)))
+            start = scope.bind(ix.multiply(number, length))
+            left = ix.clamp(0, ix.subtract(inner[0], start), length)
+            with scope.over((left, *inner[1:]), (part, size)) as (first, *rest):
+                step = ix.linearize((*above, ix.add(start, first), *rest), dims)
+                self._add(part, size, self._product(place, step))
             scope.call("hlo_dd_add", Address(total), Address(low), part)
             scope.assign(magnitude, apply("add", magnitude, size))
         scope.assign(total, apply("add", total, low))
         # 8 more roundings: of the magnitudes, and of the pair to one double.
-        return self._rounded(total, magnitude, _BLOCK + 8, place)
+        return self._rounded(total, magnitude, length * math.prod(inner[1:]) + 8, place)
 
     def _add(self, total: Variable, magnitude: Variable, product: Expr) -> None:
         """Write the addition of a product."""
