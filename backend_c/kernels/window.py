@@ -22,6 +22,7 @@ from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.exact_sum import Accumulator
 from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
 from backend_c.kernels.parts.monoids import monoid_of
+from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from backend_c.kernels.parts.prefix_scan import PrefixScan
 from backend_c.kernels.parts.running_window import Growth, growth
 from backend_c.kernels.parts.window_positions import position, position_count
@@ -281,9 +282,6 @@ def select_and_scatter(
     write.sizes(0, operand.sizes)
     if 0 in dims:
         return
-    # Elements that no window selects keep the init; the updates then start from it.
-    with nest.flat(block, dims) as index:
-        write(index, (init.at(),))
     windows = _Windows(block, operand, window.dimensions, source.shape.dims)
 
     def selected(place: Expr) -> Expr:
@@ -304,7 +302,31 @@ def select_and_scatter(
         lambda target, column: ix.delinearize(target, dims),
     )
     everywhere = Element(ArrayShape(init.shape.element_type, dims), lambda *index: init.at())
-    GroupedUpdates(block, rows, [everywhere], [source], scatter).emit(write)
+    if is_fold(block, [everywhere], scatter):
+        fold = OrderedUpdates(block, [everywhere], [source], scatter, write)
+        fold.start()
+        _scatter_in_order(block, rows, fold)
+        fold.finish()
+        return
+    # Elements that no window selects keep the init; the updates then start from it.
+    with nest.flat(block, dims) as index:
+        write(index, (init.at(),))
+    GroupedUpdates(block, rows, everywhere, source).emit(write)
+
+
+def _scatter_in_order(scope: Scope, rows: Rows, fold: OrderedUpdates) -> None:
+    """Write the selection of all windows, then the fold of single updates in their order."""
+    if not rows.positions:
+        return
+    keys = scope.scratch(INDEX, rows.positions, frozen=True)
+    with nest.outer(scope, (rows.positions,), 8) as (position,):
+        scope.store(keys, position, rows.key(position))
+    work = 2 * rows.positions
+    with shares(scope, rows.targets, work) as share, scope.loop(rows.positions) as position:
+        key = scope.bind(scope.load(keys, position))
+        is_mine = is_in(key, share or (ix.constant(0), ix.constant(rows.targets)))
+        with scope.when(all_of(is_mine)):
+            fold.meet(rows.target(key, ()), rows.source(position, ()))
 
 
 def _selected(windows: _Windows, place: Sequence[Expr], select: Combiner) -> Expr:

@@ -1,4 +1,5 @@
-/* The runtime of generated kernels: includes all of it, and defines index arithmetic. */
+/* The runtime of generated kernels: includes all of it, and defines index arithmetic and how many
+ * workers share a parallel loop. */
 #ifndef HLO_KERNELS_H
 #define HLO_KERNELS_H
 
@@ -25,5 +26,18 @@ HLO_FUNCTION int64_t hlo_clamp_index(int64_t low, int64_t x, int64_t high) {
 HLO_FUNCTION int64_t hlo_index_u64(uint64_t x) {
     return x > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)x;
 }
+
+/* Returns how many threads (blocks on CUDA) share the parallel loops of a kernel. */
+#if defined(__CUDACC__)
+HLO_FUNCTION int64_t hlo_workers(void) { return gridDim.x; }
+#elif defined(_OPENMP)
+#ifdef __cplusplus
+extern "C"
+#endif
+int omp_get_max_threads(void);
+HLO_FUNCTION int64_t hlo_workers(void) { return omp_get_max_threads(); }
+#else
+HLO_FUNCTION int64_t hlo_workers(void) { return 1; }
+#endif
 
 #endif

@@ -1,14 +1,14 @@
-"""Fold updates into the results that they meet, at indices known at run time only.
+"""Add updates up exactly with the results that they meet, at indices known at run time only.
 
 A *position* is the number of a row of updates; its *key* is the row of the result that it meets.
-Positions are grouped by key (runtime/hlo_group.h, a stable radix sort), and every group is folded
-by one thread in the order of its positions: the result does not depend on the number of threads.
+Positions are grouped by key (runtime/hlo_group.h, a stable radix sort), and every group is added
+up by one thread.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,7 +17,6 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Expr, Pointer
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
@@ -43,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class _Group:
-    """Hold the positions of one key, and the lanes of a row that are folded together."""
+    """Hold the positions of one key, and the lanes of a row that are added up together."""
 
     scope: Scope
     rows: Rows
@@ -71,21 +70,14 @@ class _Group:
 
 
 class GroupedUpdates:
-    """Write ``inits`` folded with ``updates`` by ``to_apply``; sums of floats are exact.
+    """Write exact sums of floats: of elements of ``init`` and the updates that meet them.
 
     An element of the result that no update meets is not written.
     """
 
-    def __init__(
-        self,
-        scope: Scope,
-        rows: Rows,
-        inits: Sequence[Element],
-        updates: Sequence[Element],
-        to_apply: Combiner,
-    ) -> None:
+    def __init__(self, scope: Scope, rows: Rows, init: Element, update: Element) -> None:
         self._scope, self._rows = scope, rows
-        self._inits, self._updates, self._to_apply = inits, updates, to_apply
+        self._init, self._update = init, update
         *outer, last = rows.columns or (1,)
         self._last, self._width = last, min(last, _WIDTH)
         self._inner = (*outer, -(-last // max(self._width, 1)))
@@ -97,18 +89,11 @@ class GroupedUpdates:
         if not rows.positions or not row:
             return
         keys, order, starts, number = self._grouped()
-        element_type = self._inits[0].shape.element_type
-        of_floats = element_type.is_float or element_type.is_complex
-        is_sum = of_floats and len(self._inits) == 1 and self._to_apply.monoid == "add"
         # A task is one group and one strip of its columns, so that few groups of long rows share
         # threads, too.
         tasks = scope.bind(ix.multiply(number, math.prod(self._inner)))
         with scope.loop(tasks, nest.loop_kind(scope, 2 * rows.positions * row)) as task:
-            group = self._group(task, keys, order, starts)
-            if is_sum:
-                self._add(group, write)
-            else:
-                self._fold(group, write)
+            self._add(self._group(task, keys, order, starts), write)
 
     def _grouped(self) -> tuple[Array, Array, Array, Expr]:
         """Write the grouping; return keys, sorted positions, starts and number of the groups."""
@@ -128,7 +113,7 @@ class GroupedUpdates:
         return keys, order, starts, scope.bind(scope.load(groups, zero))
 
     def _group(self, task: Expr, keys: Array, order: Array, starts: Array) -> _Group:
-        """Return the group, and the part of a row, that an iteration folds."""
+        """Return the group, and the part of a row, that an iteration adds up."""
         scope = self._scope
         # The leading 1 stands for the number of groups, which is known at run time only.
         number, *outer, part = map(scope.bind, ix.delinearize(task, (1, *self._inner)))
@@ -145,26 +130,9 @@ class GroupedUpdates:
             scope, self._rows, order, first, scope.bind(count), key, column, scope.bind(lanes)
         )
 
-    def _fold(self, group: _Group, write: Writer) -> None:
-        """Write the fold of a group in the order of the positions."""
-        scope = self._scope
-        states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
-        with scope.loop(group.lanes, "lanes") as lane:
-            for state, init in zip(states, self._inits, strict=True):
-                scope.store(state, lane, init.at(*group.target(lane)))
-        with group.members() as position, scope.loop(group.lanes, "lanes") as lane:
-            source = group.source(position, lane)
-            held = [scope.bind(scope.load(state, lane)) for state in states]
-            values = [scope.bind(update.at(*source)) for update in self._updates]
-            after = apply_combiner(scope, self._to_apply, (*held, *values))
-            for state, value in zip(states, after, strict=True):
-                scope.store(state, lane, value)
-        with scope.loop(group.lanes, "lanes") as lane:
-            write(group.target(lane), tuple(scope.load(state, lane) for state in states))
-
     def _add(self, group: _Group, write: Writer) -> None:
         """Write the exact sum of a group."""
-        (init,), (update,) = self._inits, self._updates
+        init, update = self._init, self._update
 
         def addends(over_lanes: Lanes, add: Add) -> None:
             with group.members() as position, over_lanes() as lane:

@@ -5,6 +5,9 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import backend_c
+import hlo
+import interp
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -143,3 +146,83 @@ def test_few_updates(updates: int) -> None:
     x = np.arange(5, dtype=np.float32)
     i, u = np.full((updates, 1), 3, np.int32), np.ones(updates, np.float32)
     assert_same_bits(_module("f32", "add", line), x, i, u)
+
+
+# Large enough for threads to share: by rows that updates meet, by a window's dimension before and
+# after those of the indices, by whole and by partial windows, by nothing.
+_SHARED = (
+    (
+        "f32[50,70] f32[600,70]",
+        "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}",
+    ),
+    (
+        "f32[70,50] f32[70,600]",
+        "update_window_dims={0}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}",
+    ),
+    (
+        "f32[90,7,9] f32[600,40,7,9]",
+        "update_window_dims={1,2,3}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}",
+    ),
+    (
+        "f32[70,50] f32[60,600]",
+        "update_window_dims={0}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}",
+    ),
+    (
+        "f32[90] f32[600,60]",
+        "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}",
+    ),
+    (
+        "bf16[50,70] bf16[600,70]",
+        "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}",
+    ),
+)
+
+
+def _shared_module(body: str) -> tuple[str, list[tuple[np.dtype[np.generic], tuple[int, ...]]]]:
+    """Return one program of all scatters by a computation, and its parameters."""
+    computations, lines, parameters = [], ["i = s32[600,1] parameter(0)"], []
+    for n, (shapes, attributes) in enumerate(_SHARED):
+        operand, update = shapes.split()
+        t = operand.split("[")[0]
+        computations.append(
+            f"c{n} {{\n a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n"
+            f" {body.replace('T[]', f'{t}[]')}\n}}"
+        )
+        lines += [
+            f"x{n} = {operand} parameter({2 * n + 1})",
+            f"y{n} = {update} parameter({2 * n + 2})",
+            f"r{n} = {operand} scatter(x{n}, i, y{n}), {attributes}, index_vector_dim=1,"
+            f" to_apply=c{n}",
+        ]
+        for shape in (operand, update):
+            dims = tuple(map(int, shape.split("[")[1][:-1].split(",")))
+            parameters.append((ELEMENT_TYPES[t].numpy, dims))
+    shapes = ", ".join(shapes.split()[0] for shapes, _ in _SHARED)
+    lines.append(f"ROOT t = ({shapes}) tuple({', '.join(f'r{n}' for n in range(len(_SHARED)))})")
+    return "\n".join(["HloModule m", *computations, "ENTRY e {", *lines, "}"]), parameters
+
+
+def test_shared_by_threads() -> None:
+    """The order of the updates of an element is that of the text, whoever folds them."""
+    text, parameters = _shared_module("m = T[] multiply(a, b)\n ROOT r = T[] subtract(m, b)")
+    rng = np.random.default_rng(6)
+    arrays = [rng.integers(-4, 4, dims).astype(dtype) for dtype, dims in parameters]
+    assert_same_bits(text, rng.integers(-3, 60, (600, 1)).astype(np.int32), *arrays)
+
+
+def test_fast_sums() -> None:
+    """Within the error of plain summation in f32, and the same bits with any threads."""
+    text, parameters = _shared_module("ROOT r = T[] add(a, b)")
+    module = hlo.parse(text)
+    rng = np.random.default_rng(7)
+    arrays = [rng.standard_normal(dims).astype(dtype) for dtype, dims in parameters]
+    indices = rng.integers(-3, 60, (600, 1)).astype(np.int32)
+    one, two = (backend_c.compile(module, "fast", threads=n)(indices, *arrays) for n in (1, 2))
+    exact = interp.evaluate(module, indices, *arrays)
+    sizes = interp.evaluate(module, indices, *map(np.abs, arrays))
+    for first, second, sums, size in zip(one, two, exact, sizes, strict=True):
+        assert first.tobytes() == second.tobytes()
+        difference = np.abs(first.astype(np.float64) - sums.astype(np.float64))
+        unit = 2.0**-24 if first.dtype == np.float32 else 2.0**-8
+        # Each update of 600 meets a place once at most.
+        assert (difference <= (600 * 2.0**-24 + unit) * size.astype(np.float64)).all()
