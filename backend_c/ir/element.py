@@ -99,9 +99,13 @@ def memoised(element: Element, scope: Scope) -> Element:
 
 
 def _with_atoms(value: Expr, scope: Scope) -> Expr:
-    """Bind the atoms of a load's offset, one affine form; the load itself is not bound."""
+    """Bind the atoms of a load's offset, one affine form; the load itself is not bound.
+
+    It is of the nearest copy of the element.
+    """
     if type(value) is not Load:
         return value
+    value = scope.nearest(value)
     return Load(value.array, ix.with_atoms(value.offset, scope.bind))
 
 

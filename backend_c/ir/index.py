@@ -32,6 +32,11 @@ def _affine_form(expression: Expr) -> _AffineForm:
     return terms, offset
 
 
+def coefficients(expression: Expr) -> dict[Expr, int]:
+    """Return the atoms of an expression with their coefficients."""
+    return _affine_form(expression)[0]
+
+
 def _gather(expression: Expr, factor: int, terms: dict[Expr, int]) -> int:
     """Add ``factor`` times the atoms of an expression to ``terms``; return the constant part.
 

@@ -7,7 +7,7 @@ again (common subexpression elimination, by value numbering: expressions are key
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -68,6 +68,7 @@ class Scope:
         self.tables: list[tuple[Array, np.ndarray]] = []
         self.uses_seed = False
         self.is_inside_element = False
+        self._nearer: Callable[[Load], Load] | None = None
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -165,13 +166,40 @@ class Scope:
         yield
         self.is_inside_element = before
 
-    def definition(self, value: Expr) -> Expr:
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Forget at the end all that was written and bound inside, outer blocks' values, too."""
+        names = self._names
+        sizes = [(len(block.statements), len(block.values)) for block in self._blocks]
+        yield
+        self._names = names
+        for block, (statements, values) in zip(self._blocks, sizes, strict=True):
+            del block.statements[statements:]
+            for key in list(block.values)[values:]:
+                del block.values[key]
+
+    def definition(self, value: Expr, kind: type[Apply | Load] = Apply) -> Expr:
         """Return the expression that a value was bound to, or the value itself."""
         for block in self._blocks:
             for expression, bound in block.values.items():
-                if bound == value and isinstance(expression, Apply):
+                if bound == value and isinstance(expression, kind):
                     return expression
         return value
+
+    def is_invariant(self, expression: Expr) -> bool:
+        """Return whether a value is known outside the innermost block."""
+        return self._depth_of(expression) < len(self._blocks) - 1
+
+    @contextmanager
+    def loads_through(self, nearer: Callable[[Load], Load]) -> Iterator[None]:
+        """Let readers of arrays load what ``nearer`` gives for a load: the same from a copy."""
+        outside, self._nearer = self._nearer, nearer
+        yield
+        self._nearer = outside
+
+    def nearest(self, load: Load) -> Load:
+        """Return the load that stands for a load of an array."""
+        return load if self._nearer is None else self._nearer(load)
 
     @property
     def innermost(self) -> object:

@@ -31,6 +31,7 @@ from backend_c.ir.loop_ir import (
 from backend_c.ir.row_cache import kept_in_row
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
+from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.nested import is_nested, nested
 from backend_c.lower.plan import Buffer
@@ -147,8 +148,11 @@ class KernelBuilder:
             (rows,) = set(self._rows_by_name.values())
             self._write_rows(scope, elements, writer, rows)
             return
+        may_transpose = any(i.opcode in TRANSPOSING for i in self._computation.instructions)
         for dims, numbers in by_dims.items():
             if 0 in dims:
+                continue
+            if may_transpose and write_transposed(scope, elements, writer, numbers):
                 continue
             with loops(scope, dims, cost) as index:
                 values = tuple(elements[number].at(*index) for number in numbers)

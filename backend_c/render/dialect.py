@@ -26,10 +26,11 @@ class Dialect:
     has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
 
 
-# What takes gcc a tenth of a second: products of matrices in plain sums, and sorts.
+# What takes gcc a tenth of a second: products of matrices in plain sums, sorts, transpositions.
 _WHERE_USED = (
     *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "u32")),
     ("hlo_sort.h", "hlo_sort_"),
+    ("hlo_transpose.h", "hlo_transpose_"),
 )
 
 OPENMP = Dialect(

@@ -1,0 +1,277 @@
+"""Write maps that read arrays across their rows: the arrays are transposed tile by tile.
+
+Where neighbouring results need elements that lie far apart, but some other dimension of the result
+runs along them, a loop over the results would read one element of each line of memory at a time.
+Instead a tile of both dimensions is transposed in registers (runtime/hlo_transpose.h): into the
+result, if that is all the map does, else into the first cache, where the map reads it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Array, Expr, Load, Pointer, Variable, variables
+from backend_c.ir.scope import Scope
+from hlo.types import ArrayShape, ElementType
+
+# Tiles of a transposition alone: long rows of few pages (2048x2048 f32: 1.9 ms, of 256 bytes 2.4).
+_BYTES, _ROWS = 4096, 128
+# Results of so many bytes go around the caches, which saves reading their lines first.
+_STREAMED = 1 << 22
+# Tiles that a map reads stay in the first cache.
+_TILE_BYTES, _TILE_ROWS = 128, 64
+_SHORT = 8  # dimensions below this are read as they lie
+_FEW = 256  # arrays of fewer elements, too
+# What may read an array in another order than it lies.
+TRANSPOSING = frozenset(("transpose", "gather"))
+_Index = tuple[Expr, ...]
+
+
+class _Access(NamedTuple):
+    """Say where a load is at the tile's first element, and how far apart its rows are."""
+
+    array: Array
+    first: Expr
+    pitch: int
+
+
+def write_transposed(
+    scope: Scope, results: Sequence[Element], writer: Writer, numbers: Sequence[int]
+) -> bool:
+    """Write the map of the results ``numbers``, all of the same dims, by tiles; return False, with
+    nothing written, if it does not read arrays across their rows, or is small.
+    """
+    elements = [results[number] for number in numbers]
+    if math.prod(elements[0].shape.dims) < _FEW:
+        return False
+    with scope.undone():
+        is_across = _across(scope, elements, writer, numbers) is not None
+    across = _across(scope, elements, writer, numbers) if is_across else None
+    if across is not None:
+        across.emit(writer)
+    return is_across
+
+
+def _across(
+    scope: Scope, elements: Sequence[Element], writer: Writer, numbers: Sequence[int]
+) -> TransposedMap | None:
+    """Look at any element of a map; return it as one that reads arrays across their rows."""
+    moved = None
+    if len(elements) == 1:
+        moved = _moved(scope, elements[0], writer.arrays[numbers[0]])
+        elements = [moved or elements[0]]
+    dims = elements[0].shape.dims
+    long = [d for d, extent in enumerate(dims) if extent > 1]
+    if len(long) < 2 or dims[long[-1]] < _SHORT:
+        return None
+    last = long[-1]
+    ways: Counter[int] = Counter()
+    with scope.draft(dims) as index:
+
+        def note(load: Load) -> Load:
+            pitch = _coefficient(load.offset, index[last])
+            if pitch is not None and pitch > 1 and _is_in_memory(load.array):
+                ways.update(
+                    d
+                    for d in long[:-1]
+                    if dims[d] >= _SHORT and _coefficient(load.offset, index[d]) == 1
+                )
+            return load
+
+        with scope.loads_through(note):
+            for element in elements:
+                element.at(*index)
+    if not ways:
+        return None
+    along = ways.most_common(1)[0][0]
+    return TransposedMap(scope, elements, numbers, along, last, moved is not None)
+
+
+def _moved(scope: Scope, element: Element, target: Array) -> Element | None:
+    """Return a map that only loads an array at strides, over as few dimensions as it takes; None
+    if it does more.
+    """
+    dims = element.shape.dims
+    with scope.draft(dims) as index:
+        load = scope.definition(element.at(*index), Load)
+        if not isinstance(load, Load) or load.array.element_type is not target.element_type:
+            return None
+        strides = [_coefficient(load.offset, i) or 0 for i in index]
+        first = ix.subtract(load.offset, ix.add(*map(ix.multiply, index, strides)))
+        if not scope.is_invariant(first):
+            return None
+    array, merged = load.array, _merged(dims, strides)
+
+    def at(*index: Expr) -> Expr:
+        places = (ix.multiply(i, stride) for i, (_, stride) in zip(index, merged, strict=True))
+        return scope.nearest(Load(array, ix.add(first, *places)))
+
+    return Element(ArrayShape(target.element_type, tuple(dim for dim, _ in merged)), at)
+
+
+def _merged(dims: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the fewest dimensions that run over the same places in the same order, each with its
+    stride.
+    """
+    merged: list[tuple[int, int]] = []
+    for dim, stride in zip(dims, strides, strict=True):
+        if dim == 1:
+            continue
+        if merged and merged[-1][1] == stride * dim:
+            merged[-1] = (merged[-1][0] * dim, stride)
+        else:
+            merged.append((dim, stride))
+    return merged
+
+
+@dataclass(frozen=True)
+class TransposedMap:
+    """Describe a map of which some loads run along dimension ``along``, not the ``last``.
+
+    ``is_moved``: there is one result, and it is what is loaded.
+    """
+
+    scope: Scope
+    elements: Sequence[Element]
+    numbers: Sequence[int]  # of the results
+    along: int
+    last: int
+    is_moved: bool
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Return the dims of the map."""
+        return self.elements[0].shape.dims
+
+    def emit(self, write: Writer) -> None:
+        """Write the tiles."""
+        bytes_, most = (_BYTES, _ROWS) if self.is_moved else (_TILE_BYTES, _TILE_ROWS)
+        width = max(_width(element.shape.element_type) for element in self.elements)
+        rows = min(self.dims[self.last], most)
+        tile = rows, min(self.dims[self.along], bytes_ // width)
+        with self._tiles(tile) as (index, counts):
+            if self.is_moved:
+                (number,) = self.numbers
+                pitch = math.prod(self.dims[self.along + 1 :])
+                (access,) = self._accesses(index, tile)
+                target = Pointer(write.arrays[number], ix.linearize(index, self.dims))
+                streams = ix.constant(int(math.prod(self.dims) * width >= _STREAMED))
+                self._transpose("", access, target, pitch, (*counts, streams))
+            else:
+                self._map(index, counts, tile, write)
+
+    @contextmanager
+    def _tiles(self, tile: tuple[int, int]) -> Iterator[tuple[_Index, tuple[Expr, Expr]]]:
+        """Open loops over tiles; yield the index of the first element, and the rows and columns."""
+        scope, ways = self.scope, (self.last, self.along)
+        blocks = {d: -(-self.dims[d] // size) for d, size in zip(ways, tile)}
+        others = [d for d in range(len(self.dims)) if d not in ways]
+        order = (*others, self.along, self.last)
+        extents = tuple(blocks.get(d, self.dims[d]) for d in order)
+        with nest.outer(scope, extents, 2 * tile[0] * tile[1]) as numbers:
+            first = dict(zip(order, numbers))
+            for d, size in zip(ways, tile):
+                first[d] = scope.bind(ix.multiply(first[d], size))
+            rows, columns = (
+                scope.bind(ix.clamp(0, ix.subtract(self.dims[d], first[d]), size))
+                for d, size in zip(ways, tile)
+            )
+            yield tuple(first[d] for d in range(len(self.dims))), (rows, columns)
+
+    def _map(
+        self,
+        index: _Index,
+        counts: tuple[Expr, Expr],
+        tile: tuple[int, int],
+        write: Writer,
+    ) -> None:
+        """Write the transposition of what a tile of the map reads, and the map."""
+        scope = self.scope
+        copies: dict[_Access, Array] = {}
+        for access in self._accesses(index, tile):
+            copy = scope.local(access.array.element_type, tile[0] * tile[1])
+            self._transpose("tile_", access, Pointer(copy, ix.constant(0)), tile[0], counts)
+            copies[access] = copy
+        with scope.loop(counts[1]) as i, scope.loop(counts[0], "lanes") as j:
+            offset = ix.add(ix.multiply(i, tile[0]), j)
+
+            def copied(load: Load) -> Load:
+                access = self._access(load, i, j)
+                copy = copies.get(access) if access is not None else None
+                return load if copy is None else Load(copy, offset)
+
+            with scope.loads_through(copied):
+                place = self._place(index, i, j)
+                values = tuple(element.at(*place) for element in self.elements)
+            write.some(self.numbers, place, values)
+
+    def _transpose(
+        self, kind: str, access: _Access, target: Pointer, pitch: int, rest: tuple[Expr, ...]
+    ) -> None:
+        """Write the call of a transposition."""
+        self.scope.call(
+            f"hlo_transpose_{kind}{_width(access.array.element_type)}",
+            Pointer(access.array, access.first),
+            ix.constant(access.pitch),
+            target,
+            ix.constant(pitch),
+            *rest,
+        )
+
+    def _accesses(self, index: _Index, tile: tuple[int, int]) -> list[_Access]:
+        """Return the loads of a tile that are to be transposed, each once."""
+        found: dict[_Access, None] = {}
+        with self.scope.draft((tile[1], tile[0])) as (i, j):
+
+            def note(load: Load) -> Load:
+                access = self._access(load, i, j)
+                # What is bound for each element is not known where the tile starts.
+                if access is not None and self.scope.is_invariant(access.first):
+                    found[access] = None
+                return load
+
+            with self.scope.loads_through(note):
+                for element in self.elements:
+                    element.at(*self._place(index, i, j))
+        return list(found)
+
+    def _place(self, index: _Index, i: Expr, j: Expr) -> _Index:
+        """Return the index of element (i, j) of the tile that starts at ``index``."""
+        by = {self.along: i, self.last: j}
+        return tuple(ix.add(first, by[d]) if d in by else first for d, first in enumerate(index))
+
+    def _access(self, load: Load, i: Expr, j: Expr) -> _Access | None:
+        """Return the access of a load that runs along ``i`` and jumps along ``j``."""
+        pitch = _coefficient(load.offset, j)
+        if _coefficient(load.offset, i) != 1 or pitch is None or pitch < 2:
+            return None
+        if not _is_in_memory(load.array):
+            return None
+        first = ix.subtract(load.offset, ix.add(i, ix.multiply(j, pitch)))
+        return _Access(load.array, first, pitch)
+
+
+def _coefficient(offset: Expr, variable: Expr) -> int | None:
+    """Return by how much an offset grows with a variable; None if not by a constant."""
+    assert isinstance(variable, Variable)
+    terms = ix.coefficients(offset)
+    hidden = (name for atom in terms if atom != variable for name in variables(atom))
+    return None if variable.name in hidden else terms.get(variable, 0)
+
+
+def _is_in_memory(array: Array) -> bool:
+    """Return whether an array lies in memory as elements of its type, and does not change."""
+    return array.memory is None and not array.mutable
+
+
+def _width(element_type: ElementType) -> int:
+    """Return the bytes of an element in memory."""
+    return max(element_type.bits // 8, 1)

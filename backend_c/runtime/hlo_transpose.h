@@ -1,0 +1,310 @@
+/* Transposition of matrices of elements of 1, 2, 4, 8 or 16 bytes, which only moves bits.
+ *
+ *   hlo_transpose_W(from, from_pitch, to, to_pitch, rows, columns):
+ *       to[column * to_pitch + row] = from[row * from_pitch + column], pitches in elements
+ *
+ * In registers: a square tile is as many rows as a vector has elements. The elements of each 16
+ * bytes, and those of as many rows, are transposed by interleaving (Eklundh's algorithm: log2 n
+ * steps, each the perfect shuffle of a row with the one n / 2 below); then the 16 bytes themselves
+ * are transposed like elements of a matrix. Tiles are taken in squares of cache lines, so that
+ * lines are read and written whole, whatever the pitch: those a power of two apart share a few
+ * places in the cache.
+ */
+#ifndef HLO_TRANSPOSE_H
+#define HLO_TRANSPOSE_H
+
+#include "hlo_types.h"
+
+#ifndef HLO_HAS_BUILTIN
+#if defined(__has_builtin)
+#define HLO_HAS_BUILTIN(name) __has_builtin(name)
+#else
+#define HLO_HAS_BUILTIN(name) 0
+#endif
+#endif
+
+#if defined(HLO_PORTABLE) || defined(__CUDACC__) || !HLO_HAS_BUILTIN(__builtin_shufflevector)
+#define HLO_TRANSPOSE_BYTES 0
+#elif defined(__AVX512F__) && defined(__AVX512BW__)
+#define HLO_TRANSPOSE_BYTES 64
+#elif defined(__AVX2__)
+#define HLO_TRANSPOSE_BYTES 32
+#elif defined(__SSE2__) || defined(__aarch64__) || defined(__VSX__) || defined(__S390_VX__)
+#define HLO_TRANSPOSE_BYTES 16
+#else
+#define HLO_TRANSPOSE_BYTES 0
+#endif
+
+#if HLO_TRANSPOSE_BYTES && defined(__SSE2__)
+#define HLO_TRANSPOSE_STREAMS 1
+#else
+#define HLO_TRANSPOSE_STREAMS 0
+#endif
+
+enum { HLO_TRANSPOSE_LINE = 64 }; /* bytes of a cache line, which a tile is a part of */
+
+/* Threads of a CUDA block share the elements of one matrix in global memory. */
+#if defined(__CUDACC__)
+#define HLO_TRANSPOSE_FIRST threadIdx.x
+#define HLO_TRANSPOSE_STEP blockDim.x
+#else
+#define HLO_TRANSPOSE_FIRST 0
+#define HLO_TRANSPOSE_STEP 1
+#endif
+
+/* The elements one by one: what no tile covers. */
+#define HLO_TRANSPOSE_PLAIN(W)                                                                     \
+    HLO_FUNCTION void hlo_transpose_plain_##W(const unsigned char *from, int64_t from_pitch,       \
+                                              unsigned char *to, int64_t to_pitch,                 \
+                                              int64_t rows, int64_t columns, int64_t first,        \
+                                              int64_t step) {                                      \
+        int64_t row, column;                                                                       \
+        for (column = first; column < columns; column += step) {                                   \
+            for (row = 0; row < rows; ++row) {                                                     \
+                memcpy(to + (column * to_pitch + row) * (W),                                       \
+                       from + (row * from_pitch + column) * (W), (W));                             \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+HLO_TRANSPOSE_PLAIN(1)
+HLO_TRANSPOSE_PLAIN(2)
+HLO_TRANSPOSE_PLAIN(4)
+HLO_TRANSPOSE_PLAIN(8)
+HLO_TRANSPOSE_PLAIN(16)
+
+/* Whether rows of so many bytes are made of whole cache lines. */
+HLO_FUNCTION int hlo_transpose_has_lines(const unsigned char *to, int64_t pitch) {
+    return ((uintptr_t)to | (uintptr_t)pitch) % HLO_TRANSPOSE_LINE == 0;
+}
+
+/* Orders stores around the caches before all others that follow. */
+HLO_FUNCTION void hlo_transpose_fence(void) {
+#if HLO_TRANSPOSE_STREAMS
+    __builtin_ia32_sfence();
+#endif
+}
+
+#if HLO_TRANSPOSE_BYTES
+#define HLO_TRANSPOSE_UNROLL _Pragma("GCC unroll 16")
+/* Groups of rows are unrolled where they all stay in registers. */
+#define HLO_TRANSPOSE_GROUPS_1 _Pragma("GCC unroll 1")
+#define HLO_TRANSPOSE_GROUPS_2 _Pragma("GCC unroll 1")
+#define HLO_TRANSPOSE_GROUPS_4 HLO_TRANSPOSE_UNROLL
+#define HLO_TRANSPOSE_GROUPS_8 HLO_TRANSPOSE_UNROLL
+#if HLO_TRANSPOSE_STREAMS
+typedef long long hlo_streamed __attribute__((vector_size(HLO_TRANSPOSE_BYTES), may_alias));
+#endif
+typedef uint64_t hlo_moved_words __attribute__((vector_size(HLO_TRANSPOSE_BYTES)));
+typedef uint64_t hlo_stored_words
+    __attribute__((vector_size(HLO_TRANSPOSE_BYTES), aligned(1), may_alias));
+
+/* Lists of the elements of two vectors of `n` that interleave some pairs from place `i` on. */
+#define HLO_PAIR_8(i, n) (i), (n) + (i)
+#define HLO_PAIR_4(i, n) HLO_PAIR_8(i, n), HLO_PAIR_8((i) + 1, n)
+#define HLO_PAIR_2(i, n) HLO_PAIR_4(i, n), HLO_PAIR_4((i) + 2, n)
+#define HLO_PAIR_1(i, n) HLO_PAIR_2(i, n), HLO_PAIR_2((i) + 4, n)
+/* The same in each 16 bytes of a vector: in the first half of these, or the second. */
+#if HLO_TRANSPOSE_BYTES == 16
+#define HLO_PAIRS(W, i) HLO_PAIR_##W(i, 16 / (W))
+#elif HLO_TRANSPOSE_BYTES == 32
+#define HLO_PAIRS(W, i) HLO_PAIR_##W(i, 32 / (W)), HLO_PAIR_##W((i) + 16 / (W), 32 / (W))
+#else
+#define HLO_PAIRS(W, i)                                                                            \
+    HLO_PAIR_##W(i, 64 / (W)), HLO_PAIR_##W((i) + 16 / (W), 64 / (W)),                             \
+        HLO_PAIR_##W((i) + 32 / (W), 64 / (W)), HLO_PAIR_##W((i) + 48 / (W), 64 / (W))
+#endif
+
+/* Transposes the 16 bytes of one vector for each 16 bytes in it, as elements of a square matrix. */
+HLO_FUNCTION void hlo_transpose_lanes(hlo_moved_words *v) {
+#if HLO_TRANSPOSE_BYTES == 64
+    const hlo_moved_words a = __builtin_shufflevector(v[0], v[1], 0, 1, 2, 3, 8, 9, 10, 11);
+    const hlo_moved_words b = __builtin_shufflevector(v[0], v[1], 4, 5, 6, 7, 12, 13, 14, 15);
+    const hlo_moved_words c = __builtin_shufflevector(v[2], v[3], 0, 1, 2, 3, 8, 9, 10, 11);
+    const hlo_moved_words d = __builtin_shufflevector(v[2], v[3], 4, 5, 6, 7, 12, 13, 14, 15);
+    v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5, 8, 9, 12, 13);
+    v[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7, 10, 11, 14, 15);
+    v[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5, 8, 9, 12, 13);
+    v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7, 10, 11, 14, 15);
+#elif HLO_TRANSPOSE_BYTES == 32
+    const hlo_moved_words a = v[0], b = v[1];
+    v[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    v[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+#else
+    (void)v;
+#endif
+}
+
+/* A tile, a vector of elements square. */
+#define HLO_TRANSPOSE_TILE(W, T)                                                                   \
+    typedef T hlo_moved_##W __attribute__((vector_size(HLO_TRANSPOSE_BYTES)));                     \
+    HLO_FUNCTION void hlo_transpose_square_##W(const unsigned char *from, int64_t from_pitch,      \
+                                             unsigned char *to, int64_t to_pitch) {                \
+        enum { GROUPS = HLO_TRANSPOSE_BYTES / 16, ROWS = 16 / (W) };                               \
+        hlo_moved_words made[ROWS][GROUPS];                                                        \
+        HLO_TRANSPOSE_GROUPS_##W                                                                   \
+        for (int group = 0; group < GROUPS; ++group) {                                             \
+            hlo_moved_##W rows[ROWS], mixed[ROWS];                                                 \
+            HLO_TRANSPOSE_UNROLL                                                                   \
+            for (int row = 0; row < ROWS; ++row) {                                                 \
+                const int64_t place = (group * ROWS + row) * from_pitch * (W);                     \
+                rows[row] = (hlo_moved_##W)*(const hlo_stored_words *)(from + place);              \
+            }                                                                                      \
+            HLO_TRANSPOSE_UNROLL                                                                   \
+            for (int done = 1; done < ROWS; done *= 2) {                                           \
+                HLO_TRANSPOSE_UNROLL                                                               \
+                for (int row = 0; row < ROWS / 2; ++row) {                                         \
+                    mixed[2 * row] = __builtin_shufflevector(rows[row], rows[row + ROWS / 2],      \
+                                                             HLO_PAIRS(W, 0));                     \
+                    mixed[2 * row + 1] = __builtin_shufflevector(                                  \
+                        rows[row], rows[row + ROWS / 2], HLO_PAIRS(W, 8 / (W)));                   \
+                }                                                                                  \
+                HLO_TRANSPOSE_UNROLL                                                               \
+                for (int row = 0; row < ROWS; ++row) {                                             \
+                    rows[row] = mixed[row];                                                        \
+                }                                                                                  \
+            }                                                                                      \
+            HLO_TRANSPOSE_UNROLL                                                                   \
+            for (int row = 0; row < ROWS; ++row) {                                                 \
+                made[row][group] = (hlo_moved_words)rows[row];                                     \
+            }                                                                                      \
+        }                                                                                          \
+        HLO_TRANSPOSE_GROUPS_##W                                                                   \
+        for (int row = 0; row < ROWS; ++row) {                                                     \
+            hlo_transpose_lanes(made[row]);                                                        \
+            HLO_TRANSPOSE_UNROLL                                                                   \
+            for (int group = 0; group < GROUPS; ++group) {                                         \
+                const int64_t place = (group * ROWS + row) * to_pitch * (W);                       \
+                *(hlo_stored_words *)(to + place) = made[row][group];                              \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+HLO_TRANSPOSE_TILE(1, uint8_t)
+HLO_TRANSPOSE_TILE(2, uint16_t)
+HLO_TRANSPOSE_TILE(4, uint32_t)
+HLO_TRANSPOSE_TILE(8, uint64_t)
+
+/* Writes a cache line; around the cache if `streams`, which takes lines that are aligned. */
+HLO_FUNCTION void hlo_transpose_line(unsigned char *to, const hlo_moved_words *line, int streams) {
+    HLO_TRANSPOSE_UNROLL
+    for (int part = 0; part < HLO_TRANSPOSE_LINE / HLO_TRANSPOSE_BYTES; ++part) {
+        unsigned char *place = to + part * HLO_TRANSPOSE_BYTES;
+        if (streams) {
+#if HLO_HAS_BUILTIN(__builtin_nontemporal_store)
+            __builtin_nontemporal_store(line[part], (hlo_moved_words *)place);
+#elif HLO_TRANSPOSE_STREAMS && HLO_TRANSPOSE_BYTES == 64
+            __builtin_ia32_movntdq512((hlo_streamed *)place, (hlo_streamed)line[part]);
+#elif HLO_TRANSPOSE_STREAMS && HLO_TRANSPOSE_BYTES == 32
+            __builtin_ia32_movntdq256((hlo_streamed *)place, (hlo_streamed)line[part]);
+#elif HLO_TRANSPOSE_STREAMS
+            __builtin_ia32_movntdq((hlo_streamed *)place, (hlo_streamed)line[part]);
+#endif
+        } else {
+            *(hlo_stored_words *)place = line[part];
+        }
+    }
+}
+
+/* Squares of cache lines: tile by tile into an array of lines, then line by line. `rows` and
+ * `columns` are multiples of a line's elements. */
+#define HLO_TRANSPOSE_LINES(W)                                                                     \
+    HLO_FUNCTION void hlo_transpose_lines_##W(const unsigned char *from, int64_t from_pitch,       \
+                                                unsigned char *to, int64_t to_pitch,               \
+                                                int64_t rows, int64_t columns, int streams) {      \
+        enum { EDGE = HLO_TRANSPOSE_BYTES / (W), LINE = HLO_TRANSPOSE_LINE / (W) };                \
+        hlo_moved_words lines[LINE][HLO_TRANSPOSE_LINE / HLO_TRANSPOSE_BYTES];                     \
+        for (int64_t row = 0; row < rows; row += LINE) {                                           \
+            for (int64_t column = 0; column < columns; column += LINE) {                           \
+                for (int64_t i = 0; i < LINE; i += EDGE) {                                         \
+                    for (int64_t j = 0; j < LINE; j += EDGE) {                                     \
+                        const int64_t place = (row + i) * from_pitch + column + j;                 \
+                        hlo_transpose_square_##W(                                                  \
+                            from + place * (W), from_pitch,                                        \
+                            (unsigned char *)lines + (j * LINE + i) * (W), LINE);                  \
+                    }                                                                              \
+                }                                                                                  \
+                for (int64_t j = 0; j < LINE; ++j) {                                               \
+                    const int64_t place = (column + j) * to_pitch + row;                           \
+                    hlo_transpose_line(to + place * (W), lines[j], streams);                       \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#endif
+
+#define HLO_TRANSPOSE_NO_LINES(W)                                                                  \
+    HLO_FUNCTION void hlo_transpose_lines_##W(const unsigned char *from, int64_t from_pitch,       \
+                                                unsigned char *to, int64_t to_pitch,               \
+                                                int64_t rows, int64_t columns, int streams) {      \
+        (void)from, (void)from_pitch, (void)to, (void)to_pitch, (void)rows, (void)columns;         \
+        (void)streams;                                                                             \
+    }
+
+#if HLO_TRANSPOSE_BYTES
+HLO_TRANSPOSE_LINES(1)
+HLO_TRANSPOSE_LINES(2)
+HLO_TRANSPOSE_LINES(4)
+HLO_TRANSPOSE_LINES(8)
+#else
+HLO_TRANSPOSE_NO_LINES(1)
+HLO_TRANSPOSE_NO_LINES(2)
+HLO_TRANSPOSE_NO_LINES(4)
+HLO_TRANSPOSE_NO_LINES(8)
+#endif
+HLO_TRANSPOSE_NO_LINES(16)
+
+/* gcc would compile copies for the arguments of some calls. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define HLO_TRANSPOSER __attribute__((noclone)) HLO_PROCEDURE
+#else
+#define HLO_TRANSPOSER HLO_PROCEDURE
+#endif
+
+/* A matrix: squares of cache lines, then the columns and the rows beside them. */
+#define HLO_TRANSPOSE_MATRIX(W)                                                                    \
+    HLO_FUNCTION void hlo_transpose_matrix_##W(const void *matrix, int64_t from_pitch,             \
+                                               void *result, int64_t to_pitch, int64_t rows,       \
+                                               int64_t columns, int streams, int64_t first,        \
+                                               int64_t step) {                                     \
+        const unsigned char *from = (const unsigned char *)matrix;                                 \
+        unsigned char *to = (unsigned char *)result;                                               \
+        const int has_lines = HLO_TRANSPOSE_BYTES && (W) < 16;                                     \
+        const int64_t line = has_lines ? HLO_TRANSPOSE_LINE / (W) : INT64_MAX;                     \
+        const int64_t some_rows = rows - rows % line, some = columns - columns % line;             \
+        if (HLO_TRANSPOSE_STREAMS && streams && hlo_transpose_has_lines(to, to_pitch * (W))) {     \
+            hlo_transpose_lines_##W(from, from_pitch, to, to_pitch, some_rows, some, 1);           \
+            hlo_transpose_fence();                                                                 \
+        } else {                                                                                   \
+            hlo_transpose_lines_##W(from, from_pitch, to, to_pitch, some_rows, some, 0);           \
+        }                                                                                          \
+        hlo_transpose_plain_##W(from + some * (W), from_pitch, to + some * to_pitch * (W),         \
+                                to_pitch, some_rows, columns - some, first, step);                 \
+        hlo_transpose_plain_##W(from + some_rows * from_pitch * (W), from_pitch,                   \
+                                to + some_rows * (W), to_pitch, rows - some_rows, columns,         \
+                                first, step);                                                      \
+    }
+
+/* Of arrays that threads share, the result around the caches if it `streams`; and into an array of
+ * the calling thread. */
+#define HLO_TRANSPOSE(W)                                                                           \
+    HLO_TRANSPOSE_MATRIX(W)                                                                        \
+    HLO_TRANSPOSER void hlo_transpose_##W(const void *matrix, int64_t from_pitch, void *result,    \
+                                         int64_t to_pitch, int64_t rows, int64_t columns,          \
+                                         int64_t streams) {                                        \
+        hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns,              \
+                                 streams != 0, HLO_TRANSPOSE_FIRST, HLO_TRANSPOSE_STEP);           \
+    }                                                                                              \
+    HLO_TRANSPOSER void hlo_transpose_tile_##W(const void *matrix, int64_t from_pitch,             \
+                                              void *result, int64_t to_pitch, int64_t rows,        \
+                                              int64_t columns) {                                   \
+        hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns, 0, 0, 1);    \
+    }
+
+HLO_TRANSPOSE(1)
+HLO_TRANSPOSE(2)
+HLO_TRANSPOSE(4)
+HLO_TRANSPOSE(8)
+HLO_TRANSPOSE(16)
+
+#endif
