@@ -17,7 +17,7 @@ import numpy as np
 from hlo.attributes import ConvolutionDimensions
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import BITWISE, ELEMENTARY, ELEMENTWISE, ROUNDS, having, of_family
+from hlo.opcodes import BITWISE, ELEMENTARY, ELEMENTWISE, MOVES, ROUNDS, having, of_family
 from hlo.types import ArrayShape, ElementType, Shape, leaves
 from hlo.walk import called
 
@@ -35,7 +35,7 @@ _FUNCTION = 12  # operations of an exponential in f32: reduction, six of a polyn
 _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
 # Each element of the result is one of the operand, or made of one: parts of one are parts of the
 # other.
-_SAME_ELEMENTS = of_family(ELEMENTWISE) | {"reshape", "bitcast", "transpose", "reverse", "copy"}
+_SAME_ELEMENTS = of_family(ELEMENTWISE) | having(MOVES)
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
 _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
 INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
