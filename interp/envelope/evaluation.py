@@ -193,7 +193,8 @@ class Enclosing:
         """Apply an op of ranks as the only rank."""
         given = keywords(self._module, instruction, self._exact.enter)
         # The starts of slices are the same for all parts.
-        count = 2 if instruction.opcode in _SLICED else len(operands)
+        has_starts = instruction.opcode in _SLICED and given.get("slice_sizes")
+        count = 2 if has_starts else len(operands)
         starts = [enclosed_values.lows(x) for x in operands[count:]]
         low, high, nan = (
             call(
