@@ -14,6 +14,9 @@ from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope
 
+# A reduction of so few elements is written out, in lanes over its results.
+FEW = 8
+
 Nest = Callable[[Scope, tuple[int, ...], int], AbstractContextManager[tuple[Expr, ...]]]
 
 

@@ -69,6 +69,13 @@ class KernelBuilder:
         self._read_by_rows: list[Element] = []
         self._kept = _kept_in_rows(computation, set(self._rows_by_name.values()))
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
+        # One result for each of many short rows: the rows are the lanes.
+        lengths = {rows.length for rows in self._rows_by_name.values()}
+        numbers = [rows.number for rows in self._rows_by_name.values()]
+        is_short = bool(lengths) and max(lengths) <= nest.FEW and settings.is_fast
+        self._has_rows_in_lanes = is_short and [s.elements for s in self._shapes] == numbers[:1]
+        if self._has_rows_in_lanes:
+            self._kept = {}
 
     def build(
         self, operands: Sequence[BufferValue], outputs: Sequence[Buffer]
@@ -166,6 +173,11 @@ class KernelBuilder:
         kind = nest.loop_kind(scope, rows.number * rows.length * cost)
         single = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.SINGLE]
         whole = [n for n, e in enumerate(elements) if rows.kind(e.shape) is Kind.WHOLE]
+        if self._has_rows_in_lanes:
+            loops = nest.flat if scope.is_flat else nest.split
+            with loops(scope, elements[0].shape.dims, rows.length * cost) as index:
+                writer(index, (elements[0].at(*index),))
+            return
         with scope.loop(rows.number, kind) as row:
             # In the order of the text, so that elements kept in the row are computed by the loop
             # that reads them first.

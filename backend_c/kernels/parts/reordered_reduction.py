@@ -1,15 +1,17 @@
 """Write reductions by a monoid in an order that vector lanes and threads like.
 
 The order depends on shapes alone, so that every run and every number of threads gives the same
-bits. Three ways, by where neighbours in memory belong:
+bits. Four ways, by where neighbours in memory belong:
 
-    rows      neighbours belong to one result: a loop in lanes for each result
-    columns   neighbours belong to different results: a strip of results in lanes, row by row
-    blocks    few results of many elements: partial results of blocks of elements, then of those
+    rows         neighbours belong to one result: a loop in lanes for each result
+    columns      neighbours belong to different results: a strip of results in lanes, row by row
+    blocks       few results of many elements: partial results of blocks of elements, then of those
+    written out  results of few elements each: the results are the lanes
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,6 +57,10 @@ class ReorderedReduction:
             _Columns(self).emit(write)
         elif not self.is_by_rows:
             self._emit_blocks(dims, write)
+        elif self._is_written_out:
+            loops = nest.flat if self.scope.is_flat else nest.split
+            with loops(self.scope, dims, trip) as kept:
+                write(kept, (self.value(kept),))
         else:
             with nest.outer(self.scope, dims, trip) as kept:
                 write(kept, (self.value(kept),))
@@ -73,11 +79,27 @@ class ReorderedReduction:
 
     def value(self, kept: Sequence[Expr]) -> Expr:
         """Write the loop of one result here; return its value."""
+        if self._is_written_out:
+            return self._written_out(kept)
         state = self.scope.mutable(self.monoid.state, self.start())
         *outer, inner = self._reduced_space()
         with self.scope.over(outer) as position:
             self._combine(state, kept, position, (ix.constant(0), inner))
         return self.scope.bind(self.monoid.value(state))
+
+    @property
+    def _is_written_out(self) -> bool:
+        """Return whether each result is one expression of few elements."""
+        return not self.operand.sizes and math.prod(self._extents(self.reduced)) <= nest.FEW
+
+    def _written_out(self, kept: Sequence[Expr]) -> Expr:
+        """Return one result as an expression of its elements."""
+        extents = [ix.value_of(extent) or 0 for extent in self._reduced_space()]
+        state = self.start()
+        for place in itertools.product(*map(range, extents)):
+            element = self.element(kept, [ix.constant(one) for one in place])
+            state = self.scope.bind(self.monoid.combined(state, element))
+        return self.scope.bind(self.monoid.value(self.scope.bind(state)))
 
     def start(self) -> Expr:
         """Return the init as a state."""

@@ -51,3 +51,29 @@ def test_the_bits_of_the_interpreter() -> None:
     x = np.random.default_rng(1).normal(size=(2, 3, 5, 50)).astype(np.float32)
     found = backend_c.compile(module, numerics="exact")(x)
     assert found.tobytes() == interp.evaluate(module, x).tobytes()
+
+
+_DISTANCES = """HloModule distances
+add { a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT r = f32[] add(a, b) }
+ENTRY e { x = f32[70,3] parameter(0)
+  zero = f32[] constant(0)
+  from = f32[70,50,3] broadcast(x), dimensions={0,2}
+  first = f32[50,3] slice(x), slice={[0:50], [0:3]}
+  to = f32[70,50,3] broadcast(first), dimensions={1,2}
+  less = f32[70,50,3] subtract(to, from)
+  squares = f32[70,50,3] multiply(less, less)
+  sum = f32[70,50] reduce(squares, zero), dimensions={2}, to_apply=add
+  ROOT r = f32[70,50] sqrt(sum) }"""
+
+
+def test_short_rows_are_lanes() -> None:
+    """Distances of points of three coordinates: no loop over these, but in lanes over points."""
+    (kernel,) = lowered(hlo.parse(_DISTANCES), Settings(Numerics.FAST), "backend_c_fast").kernels
+    assert kernel.kind == "rows" and loops(kernel.body) == 2
+    x = np.random.default_rng(3).normal(size=(70, 3)).astype(np.float32)
+    found = backend_c.compile(hlo.parse(_DISTANCES))(x)
+    wide = x.astype(np.float64)
+    expected = np.sqrt(((wide[None, :50] - wide[:, None]) ** 2).sum(-1))
+    assert np.allclose(found, expected, rtol=1e-6, atol=0)
