@@ -227,6 +227,9 @@ class _Columns:
 
     def emit(self, write: Write) -> None:
         scope, monoid = self._scope, self._monoid
+        if self._columns <= nest.FEW and self._outer >= _FEW and self._rows[-1] >= 2 * _LANES:
+            self._emit_few(write)
+            return
         strips = -(-self._columns // self._strip)
         results = math.prod(self._kept)
         partials = None
@@ -247,6 +250,24 @@ class _Columns:
                     write(kept, (scope.bind(monoid.value(scope.bind(state))),))
         if partials is not None:
             self._emit_results(partials, write)
+
+    def _emit_few(self, write: Write) -> None:
+        """Write results of few columns: the last rows are the lanes, with a state per column."""
+        scope, monoid = self._scope, self._monoid
+        cost = math.prod(self._rows) * self._columns
+        with nest.outer(scope, (self._outer,), cost) as (outer,):
+            columns = [self._kept_index(outer, ix.constant(n)) for n in range(self._columns)]
+            states = [scope.mutable(monoid.state, self._whole.start()) for _ in columns]
+            with (
+                scope.over(self._rows[:-1]) as above,
+                scope.loop(self._rows[-1], "lanes", states, monoid.operator) as step,
+            ):
+                row, *rest = (*above, step)
+                found = [self._whole_element(kept, row, rest) for kept in columns]
+                for state, element in zip(states, found, strict=True):
+                    scope.assign(state, monoid.combined(state, element))
+            for kept, state in zip(columns, states, strict=True):
+                write(kept, (scope.bind(monoid.value(state)),))
 
     def _emit_results(self, partials: Array, write: Write) -> None:
         """Write the results from the partial results of the blocks of rows."""
