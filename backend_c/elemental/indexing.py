@@ -97,7 +97,7 @@ def dynamic_update_slice(operand: Element, update: Element, *start_indices: Elem
         replaced = all_of(conditions)
         return apply("select", replaced, value, operand.at(*index), type=value.type)
 
-    patch = None if operand.sizes or update.sizes else Patch(update, tuple(firsts))
+    patch = None if operand.sizes or update.sizes else Patch(operand, update, tuple(firsts))
     return Element(operand.shape, at, operand.sizes, None, patch)
 
 

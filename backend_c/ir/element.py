@@ -50,6 +50,7 @@ def zero(element_type: ElementType) -> Constant:
 class Patch:
     """Describe elements written over those of an operand: a window that starts at ``firsts``."""
 
+    operand: Element
     update: Element
     firsts: tuple[Expr, ...]
 

@@ -148,8 +148,15 @@ class KernelBuilder:
         by_dims: dict[tuple[int, ...], list[int]] = {}
         for number, element in enumerate(elements):
             by_dims.setdefault(element.shape.dims, []).append(number)
+        patch = elements[0].patch if len(elements) == 1 else None
         if self._is_patch:
-            _write_patch(scope, elements[0].patch, writer, cost)
+            _write_patch(scope, patch, writer, cost)
+            return
+        # A choice at each element takes clamped indices: no lanes. So the array, then its window.
+        if patch is not None and patch.operand.array is not None:
+            with loops(scope, patch.operand.shape.dims, cost) as index:
+                writer(index, (patch.operand.at(*index),))
+            _write_patch(scope, patch, writer, cost)
             return
         if self._rows_by_name:
             (rows,) = set(self._rows_by_name.values())

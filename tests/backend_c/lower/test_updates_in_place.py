@@ -9,6 +9,7 @@ import pytest
 import backend_c
 import hlo
 import interp
+from backend_c.ir.loop_ir import Loop
 from backend_c.lower.plan import Copy, Repeat
 from backend_c.pipeline import lowered
 
@@ -131,3 +132,22 @@ def test_one_array_as_both_parts_of_the_state(name: str) -> None:
     expected = interp.evaluate(module, x, y)
     found = backend_c.compile(module, numerics="exact")(x, y)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(expected, found, strict=True))
+
+
+@pytest.mark.parametrize("start", (-3, 0, 1, 2, 7))
+def test_most_of_an_array_is_written_over_a_copy(start: int) -> None:
+    """A map writes the array and then the window, and chooses at no element."""
+    module = hlo.parse("""HloModule m
+ENTRY e { x = f32[40,12] parameter(0)
+  i = s32[] parameter(1)
+  one = s32[] constant(1)
+  inside = f32[38,10] slice(x), slice={[0:38], [2:12]}
+  twice = f32[38,10] add(inside, inside)
+  ROOT n = f32[40,12] dynamic-update-slice(x, twice, i, one) }""")
+    (kernel,) = lowered(module).kernels
+    assert len([s for s in kernel.body if isinstance(s, Loop)]) == 2
+    assert "select" not in str(kernel.body)
+    x = np.random.default_rng(1).normal(size=(40, 12)).astype(np.float32)
+    first = np.int32(start)
+    expected = interp.evaluate(module, x, first)
+    assert backend_c.compile(module, numerics="exact")(x, first).tobytes() == expected.tobytes()
