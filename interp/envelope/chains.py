@@ -163,10 +163,10 @@ def in_effect(opcode: str, operands: Sequence[Enclosure], shown: Enclosure) -> E
     if opcode == "exponential":
         return _relatively_wider(found, _largest_logarithm(shown, 0.0) * eps)
     if opcode in ("log", "log-plus-one"):
-        return _absolutely_wider(found, np.asarray(eps))
+        return absolutely_wider(found, np.asarray(eps))
     if opcode == "exponential-minus-one":
         most = np.maximum.reduce([np.abs(end.astype(np.float64)) for end in shown.ends()])
-        return _absolutely_wider(found, (1 + most) * _largest_logarithm(shown, 1.0) * eps)
+        return absolutely_wider(found, (1 + most) * _largest_logarithm(shown, 1.0) * eps)
     return found
 
 
@@ -178,7 +178,7 @@ def _largest_logarithm(value: Enclosure, shift: float) -> Array:
     return np.asarray(np.maximum.reduce([np.abs(np.log(x)) for x in numbers]))
 
 
-def _absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
+def absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
     """Widen an enclosure by an absolute error; infinite ends and NaN stay."""
     low, high = (end.astype(np.float64) for end in (result.low, result.high))
     below, above = (np.where(np.isfinite(x), x + by, x) for x, by in ((low, -error), (high, error)))

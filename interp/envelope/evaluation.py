@@ -23,7 +23,7 @@ from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, call, column, function_name, keywords, live, walk
 from interp.bounded_arrays import results_of, sizes_of
-from interp.envelope import bounded_enclosures, budget, chains, enclosed_values
+from interp.envelope import bounded_enclosures, budget, chains, constant_sums, enclosed_values
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
@@ -90,6 +90,7 @@ class Enclosing:
         self.openings: list[Opening] = []
         self._module = module
         self._inner = chains.inner_values(module)
+        self._constant_sums = constant_sums.sums_of_constants(module)
         self._stored = chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
         self._rules = column("interp.envelope.ops")
@@ -129,10 +130,17 @@ class Enclosing:
             result = bounded_enclosures.filled(result, instruction.shape)
         self._note(computation, instruction, operands, result)
         known = self._watched.seen(instruction, result, operands) if is_here else None
-        if known is None or not isinstance(result, Enclosure):
+        if not isinstance(result, Enclosure):
             return result if known is None else known
-        is_inner = instruction.name in self._inner[computation.name]
-        return chains.in_effect(instruction.opcode, operands, known) if is_inner else known
+        if known is not None:
+            result = known
+            if instruction.name in self._inner[computation.name]:
+                result = chains.in_effect(instruction.opcode, operands, known)
+        constant = self._constant_sums[computation.name].get(instruction.name)
+        if constant is None:
+            return result
+        with budget.using(self._budget(computation, instruction)):
+            return constant_sums.admitted(result, operands[constant])
 
     def _budget(self, computation: Computation, instruction: Instruction) -> Budget:
         """Choose what holds of an instruction: one that only makes a result rounds it to the type

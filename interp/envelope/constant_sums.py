@@ -1,0 +1,100 @@
+"""Admit that a compiler adds up the constants of a chain of sums first.
+
+``(x + c) + d`` may be computed as ``x + (c + d)`` (XLA: ``algebraic_simplifier.cc``), also where
+``x + c`` cancels without any rounding: the rounding of ``c + d``, at most u (|c| + |d|), is then
+far larger than all others. So each sum with a constant that another one follows, or goes before,
+admits an absolute error of 2 u |c|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import CALLS, EFFECT, ELEMENTWISE, MOVES, STATEFUL, SUM, having, of_family
+from hlo.types import ArrayShape
+from hlo.walk import called
+from interp.envelope import budget
+from interp.envelope.chains import absolutely_wider, wider
+from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.enclosure import Enclosure, finfo
+
+Sums = Mapping[str, int]  # the number of the constant operand, by the name of the sum
+
+NONE: Sums = MappingProxyType({})
+_SUMS = having(SUM)
+# What a compiler computes of constants, and what it moves a sum through.
+_FOLDED = (of_family(ELEMENTWISE) | having(MOVES)) - having(EFFECT) - having(STATEFUL)
+_HANDS_ON = having(MOVES) | {"convert", "negate", "get-tuple-element", "tuple"}
+
+
+def sums_of_constants(module: Module) -> dict[str, Sums]:
+    """Find, by computation, the sums of a number and a constant that may meet another one."""
+    constants: dict[str, set[int]] = {}  # numbers of parameters, by computation
+    found: dict[str, Sums] = {}
+    for computation in reversed(module.computations):  # callers go before what they call
+        known = _constants(computation, constants.get(computation.name, set()))
+        for instruction in computation.instructions:
+            if instruction.opcode in having(CALLS):
+                given = {n for n, name in enumerate(instruction.operands) if name in known}
+                for name in called(instruction):
+                    constants.setdefault(name, set()).update(given)
+        found[computation.name] = _meeting(computation, known, computation is module.entry)
+    return found
+
+
+def _constants(computation: Computation, parameters: set[int]) -> set[str]:
+    """Find the values that are computed of constants alone."""
+    known = {p.name for n, p in enumerate(computation.parameters) if n in parameters}
+    for i in computation.instructions:
+        is_folded = i.opcode in _FOLDED and i.operands and known.issuperset(i.operands)
+        if i.opcode == "constant" or is_folded:
+            known.add(i.name)
+    return known
+
+
+def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> Sums:
+    """Find the sums of a constant whose other operand comes from such a sum or from another
+    computation, or whose result goes on to one or to another computation."""
+    own = {i.name: at for i in computation.instructions if (at := _constant_of(i, constants)) >= 0}
+    after = set() if is_entry else {p.name for p in computation.parameters}
+    follows, goes_on = set(), set()
+    for i in computation.instructions:
+        if i.name in own and not after.isdisjoint(i.operands):
+            follows.add(i.name)
+        is_handed_on = i.opcode in _HANDS_ON and not after.isdisjoint(i.operands)
+        if i.name in own or is_handed_on or called(i):
+            after.add(i.name)
+    before = set() if is_entry else {computation.root_instruction.name}
+    for i in reversed(computation.instructions):
+        if i.name in own and i.name in before:
+            goes_on.add(i.name)
+        if i.name in own or (i.opcode in _HANDS_ON and i.name in before) or called(i):
+            before.update(i.operands)
+    return {name: own[name] for name in follows | goes_on} or NONE
+
+
+def _constant_of(instruction: Instruction, constants: set[str]) -> int:
+    """Return the number of the constant operand of a sum with one that is none; else -1."""
+    shape = instruction.shape
+    if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
+        return -1
+    if not (shape.element_type.is_float or shape.element_type.is_complex):
+        return -1
+    which = [n for n, name in enumerate(instruction.operands) if name in constants]
+    return which[0] if len(which) == 1 else -1
+
+
+def admitted(result: Enclosure, constant: Enclosure) -> Enclosure:
+    """Widen a sum by the rounding of what its constant may be added to first: 2 u |c|."""
+    if not budget.current().rewrites:
+        return result
+    if result.element_type.is_complex:
+        return joined(*map(admitted, parts(result), parts(constant)))
+    most = np.maximum.reduce([np.abs(end.astype(np.float64)) for end in constant.ends()])
+    # eps is 2 u; what is not finite has no rounding.
+    error = np.where(np.isfinite(most), most, 0) * float(finfo(result.low.dtype).eps)
+    return wider(absolutely_wider(result, error))
