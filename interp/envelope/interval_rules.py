@@ -51,6 +51,20 @@ def _is_least(low: Array) -> Array:
     return np.asarray(low <= finfo(low.dtype).smallest_normal)
 
 
+def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
+    """Find the elements of f8e8m0fnu that may be NaN or, kept in f32, any number, zero and less
+    among them: where they are, and their enclosure in f32. None if there are none."""
+    if operand.element_type.name != _WITHOUT_ZERO or budget.current() is budget.EXACT:
+        return None
+    lost = operand.nan & ~is_nan(operand.low)
+    if not lost.any():
+        return None
+    low, high = (end.astype(np.float32) for end in (operand.low, operand.high))
+    infinity = np.float32(np.inf)
+    wide = Enclosure(np.where(lost, -infinity, low), np.where(lost, infinity, high), operand.nan)
+    return np.asarray(lost), wide
+
+
 def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
     tiny = finfo(low.dtype).smallest_normal
     above, below = (low > 0) & (low < tiny), (high < 0) & (high > -tiny)

@@ -178,6 +178,7 @@ def sum_of(
     ends = rounded_down(low - error, element_type), rounded_up(high + error, element_type)
     result = between(*of_either_sign(*ends), np.asarray(False))
     overflows = ~(magnitudes + error <= float(info.max))
+    overflows |= is_nan(result.low) | is_nan(result.high)  # no number of a type without zero
     if not overflows.any():
         return result
     return where(overflows, anything(result.shape, element_type), result)

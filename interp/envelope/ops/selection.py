@@ -26,7 +26,7 @@ from interp.envelope.enclosure import (
     represents_infinity,
     where,
 )
-from interp.envelope.interval_rules import Function, finished, flushed, lifted
+from interp.envelope.interval_rules import Function, finished, flushed, kept_in_f32, lifted
 from interp.envelope.ops.arithmetic import maximum, minimum
 from interp.exact.conversion import total_order, type_of, widened
 from interp.ops import data_movement
@@ -86,6 +86,10 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     in_total = type == "TOTALORDER" and lhs.element_type.is_float
     if lhs is rhs:
         return _compared_with_itself(lhs, direction, in_total)
+    kept = [kept_in_f32(x) for x in (lhs, rhs)]
+    if any(kept):
+        wide = [x[1] if x else _in_f32(y) for x, y in zip(kept, (lhs, rhs), strict=True)]
+        return compare(wide[0], wide[1], direction=direction, type=type)
     if not in_total:
         lhs, rhs = flushed(lhs), flushed(rhs)
     key = total_order if in_total else widened
@@ -97,6 +101,12 @@ def compare(lhs: Enclosure, rhs: Enclosure, *, direction: str, type: str = "") -
     if direction == "NE":
         return _truth(may | unordered, must | is_nan(lhs.low) | is_nan(rhs.low))
     return _truth(may, must & ~unordered)
+
+
+def _in_f32(operand: Enclosure) -> Enclosure:
+    """Convert numbers of f8e8m0fnu, all of which f32 has."""
+    low, high = (x.astype(np.float32) for x in (operand.low, operand.high))
+    return Enclosure(low, high, operand.nan)
 
 
 def _compared_with_itself(value: Enclosure, direction: str, in_total: bool) -> Enclosure:
@@ -160,13 +170,19 @@ def convert(operand: Enclosure, *, shape: ArrayShape) -> Enclosure:
     source, target = operand.element_type, shape.element_type
     if source.is_complex or target.is_complex:
         return _by_components(operand, shape)
+    kept = kept_in_f32(operand) if source is not target else None
+    if kept is not None:
+        lost, wide = kept
+        plain = convert(where(lost, point(np.ones_like(operand.low)), operand), shape=shape)
+        return where(lost, convert(wide, shape=shape), plain)
     ends = flushed(operand) if source is not target else operand
     values = [exact.convert(x, shape=shape) for x in ends.ends()]
     low, high = values[0], values[-1]
     if source is F64 and target.is_float and target.bits < 32 and budget.current().through_f32:
         low, high = _also_through_f32(ends, values, shape)
     if target.kind == "pred":
-        zero = _DIRECTIONS["EQ"]((ends.low, ends.high), (np.zeros_like(ends.low),) * 2)
+        zeros: _Ends = (np.zeros(()), np.zeros(()))  # f8e8m0fnu has none
+        zero = _DIRECTIONS["EQ"]((widened(ends.low), widened(ends.high)), zeros)
         return _truth(~zero[1] | ends.nan, ~zero[0] | is_nan(ends.low))
     if target.is_float:
         narrows = source.is_integer or (source.is_float and not holds(target, source))
