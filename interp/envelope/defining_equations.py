@@ -10,7 +10,8 @@ factors are those of a matrix nearby, which their residual shows. So a peer's fa
 * QR, Schur's form, eigenvalues, singular values: the residual, and the distance of ``Q* Q`` from
   the identity, is at most 30 n u times the norm of the matrix: LAPACK's own tests pass below this
   threshold (LAPACK Users' Guide, 3rd edition, chapter 5; theorem 19.4 for QR). Eigenvalues of
-  symmetric matrices ascend, singular values descend and are not negative.
+  symmetric matrices ascend, singular values descend and are not negative; without vectors they
+  are compared with NumPy's of float64.
 
 They are wrong if a residual is beyond the square of the dimension times that; in between nothing is
 known. Residuals are computed in extended precision.
@@ -178,7 +179,7 @@ def _unitary_factor(
 def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str) -> Residual | None:
     """(eigenvectors, eigenvalues, info) of the matrix in one triangle."""
     vectors, values, info = outputs
-    if info or letter(config, "mode") != "V":
+    if info:
         return None
     triangle = np.tril if letter(config, "uplo") == "L" else np.triu
     half = triangle(_wide(operands[0]))
@@ -186,10 +187,25 @@ def _symmetric(operands: Sequence[Array], outputs: Sequence[Array], config: str)
     matrix = half.real * np.eye(len(half)) + strict + strict.conj().T
     if (np.diff(values) < 0).any():
         return Residual(np.inf, np.inf)
+    if letter(config, "mode") == "N":
+        return _beside(values, np.linalg.eigvalsh(_in_double(matrix)), matrix, operands[0])
     wide = _wide(vectors)
     residual = matrix @ wide - wide * _wide(values)
     parts = (residual, _norm(matrix)), (_distance_from_unitary(wide), 1.0)
     return _normwise(len(matrix), _unit(operands[0]), *parts)
+
+
+def _beside(values: Array, expected: Array, matrix: Array, operand: Array) -> Residual:
+    """Compare eigenvalues or singular values without vectors: those of a matrix nearby differ by
+    at most the norm of the difference (Weyl's inequalities; LAPACK Users' Guide, sections 4.7 and
+    4.9)."""
+    return _normwise(
+        max(matrix.shape), _unit(operand), (_wide(values) - _wide(expected), _norm(matrix))
+    )
+
+
+def _in_double(matrix: Array) -> Array:
+    return matrix.astype(np.complex128 if matrix.dtype.kind == "c" else np.float64)
 
 
 def _singular_values(
@@ -197,12 +213,15 @@ def _singular_values(
 ) -> Residual | None:
     """(what is left of the matrix, s, U, V*, info)."""
     _, values, left, right, info = outputs
-    if info or letter(config, "mode") == "N":
+    if info:
         return None
     if (values < 0).any() or (np.diff(values) > 0).any():
         return Residual(np.inf, np.inf)
-    matrix, u, vt = _wide(operands[0]), _wide(left), _wide(right)
-    size = len(values)
+    matrix = _wide(operands[0])
+    if letter(config, "mode") == "N":
+        expected = np.linalg.svd(_in_double(matrix), compute_uv=False)
+        return _beside(values, expected, matrix, operands[0])
+    u, vt, size = _wide(left), _wide(right), len(values)
     residual = matrix - (u[:, :size] * _wide(values)) @ vt[:size]
     parts = [(residual, _norm(matrix))]
     parts += [(_distance_from_unitary(x), 1.0) for x in (u, vt.conj().T)]

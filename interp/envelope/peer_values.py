@@ -242,7 +242,10 @@ class _Followed:
             self.outside.append(Step(instruction, summary(kinds_), actual[0], parts_[0]))
         if not is_legal:
             return None
-        return point(actual[0]) if isinstance(value, Enclosure) else tuple(map(point, actual))
+        if isinstance(value, Enclosure):
+            return point(actual[0])
+        pairs_ = zip(value, actual, strict=True)  # vectors that are not computed are None
+        return tuple(None if part is None else point(one) for part, one in pairs_)
 
     def _operand(self, place: Place, name: str, value: Enclosure) -> Array | None:
         """Choose one of the legal values of an operand; None if they are far apart."""

@@ -75,6 +75,9 @@ def test_eigenvalues_of_symmetric_matrices(dtype: str) -> None:
     assert checked(target, [matrix], [vectors, values[::-1], zero], config) is False
     assert checked(target, [matrix], [vectors, values + 1, zero], config) is False
     assert checked(target, [matrix], [vectors * 0, values, zero], config) is False
+    alone = config.replace("86", "78")
+    assert checked(target, [matrix], [vectors * 0, values, zero], alone) is True
+    assert checked(target, [matrix], [vectors * 0, values + 1, zero], alone) is False
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
@@ -133,6 +136,9 @@ def test_singular_values(dims: tuple[int, int], dtype: str) -> None:
     lost[0, -1] = np.nan
     assert checked(target, [matrix], [matrix, s, lost, vt, *rest], config) is None
     assert checked(target, [matrix], [matrix, s, u, vt.conj() * 1.2, *rest], config) is False
+    alone = config.replace("83", "78")
+    assert checked(target, [matrix], [matrix, s, u * 0, vt * 0, *rest], alone) is True
+    assert checked(target, [matrix], [matrix, s * 1.1, u, vt, *rest], alone) is False
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
