@@ -23,9 +23,13 @@ FILES = sorted((TESTS / "regressions").glob("*.hlo"))
 def test_regression(path: Path) -> None:
     text = path.read_text()
     module = hlo.parse(text)
-    assert hlo.parse(hlo.format(module)) == module
+    for dialect in ("short", "long"):
+        assert hlo.parse(hlo.format(module, dialect)) == module
+    canonical = hlo.parse(hlo.format(module, "canonical"))
+    hlo.verify(canonical)
     arguments = from_seed(module, 0)
     expected = interp.evaluate(module, *arguments)
+    assert not differences(expected, interp.evaluate(canonical, *arguments))
     wanted = [line[10:].strip() for line in text.splitlines() if line.startswith("// expect:")]
     if wanted:
         assert [repr(array.tolist()) for array in arrays_of(expected)] == wanted

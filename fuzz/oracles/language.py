@@ -31,6 +31,7 @@ def printed(case: Case) -> Outcome:
             if hlo.format(again, dialect) != text or (again != module and not _has_nan(module)):
                 return Difference(f"{dialect}: another program", _first_line(text, again, dialect))
         canonical = hlo.parse(hlo.format(module, "canonical"))
+        hlo.verify(canonical)
     except Error as error:
         return Difference(type(error).__name__, str(error))
     return compared(right(case), right(Case(canonical, case.arrays)))

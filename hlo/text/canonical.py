@@ -14,6 +14,7 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
+from hlo.opcodes import ASYNC, PENDING, having
 from hlo.text.codecs import CODECS
 from hlo.text.literals import show_literal
 from hlo.text.scanning import fields, plain_name, quoted
@@ -24,6 +25,8 @@ _DROPPED = frozenset(("metadata", "backend_config", "control-predecessors"))
 _ORDER = ("sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
 # The attribute that an opcode has in place of operands.
 IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
+_GOING_ON = ("async-update", "async-done")
+_UNDER_WAY = having(ASYNC | PENDING)
 _LONGEST = 2**28  # characters: bodies stand wherever they are called
 
 
@@ -43,19 +46,30 @@ class _Printer:
         self._large = large_constants
         self._bodies: dict[str, str] = {}  # callees stand before callers
         self._computations = {c.name: c for c in module.computations}
+        # A state that was handed on does not say what it is of: that stands there by name, and with
+        # whatever else calls it. So do computations that such states enter or leave: alone, without
+        # their callers, they would mean nothing.
+        self._named = set[str]()
+        for computation in module.computations:
+            carried = _carried(computation)
+            if carried or _ends_under_way(computation):
+                self._named.add(computation.name)
+            self._named.update(str(i.attributes.get("calls", "")) for i in carried.values())
         self._length = 0
 
     def lines(self, computation: Computation, as_written: bool) -> list[str]:
         instructions = computation.instructions if as_written else _post_order(computation)
         names = {instruction.name: f"tmp_{n}" for n, instruction in enumerate(instructions)}
         shapes = {instruction.name: _laid_out(instruction.shape) for instruction in instructions}
+        carried = _carried(computation)
         lines = []
         for instruction in instructions:
             root = "ROOT " if instruction.name == computation.root else ""
             start = f"  {root}{names[instruction.name]} = {shapes[instruction.name]}"
             operands = [f"{shapes[name]} {names[name]}" for name in instruction.operands]
             inside = self._inside(instruction, operands)
-            lines.append(f"{start} {instruction.opcode}({inside}){self._tail(instruction)}")
+            tail = self._tail(instruction, instruction.name in carried)
+            lines.append(f"{start} {instruction.opcode}({inside}){tail}")
             self._length += len(lines[-1])
             if self._length > _LONGEST:
                 raise Unsupported(f"a canonical text of more than {_LONGEST} characters")
@@ -69,11 +83,11 @@ class _Printer:
             return str(instruction.attributes["parameter_number"])
         return ", ".join(operands)
 
-    def _tail(self, instruction: Instruction) -> str:
+    def _tail(self, instruction: Instruction, is_carried: bool) -> str:
         """Attributes, then computations, then annotations."""
         shown = IN_PARENTHESES.get(instruction.opcode)
         given = {name: v for name, v in instruction.attributes.items() if name != shown}
-        if instruction.opcode in ("async-update", "async-done"):
+        if instruction.opcode in _GOING_ON and not is_carried:
             given.pop("calls", None)  # that of the async-start, and XLA compares the names
         own = [name for name in given if name not in COMPUTATION_ATTRIBUTES]
         called = [name for name in given if name in COMPUTATION_ATTRIBUTES]
@@ -88,6 +102,8 @@ class _Printer:
         return "{\n  " + ",\n  ".join(self._body(str(name)) for name in value) + "\n}"
 
     def _body(self, name: str) -> str:
+        if name in self._named:
+            return quoted(name)
         known = self._bodies.get(name)
         if known is None:
             lines = self.lines(self._computations[name], False)
@@ -95,6 +111,26 @@ class _Printer:
             self._bodies[name] = known
         self._length += len(known)
         return known
+
+
+def _carried(computation: Computation) -> dict[str, Instruction]:
+    """The instructions that go on with an async call started elsewhere, or end it; by name."""
+    found: dict[str, Instruction] = {}
+    local: set[str] = set()  # what is under way, and was started here
+    for instruction in computation.instructions:
+        if instruction.opcode in _GOING_ON and instruction.operands[0] not in local:
+            found[instruction.name] = instruction
+        elif instruction.opcode in _UNDER_WAY:
+            local.add(instruction.name)
+    return found
+
+
+def _ends_under_way(computation: Computation) -> bool:
+    """Test whether a computation gives the state of an async call."""
+    known = {instruction.name: instruction for instruction in computation.instructions}
+    root = known[computation.root]
+    given = [known[name] for name in root.operands] if root.opcode == "tuple" else [root]
+    return any(instruction.opcode in _UNDER_WAY for instruction in given)
 
 
 def _callees_first(module: Module) -> list[Computation]:
