@@ -15,10 +15,10 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import fuzz
 import hlo
@@ -51,7 +51,7 @@ from selftest.legal_compilers.independent import (
 )
 from selftest.soundness import drawn
 
-_SECONDS = 60  # for one program
+_SECONDS = 60.0  # for one program
 _XLA_SECONDS = 20.0  # for one program by one set of options
 _FALSE_ALARM, _UNKNOWN = "false alarm", "unknown"
 _ORACLE = "soundness of compilers"
@@ -134,13 +134,37 @@ def is_for_xla(case: Case) -> bool:
     return undefined(case.module, case.arrays) is None and not reads_layouts(case.module)
 
 
+class Programs(Protocol):
+    """The programs of a campaign: ``size`` of them in a chunk, each in at most ``seconds``, by XLA
+    with ``every`` option or with some."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def every(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+
+    def cases(self, number: int) -> list[Case]:
+        """Return the programs of a chunk with their arguments."""
+
+
+@contextmanager
+def examiner(programs: Programs) -> Iterator[CompilersExaminer]:
+    """Start the processes of compilers."""
+    with ExitStack() as stack:
+        peer = stack.enter_context(XLA(timeout=_XLA_SECONDS))
+        yield CompilersExaminer(programs, peer, stack.enter_context(generated_c.fast()))
+
+
 @dataclass(frozen=True, slots=True)
 class SoundnessOfCompilers:
-    """Plan the campaign: ``size`` programs in a chunk, each by XLA with ``every`` option."""
+    """Plan the campaign over drawn programs."""
 
     seed: int
     size: int = 25
     every: bool = False
+    seconds: float = _SECONDS
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -153,20 +177,21 @@ class SoundnessOfCompilers:
         """No limit: drawn programs are small, and compilers have processes of their own."""
         return None
 
-    @contextmanager
-    def opened(self, done: Done) -> Iterator[CompilersExaminer]:
+    def opened(self, done: Done) -> AbstractContextManager[CompilersExaminer]:
         """Start the processes of compilers; no other chunks are needed."""
         del done
-        with ExitStack() as stack:
-            peer = stack.enter_context(XLA(timeout=_XLA_SECONDS))
-            yield CompilersExaminer(self, peer, stack.enter_context(generated_c.fast()))
+        return examiner(self)
+
+    def cases(self, number: int) -> list[Case]:
+        """Draw the programs of a chunk."""
+        return drawn(self.seed, number, self.size)
 
 
 @dataclass(frozen=True, slots=True)
 class CompilersExaminer:
     """Judge the results of compilers."""
 
-    subject: SoundnessOfCompilers
+    subject: Programs
     peer: XLA
     c: generated_c.Run
 
@@ -174,7 +199,7 @@ class CompilersExaminer:
         """Count programs, and by compiler: programs, elements by verdict, and those outside by
         class."""
         found = Chunk()
-        cases = self._drawn(number)
+        cases = self.subject.cases(number)
         chosen = [n for n in range(len(cases)) if only in (None, n)]
         results = self.c([cases[n] for n in chosen], number)
         for example, result in zip(chosen, results, strict=True):
@@ -192,7 +217,7 @@ class CompilersExaminer:
         self, found: Chunk, case: Case, number: int, example: int, result: generated_c.Results
     ) -> Mapping[str, str]:
         try:
-            with time_limit(_SECONDS):
+            with time_limit(self.subject.seconds):
                 one = examined(case, self._compilers(case, number, example, result))
                 wrong = one.wrong()
                 if wrong and left_open(case.module, case.arrays) is not None:
@@ -247,10 +272,7 @@ class CompilersExaminer:
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the program as it is drawn."""
-        write_program(folder, "original", self._drawn(number)[example])
-
-    def _drawn(self, number: int) -> list[Case]:
-        return drawn(self.subject.seed, number, self.subject.size)
+        write_program(folder, "original", self.subject.cases(number)[example])
 
 
 def _is_told_by_reduction(kind: str) -> bool:
@@ -271,7 +293,7 @@ def _count(found: Chunk, one: Examined) -> None:
 _COLUMNS = ("programs", "refused", "crashed", *KINDS, "steps", *CLASSES)
 
 
-def _table(directory: Directory, total: Chunk) -> Iterator[str]:
+def table(directory: Directory, total: Chunk) -> Iterator[str]:
     """Yield the table by compiler."""
     del directory
     yield "| compiler | " + " | ".join(_COLUMNS) + " |"
@@ -293,14 +315,19 @@ def main(words: Sequence[str] | None = None) -> int:
     campaign_progress.add_options(parser, workers=0)
     given = parser.parse_args(words)
     subject = SoundnessOfCompilers(given.seed, given.chunk, given.every)
+    return status(subject, given.count, given, "programs")
+
+
+def status(subject: Any, count: int, given: argparse.Namespace, what: str) -> int:
+    """Run a campaign over ``count`` programs; return 1 if there are false alarms, else 0."""
     found: list[Mapping[str, Any]] = []
     campaign_progress.run(
         subject,
-        given.count,
+        count,
         given,
-        "programs",
+        what,
         _line,
-        table=_table,
+        table=table,
         finish=lambda directory: found.extend(directory.found()),
     )
     return int(any(one["kind"] == _FALSE_ALARM for one in found))

@@ -8,6 +8,9 @@ family: functions, elements of each verdict, and functions that have some. It is
 (fuzz/campaign): with a directory a run goes on where the last one ended, and a function that is
 outside is there, reduced, unless programs/known.py has it as a defect of XLA. Exit status 1 if any
 other is.
+
+``--compilers`` runs each function by the compilers of :mod:`selftest.soundness_of_compilers`
+instead, which follow no budget. Exit status 1 if two families of them agree on what is outside.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from fuzz.campaign.subject import Chunk
 from hlo_oracle import campaign_progress
 from hlo_oracle.terminal import printable
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
+from programs.by_compilers import FunctionsByCompilers
 from programs.campaign import CRASHED, REFUSED, TOO_LONG, Functions
 from programs.table import FAMILIES, all_functions
+from selftest.soundness_of_compilers import status
 
 _ORDER = (EQUAL, WITHIN, UNDETERMINED, OUTSIDE)
 _NO_VERDICT = (CRASHED, REFUSED, TOO_LONG)
@@ -82,8 +87,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120.0, help="for a function, at most")
     parser.add_argument("--floats", default="f32", metavar="TYPE", help="for arguments of f32")
     parser.add_argument("--scale", type=float, default=1.0, help="a factor of float arguments")
+    parser.add_argument("--compilers", action="store_true", help="by many compilers, not by XLA")
     campaign_progress.add_options(parser)
     given = parser.parse_args(words)
+    if given.compilers:
+        names = chosen(given.only)
+        many = FunctionsByCompilers(names, given.seed, given.seconds, given.floats, given.scale)
+        return status(many, len(names), given, "functions")
     subject = Functions(chosen(given.only), given.seed, given.seconds, given.floats, given.scale)
 
     def rows(directory: Directory, total: Chunk) -> Iterator[str]:
