@@ -14,6 +14,7 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts import cholesky_and_substitution as factorisation
+from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, S32, ElementType
@@ -29,7 +30,7 @@ def fft(
     """result = the discrete Fourier transform of the operand over its last dimensions.
 
     The last dimension first, but for IRFFT, which has it last; divided by the number of elements
-    (IFFT, IRFFT) and rounded at the very end.
+    (IFFT, IRFFT) and rounded at the very end; in ``fast`` numerics in the type of the result.
     """
     dims, result = operand.shape.dims, write.shapes[0]
     if operand.sizes:
@@ -41,7 +42,9 @@ def fft(
         with nest.flat(block, result.dims) as index:
             write(index, (zero,))
         return
-    _Transform(operand, fft_type, fft_length, write, block).emit()
+    is_fast = block.settings.is_fast and has_fast_transform(result.dims, fft_length)
+    kind = FastTransform if is_fast else _Transform
+    kind(operand, fft_type, fft_length, write, block).emit()
 
 
 class _Transform:
