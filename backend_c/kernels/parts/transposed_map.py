@@ -18,7 +18,7 @@ from typing import NamedTuple
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
-from backend_c.ir.loop_ir import Array, Expr, Load, Pointer, Variable, variables
+from backend_c.ir.loop_ir import Apply, Array, Expr, Load, Pointer, Variable, variables
 from backend_c.ir.scope import Scope
 from hlo.types import ArrayShape, ElementType
 
@@ -99,6 +99,7 @@ def _moved(scope: Scope, element: Element, target: Array) -> Element | None:
     """Return a map that only loads an array at strides, over as few dimensions as it takes; None
     if it does more.
     """
+    element = _refined(scope, element)
     dims = element.shape.dims
     with scope.draft(dims) as index:
         load = scope.definition(element.at(*index), Load)
@@ -115,6 +116,45 @@ def _moved(scope: Scope, element: Element, target: Array) -> Element | None:
         return scope.nearest(Load(array, ix.add(first, *places)))
 
     return Element(ArrayShape(target.element_type, tuple(dim for dim, _ in merged)), at)
+
+
+def _refined(scope: Scope, element: Element) -> Element:
+    """Return a map with dimensions split where its load divides their index, as a reshape does."""
+    while True:
+        dims = element.shape.dims
+        with scope.draft(dims) as index:
+            load = scope.definition(element.at(*index), Load)
+            found = _division(scope, load.offset, index) if isinstance(load, Load) else None
+        if found is None:
+            return element
+        element = _with_split(element, *found)
+
+
+def _division(scope: Scope, offset: Expr, index: Sequence[Expr]) -> tuple[int, int] | None:
+    """Return a dimension whose index is divided without a rest at its end, and the divisor."""
+    waiting = list(ix.coefficients(offset))
+    while waiting:
+        atom = scope.definition(waiting.pop())
+        if not isinstance(atom, Apply) or atom.operation not in ("divide", "modulo"):
+            continue
+        place, divisor = atom.operands[0], ix.value_of(atom.operands[1])
+        if place in index and divisor:
+            d = index.index(place)
+            if (ix.bounds(place)[1] + 1) % divisor == 0:
+                return d, divisor
+        waiting += ix.coefficients(place)
+    return None
+
+
+def _with_split(element: Element, d: int, divisor: int) -> Element:
+    """Return a map with dimension ``d`` split in two, the second of ``divisor`` elements."""
+    dims = element.shape.dims
+    parts = dims[d] // divisor, divisor
+
+    def at(*index: Expr) -> Expr:
+        return element.at(*index[:d], ix.linearize(index[d : d + 2], parts), *index[d + 2 :])
+
+    return Element(ArrayShape(element.shape.element_type, (*dims[:d], *parts, *dims[d + 1 :])), at)
 
 
 def _merged(dims: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:

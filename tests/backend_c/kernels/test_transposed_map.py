@@ -103,3 +103,18 @@ def test_every_order_of_dimensions() -> None:
     lines.append(f"ROOT t = ({', '.join(shapes)}) tuple({results})")
     x = np.arange(6 * 9 * 10 * 16, dtype=np.int16).reshape(6, 9, 10, 16)
     assert_same_bits("\n".join(["HloModule m", "ENTRY e {", *lines, "}"]), x)
+
+
+def test_reshaped() -> None:
+    """Dimensions that a reshape has merged are told apart again."""
+    text = """HloModule m
+ENTRY e {
+  x = f32[3,20,7,9] parameter(0)
+  t = f32[3,7,9,20] transpose(x), dimensions={0,2,3,1}
+  a = f32[3,1260] reshape(t)
+  b = f32[3780] reshape(t)
+  c = f32[27,140] reshape(t)
+  ROOT r = (f32[3,1260], f32[3780], f32[27,140]) tuple(a, b, c)
+}
+"""
+    assert_same_bits(text, np.arange(3780, dtype=np.float32).reshape(3, 20, 7, 9))
