@@ -129,8 +129,14 @@ def judged(
     exact: Value,
     seed: int,
 ) -> Judgement:
-    """Run a started peer on a program and judge its results, as :func:`judge` does."""
+    """Run a started peer on a program and judge its results, as :func:`judge` does. A program that
+    means nothing is not run, and of one whose result is left open nothing is proven wrong."""
+    from fuzz.judge.undefined_behaviour import left_open, undefined
+
     arrays = list(arrays_of(values))
+    why = undefined(module, arrays)
+    if why is not None:
+        return Judgement(refused=f"the program means nothing: {why}")
     answer = run(text, arrays)
     if answer.crash is not None:
         return Judgement(crash=_first_line(answer.crash))
@@ -139,11 +145,21 @@ def judged(
     right = list(placed_arrays(exact))
     judging = Judge(module, values, right, peer=budget, seed=seed, trials=_TRIALS)
     found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
+    why = left_open(module, arrays) if _is_wrong(found) else None
+    if why is not None:
+        counts = {**found.counts, OUTSIDE: 0}
+        counts[UNDETERMINED] += found.counts[OUTSIDE]
+        return Judgement(answer.compile, answer.run, counts, (), (f"the result is open: {why}",))
     openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
     opened = tuple(map(str, openings[:_MOST_LINES]))
     lines = tuple(_lines(found))[:_MOST_LINES]
     hints = tuple(_hints(found))[:_MOST_LINES]
     return Judgement(answer.compile, answer.run, found.counts, lines, opened, hints)
+
+
+def _is_wrong(found: Found) -> bool:
+    """Test for anything outside: an element of a result, or a step on the peer's own values."""
+    return bool(found.counts.get(OUTSIDE)) or bool(found.wrong)
 
 
 def _first_line(text: str) -> str:

@@ -31,7 +31,7 @@ def undefined(module: Module, arrays: Sequence[Any]) -> str | None:
 
 
 def left_open(module: Module, arrays: Sequence[Any]) -> str | None:
-    """Say why a program has several right results beyond roundings and orders: a reduce whose init
+    """Say why a program has several right results beyond roundings and orders: a fold whose init
     is no identity (it may be used several times), a pred with bits other than 0 and 1, the elements
     by which an array grows, f64 operands converted to c64 before or after a dot. None if there is
     no such reason."""
@@ -116,9 +116,7 @@ def _reshapes(operand: Array, *sizes: Array, shape: ArrayShape, **_: Any) -> str
     return None if is_whole else "a dynamic-reshape to other sizes"
 
 
-def _reduces(
-    *operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Any], **_: Any
-) -> str | None:
+def _reduces(*operands: Array, to_apply: Callee[Any], **_: Any) -> str | None:
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     flat = [x.reshape(-1) for x in inputs]
@@ -127,7 +125,7 @@ def _reduces(
     begun = to_apply(*(np.broadcast_to(x, flat[0].shape) for x in inits), *flat)
     results = begun if isinstance(begun, tuple) else (begun,)
     whole = tuple(np.broadcast_to(x, flat[0].shape) for x in results)
-    return "a reduce from what is no identity" if differences(tuple(flat), whole) else None
+    return "a fold from what is no identity" if differences(tuple(flat), whole) else None
 
 
 def _makes_preds(operand: Array, *, shape: ArrayShape, **_: Any) -> str | None:
@@ -159,4 +157,5 @@ _OPEN: Checks = {
     "convolution": _narrows,
     "dot": _narrows,
     "reduce": _reduces,
+    "reduce_window": _reduces,
 }

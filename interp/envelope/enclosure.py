@@ -125,6 +125,14 @@ def anything(shape: tuple[int, ...], element_type: ElementType) -> Enclosure:
     )
 
 
+def opened_where_nan(value: Enclosure) -> Enclosure:
+    """Admit anything for a NaN of a type that has none: nobody says which number it becomes."""
+    has_none = value.element_type.is_float and value.element_type.bits < 8  # f4 and f6
+    if not has_none or not value.nan.any():
+        return value
+    return where(value.nan, anything(value.shape, value.element_type), value)
+
+
 def moved(function: Callable[..., Array], *operands: Enclosure) -> Enclosure:
     """Lift a function that only moves elements to enclosures."""
     low = function(*(x.low for x in operands))

@@ -27,7 +27,17 @@ from interp.envelope import bounded_enclosures, budget, chains, constant_sums, e
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
-from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, largest, least, moved
+from interp.envelope.enclosure import (
+    Enclosure,
+    Value,
+    all_certain,
+    anything,
+    largest,
+    least,
+    moved,
+    opened_where_nan,
+)
+from interp.envelope.interval_rules import moved_in_f32
 from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation, is_scalar
 from interp.ops import random
@@ -128,6 +138,8 @@ class Enclosing:
             result = self._result(computation, instruction, operands, given[0] if given else None)
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
+        if isinstance(result, Enclosure):
+            result = opened_where_nan(result)
         self._note(computation, instruction, operands, result)
         known = self._watched.seen(instruction, result, operands) if is_here else None
         if not isinstance(result, Enclosure):
@@ -266,7 +278,7 @@ class Enclosing:
             return _any_of(data, dims)
         if instruction.opcode == "bitcast":
             return moved(_of_masks(move, data[0].low.dtype), *data)
-        return moved(move, *data)
+        return moved_in_f32(moved(move, *data))
 
     def _lifted(
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None

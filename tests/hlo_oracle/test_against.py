@@ -154,3 +154,51 @@ ENTRY e {
     )
     assert main(["check", "--no-c", "--against", "xla", str(tmp_path)]) == 1
     assert "CRASHED\n    SIGABRT: " in capsys.readouterr().out
+
+
+OPEN = """HloModule open
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[4] parameter(0)
+  one = f32[] constant(1)
+  ROOT r = f32[4] reduce-window(x, one), window={size=4 pad=3_0}, to_apply=sum
+}
+"""
+
+
+def test_what_the_language_leaves_open_is_undetermined() -> None:
+    module = hlo.parse(OPEN)
+    exact = np.asarray(interp.evaluate(module, X))
+    twice = Fake(Answer(outputs=[exact + 1]))
+    found = peer_verdicts.judged(
+        twice,  # type: ignore[arg-type]
+        XLA_CPU, module, OPEN, (X,), exact=exact, seed=0,
+    )  # fmt: skip
+    assert found.counts is not None and found.counts["outside"] == 0
+    assert found.counts["undetermined"] == 4 and not found.outside
+    assert found.undetermined == ("the result is open: a fold from what is no identity",)
+    fine = OPEN.replace("constant(1)", "constant(0)")
+    module = hlo.parse(fine)
+    found = peer_verdicts.judged(
+        twice,  # type: ignore[arg-type]
+        XLA_CPU, module, fine, (X,), exact=interp.evaluate(module, X), seed=0,
+    )  # fmt: skip
+    assert found.counts is not None and found.counts["outside"] == 4
+
+
+def test_a_program_that_means_nothing_is_not_run() -> None:
+    text = """HloModule nothing
+ENTRY main { x = f32[4] parameter(0)
+  n = s32[] constant(5)
+  ROOT r = f32[<=4] set-dimension-size(x, n), dimensions={0} }
+"""
+    module = hlo.parse(text)
+    none = Fake(Answer(crash="it was run"))
+    found = peer_verdicts.judged(
+        none,  # type: ignore[arg-type]
+        XLA_CPU, module, text, (X,), exact=X, seed=0,
+    )  # fmt: skip
+    assert found.crash is None and found.refused is not None
+    assert found.refused.startswith("the program means nothing: ")

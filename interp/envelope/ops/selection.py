@@ -301,9 +301,25 @@ def reduce_precision(operand: Enclosure, *, exponent_bits: int, mantissa_bits: i
         for x in flushed(operand).ends()
     ]
     result = Enclosure(values[0], values[-1], operand.nan)
+    if budget.current().keeps_wide and operand.element_type.bits < 32:
+        found = _reduced_in_f32(operand, exponent_bits, mantissa_bits)
+        lost = is_nan(found.low) | is_nan(found.high)  # beyond the type
+        result = where(lost, result, hull(result, found))
     if mantissa_bits or budget.current() is budget.EXACT or not operand.nan.any():
         return result
     return where(operand.nan, anything(result.shape, result.element_type), result)
+
+
+def _reduced_in_f32(operand: Enclosure, exponent_bits: int, mantissa_bits: int) -> Enclosure:
+    """Enclose the reduced precision of a narrow type that is kept in f32: there its subnormals are
+    normal, with the zero bits before theirs no bits of the mantissa."""
+    wide = operand.low.astype(np.float32), operand.high.astype(np.float32)
+    low, high = (
+        exact.reduce_precision(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+        for x in wide
+    )
+    dtype = operand.low.dtype
+    return Enclosure(low.astype(dtype), high.astype(dtype), operand.nan)
 
 
 def stochastic_convert(operand: Enclosure, random: Enclosure, *, shape: ArrayShape) -> Enclosure:

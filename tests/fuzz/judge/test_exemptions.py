@@ -185,7 +185,7 @@ _EXEMPTIONS: dict[str, Open] = {
         " ROOT r = f16[2,2] broadcast(n), dimensions={}",
         (np.array([[7948, -8068], [-8068, 8192]], np.float16),),
     ),
-    "a reduce from what is no identity": Open(
+    "a fold from what is no identity": Open(
         "x = f32[1,33] parameter(0)\n i = f32[] constant(1)\n"
         " ROOT r = f32[] reduce(x, i), dimensions={0,1}, to_apply=sum",
         "x = f32[1,33] parameter(0)\n ROOT r = f32[] constant(3)",
