@@ -10,7 +10,7 @@ import hlo
 import interp
 from hlo.values import arrays_of
 from interp.envelope.budget import EXACT, XLA_CPU
-from interp.envelope.enclosure import contains, outward
+from interp.envelope.enclosure import all_certain, contains, outward
 from interp.envelope.evaluation import enclose
 from interp.envelope.peer_values import followed
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN, judged
@@ -372,3 +372,23 @@ ENTRY e {
     assert followed(module, shown, x, peer=XLA_CPU)[1] == ()
     wrong = {**shown, "r": 2 * product}
     assert [step.instruction.name for step in followed(module, wrong, x, peer=XLA_CPU)[1]] == ["r"]
+
+
+@pytest.mark.parametrize("size", [3, 40_000])  # also by blocks
+def test_a_value_is_compared_with_itself(size: int) -> None:
+    """Whatever its interval, it is equal to itself or NaN."""
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[{size}] parameter(0)
+  y = f32[{size}] exponential(x)
+  n = pred[{size}] compare(y, y), direction=NE
+  l = pred[{size}] compare(y, y), direction=LE
+  g = pred[{size}] compare(y, y), direction=GT
+  ROOT r = (pred[{size}], pred[{size}], pred[{size}]) tuple(n, l, g)
+}}
+"""
+    x = np.linspace(-1, 1, size, dtype=np.float32)
+    x[1] = np.nan
+    found = list(arrays_of(enclose(hlo.parse(text), x, peer=XLA_CPU).result))
+    assert [all_certain(one) for one in found] == [True, True, True]
+    assert [np.flatnonzero(one.low).tolist()[:2] for one in found] == [[1], [0, 2], []]
