@@ -20,6 +20,7 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.peer_values import Step, Trust, followed
+from interp.envelope.places import decisions
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -205,9 +206,11 @@ class Judge:
         best: tuple[Sequence[str], Sequence[Array]] = ((), actual)
         trials = self._trials
 
-        def agrees(names: tuple[str, ...]) -> bool:
+        def agrees(chosen: tuple[str, ...]) -> bool:
             nonlocal best, trials
             trials -= 1
+            around = (decision for name in chosen for decision in decisions(name))
+            names = tuple(dict.fromkeys((*around, *chosen)))
             steps = run(self._showing(names)) if trials >= 0 else None
             if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
                 return False

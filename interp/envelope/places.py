@@ -40,6 +40,17 @@ def inside_branch(conditional: str, number: int) -> str:
     return f"{conditional}#{number}/"
 
 
+def decisions(name: str) -> list[str]:
+    """List the names of what says whether a program was where a value is, outermost first."""
+    *around, _ = name.split("/")
+    found = []
+    for depth, last in enumerate(around, 1):
+        whole, number = "/".join(around[:depth]), last.rpartition("#")[2]
+        is_branch = "#" in last
+        found.append(branch_name(whole[: -len(number) - 1]) if is_branch else trips_name(whole))
+    return found
+
+
 class Entered(NamedTuple):
     """A loop or conditional that an evaluation is in, where that is, and the number of trips before
     or of the branch."""

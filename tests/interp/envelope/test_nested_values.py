@@ -13,6 +13,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Found, Judge
+from interp.envelope.places import decisions
 from interp.envelope.recorded_values import exposed
 from interp.envelope.verdict import EQUAL, UNDETERMINED, WITHIN
 
@@ -121,6 +122,15 @@ def test_a_program_returns_the_values_of_its_loops_and_branches() -> None:
     turned = known[STATES]
     assert turned.shape == (OUTER + 1, INNER + 1, 8)
     assert np.array_equal(turned[2, INNER - 1] / 2, root)
+
+
+def test_what_says_whether_a_program_was_where_a_value_is() -> None:
+    plan = planned(MODULE, X, peer=XLA_CPU)
+    assert decisions("x") == []
+    assert decisions(STATES) == ["outer.trips", "outer/choice.branch"]
+    assert set(plan.names).issuperset(d for name in plan.names for d in decisions(name))
+    shown = exposed(MODULE, (STATES, *decisions(STATES)), plan.trips)
+    assert len(list(arrays_of(interp.evaluate(shown, X)))) == 4
 
 
 def test_a_legal_compiler_is_followed_inwards() -> None:
