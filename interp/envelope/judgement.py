@@ -20,7 +20,7 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import undisturbed
 from interp.envelope.peer_values import Step, Trust, followed
-from interp.envelope.places import decisions
+from interp.envelope.places import decisions, with_plain_names
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -101,7 +101,7 @@ class Judge:
 
     @cached_property
     def _inlined(self) -> Module:
-        return anchors.with_all_results(inline(self._module))
+        return anchors.with_all_results(with_plain_names(inline(self._module)))
 
     @cached_property
     def _plan(self) -> anchors.Plan:

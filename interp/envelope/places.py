@@ -3,31 +3,37 @@
 A value of the entry has its instruction's name. In the body of a loop it is ``loop/value``, in
 branch 1 of a conditional ``choice#1/value``, and so on inwards. Of a value in loops there is one a
 trip, so what a peer shows of it has a leading dimension for each loop around it, outermost first.
-``loop.states.i`` is element i of what a loop carries after each trip, ``loop.trips`` how many trips
-a loop took, ``choice.branch`` the number of the branch that was taken.
+``loop:states:i`` is element i of what a loop carries after each trip, ``loop:trips`` how many trips
+a loop took, ``choice:branch`` the number of the branch that was taken. No instruction is named so,
+once names have none of these signs (:func:`with_plain_names`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hlo.module import Computation, Instruction
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Names, each
+from hlo.walk import renamed
+
+_SIGNS = frozenset("/#:")
 
 
 def states_name(loop: str, element: int) -> str:
     """Name the stored states of an element of what a loop carries."""
-    return f"{loop}.states.{element}"
+    return f"{loop}:states:{element}"
 
 
 def trips_name(loop: str) -> str:
     """Name the number of trips that a loop takes."""
-    return f"{loop}.trips"
+    return f"{loop}:trips"
 
 
 def branch_name(conditional: str) -> str:
     """Name the number of the branch that a conditional takes."""
-    return f"{conditional}.branch"
+    return f"{conditional}:branch"
 
 
 def inside_loop(loop: str) -> str:
@@ -38,6 +44,20 @@ def inside_loop(loop: str) -> str:
 def inside_branch(conditional: str, number: int) -> str:
     """Return what the names of values in a branch begin with."""
     return f"{conditional}#{number}/"
+
+
+def with_plain_names(module: Module) -> Module:
+    """Rename instructions whose names, in quotes, have signs that places are named with."""
+    return each(module, _with_plain_names)
+
+
+def _with_plain_names(computation: Computation) -> Computation:
+    odd = [i.name for i in computation.instructions if not _SIGNS.isdisjoint(i.name)]
+    if not odd:
+        return computation
+    names = Names(i.name for i in computation.instructions)
+    plain = {name: names.fresh(re.sub("[/#:]", "_", name)) for name in odd}
+    return renamed(computation, str, lambda name: plain.get(name, name))
 
 
 def decisions(name: str) -> list[str]:

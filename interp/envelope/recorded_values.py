@@ -133,7 +133,7 @@ class _Recording:
 
     def _is_wanted(self, name: str) -> bool:
         """Test whether anything of a loop or conditional is asked for."""
-        parts = (inside_loop(name), f"{name}#", f"{name}.states.")
+        parts = (inside_loop(name), f"{name}#", f"{name}:states:")
         whole = self._wanted.intersection((trips_name(name), branch_name(name)))
         return bool(whole) or any(wanted.startswith(parts) for wanted in self._wanted)
 

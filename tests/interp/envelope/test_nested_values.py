@@ -13,7 +13,7 @@ from hlo.values import Array, arrays_of
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Found, Judge
-from interp.envelope.places import decisions
+from interp.envelope.places import decisions, with_plain_names
 from interp.envelope.recorded_values import exposed
 from interp.envelope.verdict import EQUAL, UNDETERMINED, WITHIN
 
@@ -88,7 +88,7 @@ ENTRY e {{
 }}
 """
 X = np.linspace(0.1, 0.9, 8, dtype=np.float32)
-STATES = "outer/choice#0/inner.states.1"
+STATES = "outer/choice#0/inner:states:1"
 MODULE = hlo.parse(NESTED)
 Change = Callable[[str], str]
 
@@ -116,9 +116,9 @@ def test_a_program_returns_the_values_of_its_loops_and_branches() -> None:
     root, *values = arrays_of(interp.evaluate(shown, X))
     assert np.array_equal(root, interp.evaluate(MODULE, X))
     known = dict(zip(plan.names, values, strict=True))
-    assert known["outer.trips"] == OUTER
-    assert known["outer/choice.branch"].tolist() == [0, 1, 0, 1, 0]  # the last row says nothing
-    assert known["outer/choice#0/inner.trips"].tolist() == [INNER, 0, INNER, 0, 0]
+    assert known["outer:trips"] == OUTER
+    assert known["outer/choice:branch"].tolist() == [0, 1, 0, 1, 0]  # the last row says nothing
+    assert known["outer/choice#0/inner:trips"].tolist() == [INNER, 0, INNER, 0, 0]
     turned = known[STATES]
     assert turned.shape == (OUTER + 1, INNER + 1, 8)
     assert np.array_equal(turned[2, INNER - 1] / 2, root)
@@ -127,7 +127,7 @@ def test_a_program_returns_the_values_of_its_loops_and_branches() -> None:
 def test_what_says_whether_a_program_was_where_a_value_is() -> None:
     plan = planned(MODULE, X, peer=XLA_CPU)
     assert decisions("x") == []
-    assert decisions(STATES) == ["outer.trips", "outer/choice.branch"]
+    assert decisions(STATES) == ["outer:trips", "outer/choice:branch"]
     assert set(plan.names).issuperset(d for name in plan.names for d in decisions(name))
     shown = exposed(MODULE, (STATES, *decisions(STATES)), plan.trips)
     assert len(list(arrays_of(interp.evaluate(shown, X)))) == 4
@@ -238,3 +238,20 @@ ENTRY e {
     assert [output.verdict.counts[UNDETERMINED] > 0 for output in alone.outputs] == [True, True]
     found = judge.judged(peer(module), peer)
     assert not found.wrong and not found.counts[UNDETERMINED]
+
+
+def test_names_in_quotes_are_not_taken_for_places() -> None:
+    """Instructions that are called like a value in a loop, or like its number of trips."""
+    text = """HloModule odd
+ENTRY e {
+  x = f32[8] parameter(0)
+  "outer:trips" = f32[8] exponential(x)
+  outer_trips = f32[8] negate(x)
+  ROOT "outer/x" = f32[8] add("outer:trips", outer_trips)
+}
+"""
+    module = hlo.parse(text)
+    plain = with_plain_names(module)
+    hlo.verify(plain)
+    assert not any(set("/#:") & set(i.name) for c in plain.computations for i in c.instructions)
+    assert np.array_equal(interp.evaluate(plain, X), interp.evaluate(module, X), equal_nan=True)

@@ -77,7 +77,7 @@ def test_the_states_are_those_of_the_trips() -> None:
     given = module()
     (loop,) = (i for i in given.entry.instructions if i.opcode == "while")
     assert stored_elements(given, loop, TRIPS) == [1]  # the other one is written row by row
-    shown = exposed(given, ("loop.states.1", "loop.trips"), {"loop": TRIPS})
+    shown = exposed(given, ("loop:states:1", "loop:trips"), {"loop": TRIPS})
     hlo.verify(shown)
     assert hlo.parse(hlo.format(shown)) == shown
     root, states, trips = arrays_of(interp.evaluate(shown, X))
@@ -210,7 +210,7 @@ def test_an_unrolled_loop_need_not_round_its_state() -> None:
     """Two trips together are x + (1000 - 1000), whatever the loop shows between them."""
     given, x = hlo.parse(THERE_AND_BACK), np.float32(0.001)
     states = np.array([x + np.float32(1000), x, x + np.float32(1000), x, 0], np.float32)
-    known = {"loop.trips": np.asarray(4, np.int32), "loop.states.1": states}
+    known = {"loop:trips": np.asarray(4, np.int32), "loop:states:1": states}
     enclosed, wrong = followed(given, known, x, peer=XLA_CPU)
     (legal,) = arrays_of(enclosed.result)
     assert not wrong and contains(legal, np.asarray(x))
