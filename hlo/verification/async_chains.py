@@ -93,10 +93,12 @@ def chain_faults(
         starts[instruction.name] = instruction
         if link.before:
             before = found[instruction.operands[0]]
-            start = starts[instruction.name] = starts.get(before.name, before)
-            if not is_carried(instruction, found):
+            if is_carried(instruction, found):  # the first one here: what follows agrees with it
+                start = instruction
+            else:
+                start = starts[instruction.name] = starts.get(before.name, before)
                 yield from before_faults(instruction, link, before, start)
-            if instruction.opcode == "async-done" and start.opcode == "async-start":
+            if instruction.opcode == "async-done" and "calls" in start.attributes:
                 yield from unfinished(instruction, before, start, callees)
         ends = may_end and instruction.name == computation.root
         if link.behind and not (link.carried and ends and not users[instruction.name]):
