@@ -10,7 +10,7 @@ steps, "FFTs in external or hierarchical memory", 1990); one of a large prime is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -28,6 +28,8 @@ from backend_c.kernels.parts.fourier_plan import (
     is_smooth,
     radices,
 )
+from backend_c.kernels.parts.fourier_workspace import Buffers, Lines
+from backend_c.kernels.parts.real_fourier import Parts, halve_spectrum, spectrum_of_signal
 from hlo.types import F32, F64, PRED, ElementType
 
 _BYTES = 64  # of the lanes
@@ -71,7 +73,9 @@ class Pass:
 
     ``is_inverse`` exchanges real and imaginary parts. ``is_half``: of a real signal's spectrum the
     source has the first half; it is mirrored, X[n - k] = conj(X[k]), and the constant and, for even
-    lengths, the middle coefficient count as real.
+    lengths, the middle coefficient count as real. ``has_signal``: the source (of an inverse
+    transform the target) are real signals of twice the length, pairs of numbers read as complex
+    ones; the other side is the first half of their spectra.
     """
 
     scope: Scope
@@ -82,6 +86,7 @@ class Pass:
     target: Target
     is_inverse: bool
     is_half: bool = False
+    has_signal: bool = False
     width: int = field(init=False)
     chirp: Chirp | None = field(init=False)
 
@@ -109,7 +114,8 @@ class Pass:
         """Write all transforms."""
         scope, (outer, along) = self.scope, self._extents()
         numbers = self.chirp.length if self.chirp else self.length
-        size = 2 * numbers * self.width
+        # One more for the last coefficient of half a spectrum.
+        size = 2 * (numbers + self.has_signal) * self.width
         blocks = math.prod(outer) * -(-along // self.width)
         most = min(blocks, _WORKERS)
         work = 8 * blocks * size
@@ -121,18 +127,20 @@ class Pass:
             workers = scope.bind(ix.clamp(1, Apply("workers", (), INDEX), most))
         with scope.loop(workers, "parallel" if is_shared else "serial") as worker:
             start = scope.bind(ix.multiply(worker, size))
-            buffers = _Buffers(start, (values, spare))
+            buffers = Buffers(start, (values, spare))
             for_rows = self._row_copy()
             with self._share(worker, workers, blocks) as block:
                 *place, number = ix.delinearize(block, (*outer, -(-along // self.width)))
                 outer_index = tuple(map(scope.bind, place))
                 first = scope.bind(ix.multiply(number, self.width))
                 count = scope.bind(ix.clamp(0, ix.subtract(along, first), self.width))
-                lines = _Lines(outer_index, first, count)
+                lines = Lines(outer_index, first, count)
                 buffers.at = 0
                 self._read(lines, buffers, for_rows)
+                if self.has_signal and self.is_inverse:
+                    self._halve(buffers, tables["signal"])
                 self._transform(buffers, tables, numbers)
-                self._write(lines, buffers, for_rows)
+                self._write(lines, buffers, for_rows, tables)
 
     @contextmanager
     def _share(self, worker: Expr, workers: Expr, blocks: int) -> Iterator[Expr]:
@@ -155,12 +163,16 @@ class Pass:
             "roots": interleaved_roots(numbers).astype(dtype),
             "radices": np.array(radices(numbers) or (1,), np.int32),
         }
+        if self.has_signal:
+            tables["signal"] = interleaved_roots(2 * self.length)[: 2 * self.length + 2].astype(
+                dtype
+            )
         if self.chirp:
             tables["factors"] = self.chirp.factors.astype(dtype)
             tables["spectrum"] = self.chirp.spectrum.astype(dtype)
         return {name: self.scope.table(table) for name, table in tables.items()}
 
-    def _transform(self, buffers: _Buffers, tables: dict[str, Array], numbers: int) -> None:
+    def _transform(self, buffers: Buffers, tables: dict[str, Array], numbers: int) -> None:
         """Write the transform of a block; for a convolution, forth and back."""
         if self.chirp is None:
             self._stages(buffers, tables, numbers)
@@ -175,7 +187,7 @@ class Pass:
         # Back from the inverse transform: parts are exchanged once more.
         self._multiply(buffers, tables["factors"], self.length, is_exchanged=False, swaps=True)
 
-    def _stages(self, buffers: _Buffers, tables: dict[str, Array], numbers: int) -> None:
+    def _stages(self, buffers: Buffers, tables: dict[str, Array], numbers: int) -> None:
         """Write the call of the stages of a smooth transform."""
         start, stages = ix.constant(0), len(radices(numbers))
         self.scope.call(
@@ -190,7 +202,7 @@ class Pass:
 
     def _multiply(
         self,
-        buffers: _Buffers,
+        buffers: Buffers,
         factors: Array,
         numbers: int,
         *,
@@ -230,7 +242,7 @@ class Pass:
             self.scope.store(copy, place, zero(wider))
         return copy
 
-    def _index(self, lines: _Lines, k: Expr, lane: Expr) -> _Index:
+    def _index(self, lines: Lines, k: Expr, lane: Expr) -> _Index:
         """Return the index of number k of a lane, in the source and the target."""
         line = ix.add(lines.first, lane)
         if self._is_last and self.target.exchanged is None:
@@ -239,15 +251,16 @@ class Pass:
             return (*lines.outer, line, k)
         return (*lines.outer[: self.axis], k, *lines.outer[self.axis :], line)
 
-    def _line(self, lines: _Lines) -> Expr:
+    def _line(self, lines: Lines) -> Expr:
         """Return the number of the first row."""
         outer, along = self._extents()
         return ix.linearize((*lines.outer, lines.first), (*outer, along))
 
-    def _read(self, lines: _Lines, buffers: _Buffers, copy: Array | None) -> None:
+    def _read(self, lines: Lines, buffers: Buffers, copy: Array | None) -> None:
         """Write the reading of the numbers of all lanes."""
         scope, source = self.scope, self.source
         places = self.length // 2 + 1 if self.is_half else self.length
+        places += self.has_signal and self.is_inverse
         is_copied = copy is not None and copy.element_type is source.shape.element_type
         if copy is None or source.array is None or not is_copied:
             with scope.loop(places) as k, scope.loop(lines.count, "lanes") as lane:
@@ -256,13 +269,13 @@ class Pass:
         row = source.shape.dims[-1]
         with self._chunks(places) as (first, count):
             offset = ix.add(ix.multiply(self._line(lines), row), first)
-            self._transpose(Pointer(source.array, offset), row, Pointer(copy, ix.constant(0)),
+            self._transpose(_pointer(source.array, offset), row, Pointer(copy, ix.constant(0)),
                             self.width, (lines.count, count))  # fmt: skip
             with scope.loop(count) as k, scope.loop(self.width, "lanes") as lane:
                 place = ix.add(ix.multiply(k, self.width), lane)
                 self._put(buffers, ix.add(first, k), lane, scope.load(copy, place))
 
-    def _put(self, buffers: _Buffers, k: Expr, lane: Expr, value: Expr) -> None:
+    def _put(self, buffers: Buffers, k: Expr, lane: Expr, value: Expr) -> None:
         """Write a number to workspace, and its mirror image."""
         scope, none = self.scope, Constant(self.part, 0.0)
         real: Expr = value
@@ -283,23 +296,52 @@ class Pass:
         self._store(buffers, mirrored, lane, real, apply("negate", own))
         self._store(buffers, k, lane, real, own)
 
-    def _store(self, buffers: _Buffers, k: Expr, lane: Expr, real: Expr, imag: Expr) -> None:
+    def _store(self, buffers: Buffers, k: Expr, lane: Expr, real: Expr, imag: Expr) -> None:
         """Write both parts, exchanged for the inverse transform."""
         parts = (imag, real) if self.is_inverse else (real, imag)
         for number, part in enumerate(parts):
             self.scope.store(buffers.current, self._at(buffers.start, k, lane, number), part)
 
-    def _write(self, lines: _Lines, buffers: _Buffers, copy: Array | None) -> None:
+    def _load(self, buffers: Buffers, k: Expr, lane: Expr) -> Parts:
+        """Return the parts of a number in workspace, which are exchanged for the inverse."""
+        places = (self._at(buffers.start, k, lane, number) for number in (0, 1))
+        parts = [self.scope.bind(self.scope.load(buffers.current, place)) for place in places]
+        return Parts(*reversed(parts)) if self.is_inverse else Parts(*parts)
+
+    def _halve(self, buffers: Buffers, roots: Array) -> None:
+        """Write the spectra of signals as those of half as many complex numbers."""
+        scope, half = self.scope, self.length
+        with scope.loop(half // 2 + 1) as k, scope.loop(self.width, "lanes") as lane:
+
+            def load(number: Expr) -> Parts:
+                real, imag = self._load(buffers, number, lane)
+                ends = (apply("compare-EQ", number, ix.constant(end), type=PRED)
+                        for end in (0, half))  # fmt: skip
+                is_end = apply("or", *ends)
+                none = Constant(self.part, 0.0)
+                return Parts(real, scope.bind(apply("select", is_end, none, imag, type=self.part)))
+
+            def store(number: Expr, parts: Parts) -> None:
+                self._store(buffers, number, lane, *parts)
+
+            halve_spectrum(scope, (load, store), roots, half, k)
+
+    def _write(
+        self, lines: Lines, buffers: Buffers, copy: Array | None, tables: dict[str, Array]
+    ) -> None:
         """Write the results of all lanes."""
         scope, target = self.scope, self.target
         places = target.dims[self.axis]
 
         def value(k: Expr, lane: Expr) -> Expr:
-            parts = [
-                scope.bind(scope.load(buffers.current, self._at(buffers.start, k, lane, number)))
-                for number in ((1, 0) if self.is_inverse else (0, 1))
-            ]
-            return target.value(parts[0], parts[1], self._index(lines, k, lane))
+            def load(number: Expr) -> Parts:
+                return self._load(buffers, number, lane)
+
+            if self.has_signal and not self.is_inverse:
+                parts = spectrum_of_signal(scope, load, tables["signal"], self.length, k)
+            else:
+                parts = load(k)
+            return target.value(*parts, self._index(lines, k, lane))
 
         is_copied = copy is not None and copy.element_type is target.array.element_type
         if copy is None or target.exchanged is not None or not is_copied:
@@ -314,7 +356,7 @@ class Pass:
                 scope.store(copy, place, value(ix.add(first, k), lane))
             offset = ix.add(ix.multiply(self._line(lines), row), first)
             self._transpose(Pointer(copy, ix.constant(0)), self.width,
-                            Pointer(target.array, offset), row, (count, lines.count))  # fmt: skip
+                            _pointer(target.array, offset), row, (count, lines.count))  # fmt: skip
 
     @contextmanager
     def _chunks(self, places: int) -> Iterator[tuple[Expr, Expr]]:
@@ -333,29 +375,6 @@ class Pass:
         self.scope.call(f"hlo_transpose_tile_{width}", source, pitches[0], into, pitches[1], *sizes)
 
 
-@dataclass
-class _Buffers:
-    """Hold a worker's two buffers, and which of them has the numbers."""
-
-    start: Expr
-    arrays: tuple[Array, Array]
-    at: int = 0
-
-    @property
-    def current(self) -> Array:
-        """Return the buffer with the numbers."""
-        return self.arrays[self.at]
-
-    @property
-    def both(self) -> Sequence[Array]:
-        """Return both, that with the numbers first."""
-        return self.arrays[self.at], self.arrays[1 - self.at]
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Name the transforms of a block: their outer index, the first of the lanes, and how many."""
-
-    outer: _Index
-    first: Expr
-    count: Expr
+def _pointer(array: Array, offset: Expr) -> Pointer:
+    """Return the address of an element, in a view of real numbers as complex ones, too."""
+    return Pointer(array, ix.multiply(offset, 2) if array.memory is not None else offset)

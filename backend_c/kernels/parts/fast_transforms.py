@@ -98,6 +98,13 @@ class FastTransform:
         """Write the transforms along an axis, whole or in two."""
         length = self._length[axis - len(target.dims)]
         factors = _split(target.dims, axis, length)
+        signal = self._signal(source, axis, target)
+        if factors is None and signal is not None:
+            source, target = signal
+            part = self._part
+            Pass(self._scope, part, source, axis, length // 2, target, self._is_inverse,
+                 has_signal=True).emit()  # fmt: skip
+            return
         if factors is None:
             self._emit(source, axis, length, target, is_half=is_half)
             return
@@ -115,6 +122,29 @@ class FastTransform:
             real, imag = (apply(name, value, type=self._part) for name in ("real", "imag"))
             offset = ix.linearize(index, target.dims)
             self._scope.store(target.array, offset, target.value(real, imag, index))
+
+    def _signal(self, source: Element, axis: int, target: Target) -> tuple[Element, Target] | None:
+        """Return source and target of a transform of or to real signals of even length in memory,
+        as transforms of half as many complex numbers.
+        """
+        length = self._length[axis - len(target.dims)]
+        array = target.array if self._type == "IRFFT" else source.array
+        is_last = axis == len(target.dims) - 1 and self._type in ("RFFT", "IRFFT")
+        if not is_last or length % 2 or array is None or array.element_type is not self._part:
+            return None
+        if source.array is None or array.memory is not None:
+            return None
+        view = Array(array.name, self._complex, array.elements // 2, memory=self._part)
+        if self._type == "RFFT":
+            dims = (*source.shape.dims[:-1], length // 2)
+            return array_reader(view, ArrayShape(self._complex, dims)), target
+
+        def value(real: Expr, imag: Expr, index: _Index) -> Expr:
+            scale = Constant(self._part, 1.0 / math.prod(self._length))
+            parts = (apply("multiply", part, scale) for part in (real, imag))
+            return apply("complex", *parts, type=self._complex)
+
+        return source, Target(view, (*target.dims[:-1], length // 2), value)
 
     def _emit(
         self, source: Element, axis: int, length: int, target: Target, *, is_half: bool = False

@@ -1,0 +1,36 @@
+"""Hold what the passes of a Fourier transform know of a block: its buffers and its lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend_c.ir.loop_ir import Array, Expr
+
+
+@dataclass
+class Buffers:
+    """Hold a worker's two buffers, and which of them has the numbers."""
+
+    start: Expr
+    arrays: tuple[Array, Array]
+    at: int = 0
+
+    @property
+    def current(self) -> Array:
+        """Return the buffer with the numbers."""
+        return self.arrays[self.at]
+
+    @property
+    def both(self) -> Sequence[Array]:
+        """Return both, that with the numbers first."""
+        return self.arrays[self.at], self.arrays[1 - self.at]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Name the transforms of a block: their outer index, the first of the lanes, and how many."""
+
+    outer: tuple[Expr, ...]
+    first: Expr
+    count: Expr
