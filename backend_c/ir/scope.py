@@ -171,8 +171,10 @@ class Scope:
         """Forget at the end all that was written and bound inside, outer blocks' values, too."""
         names = self._names
         sizes = [(len(block.statements), len(block.values)) for block in self._blocks]
+        arrays, tables = len(self.scratch_arrays), len(self.tables)
         yield
         self._names = names
+        del self.scratch_arrays[arrays:], self.tables[tables:]
         for block, (statements, values) in zip(self._blocks, sizes, strict=True):
             del block.statements[statements:]
             for key in list(block.values)[values:]:
