@@ -205,6 +205,7 @@ class Decisions:
         return (
             self._why_read_as_bytes(instruction)
             or self._why_it_reads_what_is_updated(instruction, uses)
+            or self._why_read_across(instruction, uses)
             or self._why_too_large(instruction, uses)
             or self._why_not_repeated(instruction, uses)
         )
@@ -243,6 +244,25 @@ class Decisions:
             updates = is_update_in_place(self.by_name[root], self.by_name)
             if updates and self.by_name[root].operands[0] in instruction.operands:
                 return Reason(Why.READS_WHAT_IS_UPDATED, (f"%{root}",))
+        return None
+
+    def _why_read_across(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return the loop along rows that would read a transposition's operand across memory.
+
+        It reads a row several times, an element of a cache line each; tiles are transposed once.
+        """
+        if instruction.opcode != "transpose":
+            return None
+        source = array(self.by_name[instruction.operands[0]].shape)
+        order = instruction.attributes["dimensions"]
+        assert isinstance(order, tuple)
+        long = [d for d in order if isinstance(d, int) and source.dims[d] > 1]
+        if not long or long[-1] == max(long):
+            return None
+        for root in uses:
+            rows = self._rows.get(root)
+            if rows is not None and source.elements == rows.number * rows.length:
+                return Reason(Why.READ_ACROSS, (f"%{root}",))
         return None
 
     def _uses_of(self, instruction: Instruction) -> _Uses:

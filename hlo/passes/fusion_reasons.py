@@ -30,6 +30,7 @@ class Why(StrEnum):
     UNUSED = "unused"
     READ_AS_BYTES = "read as bytes"
     READS_WHAT_IS_UPDATED = "reads what is updated"
+    READ_ACROSS = "read across rows"
     TOO_LARGE = "too large"
     COSTS_MORE = "costs more to repeat"
 
@@ -50,6 +51,7 @@ _TEXTS = {
     Why.UNUSED: "nothing reads it",
     Why.READ_AS_BYTES: "{0} reads the bytes of its elements",
     Why.READS_WHAT_IS_UPDATED: "it reads the array that {0} updates in place",
+    Why.READ_ACROSS: "each row of {0} would read it across memory, in every loop over the row",
     Why.TOO_LARGE: "the loop of {0} would have more than {1} operations",
     Why.COSTS_MORE: (
         "{0} would compute {1} elements of it instead of {2}, at {3} operations each: more than"

@@ -196,3 +196,25 @@ def test_every_elementwise_op_has_a_cost() -> None:
     known = set(map(function_name, COST))
     assert set(map(function_name, of_family(ELEMENTWISE))) <= known
     assert known <= set(column("hlo.ops"))
+
+
+def test_rows_are_not_read_across_memory() -> None:
+    """A transposition before a loop over rows that reads each several times is a map of its own,
+    unless the rows stay rows."""
+    text = """add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+ENTRY main {
+  x = f32[4,8,16] parameter(0)
+  negated = f32[4,8,16] negate(x)
+  t = f32[SHAPE] transpose(negated), dimensions={ORDER}
+  zero = f32[] constant(0)
+  e = f32[SHAPE] exponential(t)
+  sum = f32[KEPT] reduce(e, zero), dimensions={2}, to_apply=add
+  wide = f32[SHAPE] broadcast(sum), dimensions={0,1}
+  ROOT r = f32[SHAPE] divide(e, wide) }
+"""
+    for order, shape, kernels in (("0,2,1", "4,16,8", 2), ("1,0,2", "8,4,16", 1)):
+        kept = shape.rpartition(",")[0]
+        replaced = text.replace("SHAPE", shape).replace("ORDER", order).replace("KEPT", kept)
+        assert opcodes(fused(replaced))["fusion"] == kernels
