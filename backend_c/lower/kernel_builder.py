@@ -154,7 +154,7 @@ class KernelBuilder:
             return
         # A choice at each element takes clamped indices: no lanes. So the array, then its window.
         if patch is not None and patch.operand.array is not None:
-            with loops(scope, patch.operand.shape.dims, cost) as index:
+            with loops(scope, patch.operand.shape.dims, 1) as index:
                 writer(index, (patch.operand.at(*index),))
             _write_patch(scope, patch, writer, cost)
             return
