@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -13,6 +14,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.opcodes import IDENTITY, MOVES, having
 from hlo.types import ArrayShape
 from hlo.values import Array
+from hlo.walk import called, monoid
 from interp.envelope import defining_equations
 from interp.envelope.anchors import LAYS_OUT, factorisations
 from interp.envelope.budget import Budget
@@ -60,6 +62,12 @@ _MADE_ONCE = frozenset(
 )
 
 
+# Of nearly equal numbers little but roundings is left of a sum, or a decision between numbers.
+_SUMS = frozenset(("add", "subtract", "reduce", "reduce-window"))
+_CONTRACTIONS = frozenset(("convolution", "dot"))
+_DECISIONS = frozenset(("ceil", "floor", "round-nearest-afz", "round-nearest-even", "sign"))
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """An anchor at which the peer's value is outside of what follows from the anchors before it."""
@@ -72,7 +80,7 @@ class Step:
 
 class Trust(Enum):
     """Say which of the peer's values are taken over: where its legal interval is narrow (PROVEN);
-    where one instruction made it of operands that are narrow, too (STEPS); and what no compiler
+    where one sum or decision made it of operands that are narrow, too (STEPS); and what no compiler
     computes twice, however wide (ONCE)."""
 
     PROVEN = auto()
@@ -96,7 +104,7 @@ def followed(
     is outside; but a compiler may compute such a value twice, each time with other roundings, so
     what is outside proves nothing. With ONCE a value of which little is known (random numbers, tied
     keys) is the peer's: what is outside is wrong, what is inside may rest on an illegal value."""
-    way = _Followed(values, peer, trust)
+    way = _Followed(module, values, peer, trust)
     found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
     return found, tuple(way.outside)
 
@@ -114,6 +122,7 @@ class _Facts:
 class _Followed:
     """The findings of one evaluation on the peer's values."""
 
+    module: Module
     values: Mapping[str, Array]
     peer: Budget
     trust: Trust = Trust.PROVEN
@@ -216,7 +225,18 @@ class _Followed:
         if instruction.opcode in LAYS_OUT and before is not None:
             self.scales[name] = before
         elif operands and all(map(_is_narrow, operands)):
-            self.scales[name] = max(_typical(x) for x in operands)
+            self.scales[name] = self._scale(instruction, operands)
+
+    def _scale(self, instruction: Instruction, operands: Sequence[Enclosure]) -> float:
+        """Choose what the width of a result is compared with: for sums the magnitude of their
+        terms; nothing for other functions of numbers, which may make much of a rounding."""
+        if instruction.opcode in _DECISIONS:
+            return math.inf
+        sizes = map(_typical, operands)
+        if instruction.opcode in _CONTRACTIONS:
+            return math.prod(sizes)
+        combined = [monoid(self.module.computation(name)) for name in called(instruction)]
+        return max(sizes) if instruction.opcode in _SUMS and set(combined) <= {"add"} else 0.0
 
     def _factored(
         self, place: Place, instruction: Instruction, value: Value, operands: Sequence[Value]
