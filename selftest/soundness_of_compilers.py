@@ -3,9 +3,10 @@
 ``python -m selftest.soundness_of_compilers --count N --seed S --minutes M --state DIR`` draws
 programs as :mod:`selftest.soundness` does, and judges what compilers give that follow no budget
 (:mod:`selftest.legal_compilers.independent`): XLA by many options, NumPy in three types, generated
-C of ``fast``, and two readings of the text. What is outside is told apart by whether another family
-of compilers gives the same (:mod:`selftest.agreement`): what several give is a false alarm until
-shown otherwise, and exit status 1.
+C of ``fast``, PyTorch's kernels if PyTorch is installed, and two readings of the text. What is
+outside is told apart by whether another family of compilers gives the same
+(:mod:`selftest.agreement`): what several give is a false alarm until shown otherwise, and exit
+status 1.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ from selftest.legal_compilers.independent import (
     of_numpy,
     of_results,
     of_text,
+    of_torch,
     of_xla,
 )
+from selftest.legal_compilers.torch_kernels import has_torch
 from selftest.soundness import drawn
 
 _SECONDS = 60.0  # for one program
@@ -243,6 +246,7 @@ class CompilersExaminer:
         if is_for_xla(case):
             yield from of_xla(self.peer, seed, self.subject.every)
         yield from of_numpy(case.module)
+        yield from of_torch()
         yield from of_text(seed)
         yield of_results(case, result)
 
@@ -320,6 +324,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def status(subject: Any, count: int, given: argparse.Namespace, what: str) -> int:
     """Run a campaign over ``count`` programs; return 1 if there are false alarms, else 0."""
+    if not has_torch():
+        print(
+            "PyTorch is not among the compilers: pip install 'hlo-oracle[torch]'", file=sys.stderr
+        )
     found: list[Mapping[str, Any]] = []
     campaign_progress.run(
         subject,
