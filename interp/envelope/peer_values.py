@@ -65,7 +65,12 @@ _MADE_ONCE = frozenset(
 # Of nearly equal numbers little but roundings is left of a sum, or a decision between numbers.
 _SUMS = frozenset(("add", "subtract", "reduce", "reduce-window"))
 _CONTRACTIONS = frozenset(("convolution", "dot"))
-_DECISIONS = frozenset(("ceil", "floor", "round-nearest-afz", "round-nearest-even", "sign"))
+_DECISIONS = frozenset(
+    (
+        *("ceil", "compare", "floor", "is-finite"),
+        *("round-nearest-afz", "round-nearest-even", "sign"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +235,7 @@ class _Followed:
     def _scale(self, instruction: Instruction, operands: Sequence[Enclosure]) -> float:
         """Choose what the width of a result is compared with: for sums the magnitude of their
         terms; nothing for other functions of numbers, which may make much of a rounding."""
-        if instruction.opcode in _DECISIONS:
+        if instruction.opcode in _DECISIONS or _is_conversion_to_integer(instruction):
             return math.inf
         sizes = map(_typical, operands)
         if instruction.opcode in _CONTRACTIONS:
@@ -320,10 +325,17 @@ def _typical(value: Enclosure) -> float:
     return float(np.sqrt((finite**2).mean())) if finite.size else 0.0
 
 
+def _is_conversion_to_integer(instruction: Instruction) -> bool:
+    shape = instruction.shape
+    if instruction.opcode != "convert" or not isinstance(shape, ArrayShape):
+        return False
+    return not (shape.element_type.is_float or shape.element_type.is_complex)
+
+
 def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
     """Test for decisions, and for numbers that are known but for roundings of their operands."""
     if value.low.dtype.kind in "biu":
-        return np.broadcast_to(np.True_, value.shape)
+        return np.broadcast_to(np.bool_(scale == math.inf), value.shape)
     width = np.abs(value.high.astype(np.complex128) - value.low.astype(np.complex128))
     return np.asarray((width <= WIDEST * scale) & ~value.nan)
 

@@ -255,3 +255,30 @@ ENTRY e {
     hlo.verify(plain)
     assert not any(set("/#:") & set(i.name) for c in plain.computations for i in c.instructions)
     assert np.array_equal(interp.evaluate(plain, X), interp.evaluate(module, X), equal_nan=True)
+
+
+def test_a_fold_in_any_order_is_no_decision() -> None:
+    """Of a fold that is not associative anything may be legal: a wrong one stays undetermined."""
+    module = hlo.parse("""HloModule fold
+f {
+  a = s16[] parameter(0)
+  b = s16[] parameter(1)
+  s = s16[] subtract(a, b)
+  ROOT m = s16[] multiply(s, b)
+}
+ENTRY e {
+  x = s16[8] parameter(0)
+  z = s16[] constant(1)
+  r = s16[] reduce(x, z), dimensions={0}, to_apply=f
+  ROOT n = s16[] negate(r)
+}
+""")
+    x = np.arange(3, 11, dtype=np.int16)
+
+    def peer(program: Module) -> Sequence[Array]:
+        text = hlo.format(program).replace("subtract(a, b)", "add(a, b)")
+        return list(arrays_of(interp.evaluate(hlo.parse(text), x)))
+
+    exact = [("", np.asarray(interp.evaluate(module, x)))]
+    found = Judge(module, (x,), exact, peer=XLA_CPU).judged(peer(module), peer)
+    assert not found.wrong and found.counts[UNDETERMINED] == 1
