@@ -182,8 +182,7 @@ def absolutely_wider(result: Enclosure, error: Array) -> Enclosure:
     """Widen an enclosure by an absolute error; infinite ends and NaN stay."""
     low, high = (end.astype(np.float64) for end in (result.low, result.high))
     below, above = (np.where(np.isfinite(x), x + by, x) for x, by in ((low, -error), (high, error)))
-    ends = rounded_down(below, result.element_type), rounded_up(above, result.element_type)
-    return Enclosure(*ends, result.nan)
+    return _between(below, above, result)
 
 
 def unstored(shown: Enclosure) -> Enclosure:
@@ -217,9 +216,18 @@ def _relatively_wider(result: Enclosure, error: Array) -> Enclosure:
     low, high = (end.astype(np.float64) for end in (result.low, result.high))
     below = np.where(np.isinf(low), low, np.nextafter(low - np.abs(low) * error, -np.inf))
     above = np.where(np.isinf(high), high, np.nextafter(high + np.abs(high) * error, np.inf))
-    ends = rounded_down(below, element_type), rounded_up(above, element_type)
-    found = Enclosure(*ends, result.nan)  # NaN stays NaN
+    found = _between(below, above, result)
     lost = ~(is_nan(result.low) | is_nan(result.high)) & ~(error < 0.5)
+    return where(lost, anything(found.shape, element_type), found) if lost.any() else found
+
+
+def _between(below: Array, above: Array, result: Enclosure) -> Enclosure:
+    """Enclose wider ends of a result: NaN stays NaN. What is too large for a type without infinity
+    is open: rounding would make NaN of it."""
+    element_type = result.element_type
+    ends = rounded_down(below, element_type), rounded_up(above, element_type)
+    found = Enclosure(*ends, result.nan)
+    lost = (np.isnan(ends[0]) & ~np.isnan(below)) | (np.isnan(ends[1]) & ~np.isnan(above))
     return where(lost, anything(found.shape, element_type), found) if lost.any() else found
 
 

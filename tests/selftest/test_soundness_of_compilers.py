@@ -169,3 +169,23 @@ def test_every_option() -> None:
     with SoundnessOfCompilers(3, 1, every=True).opened(None) as examiner:  # type: ignore[arg-type]
         found = examiner.chunk(1).tallies
     assert sum(name.startswith("XLA without ") for name in found) > 20
+
+
+def test_powers_of_a_type_without_infinity() -> None:
+    """What is too large for the type is open; its interval ended at NaN, as if only that were."""
+    text = """HloModule m
+ENTRY main {
+  x = f8e5m2fnuz[2] parameter(0)
+  y = f8e5m2fnuz[2] parameter(1)
+  m = f8e5m2fnuz[2] multiply(x, y)
+  s = f8e5m2fnuz[2] sqrt(m)
+  p = f8e5m2fnuz[2] power(y, s)
+  c = f32[2] convert(p)
+  z = f32[2] parameter(2)
+  ROOT a = f32[2] add(c, z)
+}
+"""
+    dtype = ELEMENT_TYPES["f8e5m2fnuz"].numpy
+    given = np.array([320, 1], dtype), np.array([7.62939e-06, 1], dtype)
+    one = case(text, *given, np.array([-0.95423406, 1], np.float32))
+    assert not examined(one, of_text(0)).wrong()
