@@ -135,7 +135,7 @@ class Pass:
                 first = scope.bind(ix.multiply(number, self.width))
                 count = scope.bind(ix.clamp(0, ix.subtract(along, first), self.width))
                 lines = Lines(outer_index, first, count)
-                buffers.at = 0
+                buffers.restart()
                 self._read(lines, buffers, for_rows)
                 if self.has_signal and self.is_inverse:
                     self._halve(buffers, tables["signal"])
@@ -198,7 +198,7 @@ class Pass:
             ix.constant(stages),
             ix.constant(numbers),
         )
-        buffers.at = (buffers.at + stages) % 2
+        buffers.advance(stages)
 
     def _multiply(
         self,

@@ -16,6 +16,14 @@ class Buffers:
     arrays: tuple[Array, Array]
     at: int = 0
 
+    def restart(self) -> None:
+        """Note that the numbers of a block are in the first buffer."""
+        self.at = 0
+
+    def advance(self, stages: int) -> None:
+        """Note that stages have passed the numbers to and fro."""
+        self.at = (self.at + stages) % 2
+
     @property
     def current(self) -> Array:
         """Return the buffer with the numbers."""
