@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hlo.module import Computation, Instruction
+from hlo.passes.cones import cones
 from hlo.passes.cost import COST
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.index_paths import LOOP, Paths, share
@@ -25,6 +26,12 @@ MOST_OPERATIONS = 512
 
 # Storing an element and loading it again costs about as much as this many operations.
 STORED = 4
+
+# An array of so many bytes leaves the caches between its kernels: storing and loading it costs as
+# much as so many operations that take one instruction of vector lanes each (rounds of threefry on
+# a million numbers: two kernels of 28 operations take a third of the time of eight).
+_LARGE = 1 << 20
+STORED_FAR = 32
 
 # Recomputing so few operations in all costs less than another kernel.
 FEW = 64
@@ -64,6 +71,7 @@ class Decisions:
         self._reasons: dict[str, Reason] = {}  # why each value that is in memory is there
         self._fusible = {i.name for i in computation.instructions if self._is_fusible(i)}
         self._weight = self._weights()
+        self._cones = cones(self._instructions, self.by_name, self._weight)
         self._uses: dict[str, _Uses] = {}
         self._operations: dict[str, int] = {}
         self._rows: dict[str, Rows] = {}  # of the roots whose loops run by rows
@@ -309,7 +317,22 @@ class Decisions:
         # The operations repeated, against one store and one load of each element.
         if (computed - elements) * weight <= max(FEW, STORED * elements):
             return None
+        if self._is_far(instruction, uses):
+            return None
         return Reason(Why.COSTS_MORE, (listed(sorted(uses)), int(computed), elements, int(weight)))
+
+    def _is_far(self, instruction: Instruction, uses: _Uses) -> bool:
+        """Return whether loops had better repeat cheap operations, once per element each, than
+        share an array that leaves the caches: they load no more arrays than that would be, stored
+        and loaded.
+        """
+        shape, cone = array(instruction.shape), self._cones.get(instruction.name)
+        size = shape.elements * shape.element_type.bits // 8
+        if cone is None or size < _LARGE or len(cone.loads) > 2:
+            return False
+        weight = sum(COST[self.by_name[name].opcode] for name in cone.members)
+        is_once = all(set(paths) == {LOOP} for paths in uses.values())
+        return is_once and (len(uses) - 1) * weight <= STORED_FAR
 
     def _absorb(self, instruction: Instruction, uses: _Uses) -> None:
         """Compute the instruction in the loops of its users."""

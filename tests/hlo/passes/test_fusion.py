@@ -62,6 +62,35 @@ def test_an_expensive_value_of_two_fusions_is_stored() -> None:
     assert opcodes(module) == {"parameter": 1, "fusion": 3}
 
 
+_ROUNDS = """ENTRY main {
+  a0 = u32[SIZE] parameter(0)
+  b0 = u32[SIZE] parameter(1)
+  n = u32[] parameter(2)
+  s = u32[SIZE] broadcast(n), dimensions={}
+ROUNDS
+  ROOT r = (u32[SIZE], u32[SIZE]) tuple(aLAST, bLAST) }
+"""
+
+
+def rounds(count: int, size: int) -> Module:
+    """Return rounds in which two arrays are mixed, as generators of random numbers do."""
+    lines = "\n".join(
+        f"  a{k + 1} = u32[SIZE] add(a{k}, b{k})\n"
+        f"  t{k} = u32[SIZE] shift-left(b{k}, s)\n"
+        f"  b{k + 1} = u32[SIZE] xor(a{k + 1}, t{k})"
+        for k in range(count)
+    )
+    text = _ROUNDS.replace("ROUNDS", lines).replace("LAST", str(count))
+    return fused(text.replace("SIZE", str(size)))
+
+
+def test_cheap_rounds_are_repeated_where_arrays_leave_the_caches() -> None:
+    """A kernel for each of the two results, however many readers the values between them have."""
+    assert opcodes(rounds(4, 1 << 20))["fusion"] == 2
+    assert opcodes(rounds(4, 1 << 10))["fusion"] > 2
+    assert opcodes(rounds(40, 1 << 20))["fusion"] > 2
+
+
 def test_a_reduction_of_rows_joins_the_loop_over_them() -> None:
     rows = {"KEPT": "8", "REDUCED": "1", "DIMENSION": "0"}
     module = fused(re.sub("[A-Z]{4,}", lambda m: rows.get(m[0], m[0]), _SHARES))

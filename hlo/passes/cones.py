@@ -1,0 +1,45 @@
+"""Find what an element takes if all its operands are computed with it: its cone of instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from hlo.module import Instruction
+from hlo.passes.cost import COST
+from hlo.passes.rewriting import array
+
+# Cones of more instructions than this are not looked at.
+_MOST = 64
+
+
+class Cone(NamedTuple):
+    """Hold the instructions of a cone, each once, and the arrays that they load."""
+
+    members: frozenset[str]
+    loads: frozenset[str]
+
+
+def cones(
+    instructions: Sequence[Instruction],
+    by_name: Mapping[str, Instruction],
+    inside: Collection[str],
+) -> dict[str, Cone]:
+    """Return the cones that consist of instructions ``inside`` of one operation an element at most.
+
+    Those of other instructions, and large ones, are missing. Scalars are neither computed for each
+    element nor loaded.
+    """
+    found: dict[str, Cone] = {}
+    for instruction in instructions:
+        if instruction.name not in inside or COST[instruction.opcode] > 1:
+            continue
+        operands = [o for o in instruction.operands if array(by_name[o].shape).elements != 1]
+        parts = [found[o] for o in operands if o in found]
+        if any(o in inside and o not in found for o in operands):
+            continue
+        members = frozenset((instruction.name,)).union(*(part.members for part in parts))
+        loaded = frozenset(o for o in operands if o not in inside)
+        if len(members) <= _MOST:
+            found[instruction.name] = Cone(members, loaded.union(*(p.loads for p in parts)))
+    return found
