@@ -107,7 +107,7 @@ def _with_atoms(value: Expr, scope: Scope) -> Expr:
     if type(value) is not Load:
         return value
     value = scope.nearest(value)
-    return Load(value.array, ix.with_atoms(value.offset, scope.bind))
+    return Load(value.array, ix.with_atoms(scope.folded(value.offset), scope.bind))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Writer:
         """
         named = list(values) if len(values) == 1 else [self.scope.bind(value) for value in values]
         for number, value in zip(numbers, named, strict=True):
-            offset = ix.linearize(index, self.shapes[number].dims)
+            offset = self.scope.folded(ix.linearize(index, self.shapes[number].dims))
             self.scope.store(self.arrays[number], offset, value)
 
     def reader(self, number: int) -> Element:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable
+from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable, subexpressions
 
 _LIMIT = 2**62
 _AffineForm = tuple[dict[Expr, int], int]  # coefficients of atoms, and a constant
@@ -244,6 +244,18 @@ def with_definitions(expression: Expr, definitions: Mapping[str, Expr]) -> Expr:
             atom = with_definitions(definitions[atom.name], definitions)
         parts.append(multiply(atom, coefficient))
     return add(*parts, offset)
+
+
+def is_quotient(expression: Expr) -> bool:
+    """Return whether an expression divides, and is made of variables and numbers alone."""
+    operations = {"add", "multiply", "divide", "modulo"}
+    for part in subexpressions(expression):
+        if type(part) is Apply:
+            if part.operation not in operations:
+                return False
+        elif type(part) not in (Variable, Constant):
+            return False
+    return has_division(expression)
 
 
 def has_division(expression: Expr) -> bool:

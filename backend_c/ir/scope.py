@@ -62,7 +62,7 @@ class Scope:
         self.settings, self.is_flat = settings, is_flat
         self._blocks = [_Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
-        self._definitions: dict[str, Expr] = {}  # of bound indices by name
+        self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
         self._names = 0
         self.scratch_arrays: list[Array] = []
         self.tables: list[tuple[Array, np.ndarray]] = []
@@ -125,7 +125,8 @@ class Scope:
         prefix = "n" if expression.type is INDEX else "v"
         variable = Variable(expression.type, self._name(prefix), low, high)
         self._depth[variable.name] = depth
-        if expression.type is INDEX:
+        self._definitions.pop(variable.name, None)  # a name that was forgotten is given again
+        if expression.type is INDEX and ix.is_quotient(expression):
             self._definitions[variable.name] = expression
         self._blocks[depth].statements.append(Let(variable, expression))
         # A value that can change is not remembered: every use reads it anew.
