@@ -20,6 +20,7 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
 from hlo.module import Module
+from hlo.opcodes import SUM, having
 from hlo.types import BF16, C64, C128, F16, F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from hlo.walk import Callee, Op, column
@@ -55,7 +56,7 @@ _REAL: Mapping[str, str] = {
 }
 _OF_COMPLEX = frozenset(("abs_", "add", "exponential", "multiply", "negate", "subtract"))
 # torch.add multiplies by alpha = 1 first: of complex numbers, a NaN in one part makes both NaN.
-_BY_PARTS = frozenset(("add", "subtract"))
+_BY_PARTS = having(SUM)
 _TRANSFORMS = {"FFT": "fftn", "IFFT": "ifftn", "RFFT": "rfftn", "IRFFT": "irfftn"}
 _FOLDS = {"add": "sum", "maximum": "amax", "minimum": "amin"}
 _EXTREMES = {"maximum": -np.inf, "minimum": np.inf}
