@@ -25,6 +25,9 @@ _KEEP = frozenset(
     )
 )
 _FUEL = 1 << 18
+# Of either sign, and with any payload. As part of a wider number the default NaN is a finite one,
+# which its sign decides about, and all ones is a NaN again.
+_NANS = ("default", "negative", "ones")
 
 
 def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
@@ -33,43 +36,47 @@ def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
     if not any(_looks(i) for c in module.computations for i in c.instructions):
         return False
     try:
-        one, other = (_evaluated(module, arrays, ones) for ones in (False, True))
+        one, *others = (_evaluated(module, arrays, nan) for nan in _NANS)
     except Error:
         return False
-    return bool(differences(one, other))
+    return any(map(bool, (differences(one, other) for other in others)))
 
 
 def _looks(instruction: Instruction) -> bool:
     return instruction.opcode in _LOOKS or instruction.attributes.get("type") == "TOTALORDER"
 
 
-def _evaluated(module: Module, arrays: Sequence[Any], ones: bool) -> Value:
+def _evaluated(module: Module, arrays: Sequence[Any], nan: str) -> Value:
     ops = {
-        name: op if name in _KEEP else Op(_marked(op.function, ones), op.given, op.home)
+        name: op if name in _KEEP else Op(_marked(op.function, nan), op.given, op.home)
         for name, op in column("interp.ops").items()
     }
     return Evaluation(module, _FUEL, ops=ops).result(arrays)
 
 
-def _marked(function: Callable[..., Any], ones: bool) -> Callable[..., Any]:
+def _marked(function: Callable[..., Any], nan: str) -> Callable[..., Any]:
     def of(*operands: Any, **attributes: Any) -> Any:
-        return mapped(lambda value: _with_nan(value, ones), function(*operands, **attributes))
+        return mapped(lambda value: _with_nan(value, nan), function(*operands, **attributes))
 
     return of
 
 
-def _with_nan(value: Any, ones: bool) -> Any:
-    """Replace every NaN by one of all ones, where that is one, or by the default NaN."""
+def _with_nan(value: Any, chosen: str) -> Any:
+    """Replace every NaN by the chosen one; by the default NaN, where that is no NaN of the type."""
     array = np.asarray(value)
     if array.dtype.kind == "c":
         found = np.empty(array.shape, array.dtype)
-        found.real, found.imag = _with_nan(array.real, ones), _with_nan(array.imag, ones)
+        found.real, found.imag = _with_nan(array.real, chosen), _with_nan(array.imag, chosen)
         return found
     if not array.dtype.name.startswith(("bfloat", "float")):
         return value
     nan = np.isnan(array)
     if not nan.any():
         return value
-    all_ones = np.asarray(-1, f"i{array.dtype.itemsize}").view(array.dtype)
-    marked = all_ones if ones and np.isnan(all_ones) else np.asarray(np.nan, array.dtype)
-    return np.where(nan, marked, array)
+    default = np.asarray(np.nan, array.dtype)
+    others = {
+        "negative": np.negative(default),
+        "ones": np.asarray(-1, f"i{array.dtype.itemsize}").view(array.dtype),
+    }
+    marked = others.get(chosen, default)
+    return np.where(nan, marked if np.isnan(marked) else default, array)

@@ -106,3 +106,22 @@ ENTRY e {{
 """
     x = np.array([1, np.nan], np.float32)
     assert depends_on_them(hlo.parse(program), [x]) == computed
+
+
+def test_a_sign_that_decides_which_of_two_is_greater() -> None:
+    """The default NaN is the high half of a great number or of a small one; all ones is that of a
+    NaN, and so is the remainder of the great number's exponential."""
+    program = """HloModule m
+ENTRY e {
+  x = f32[2] parameter(0)
+  f = f32[2] floor(x)
+  b = f64[] bitcast-convert(f)
+  y = f64[] parameter(1)
+  m = f64[] maximum(b, y)
+  e = f64[] exponential(m)
+  ROOT r = f64[] remainder(e, y)
+}
+"""
+    x = np.array([1, np.nan], np.float32)
+    assert depends_on_them(hlo.parse(program), [x, np.float64(2.5)])
+    assert not depends_on_them(hlo.parse(program), [x[:1].repeat(2), np.float64(2.5)])
