@@ -15,6 +15,7 @@ from hlo.dynamic_sizes import declares_bounds, has_bounds, meaningless
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.ops.constraints import Violation
+from hlo.passes.rewriting import reachable
 from hlo.types import S32, ArrayShape, Shape, TupleShape, bounded, is_bounded
 from hlo.walk import Op, call, called, column, function_name, keywords
 
@@ -43,6 +44,8 @@ class _Loosening:
     def __init__(self, choices: Choices, module: Module) -> None:
         self.choices, self.module = choices, module
         self.sites = choices.integer(1, _SITES)
+        # What is bound late or handed on keeps its shapes: its callee is said at each step.
+        self.has_static_calls = any(_is_bound_late(c, module) for c in module.computations)
         self._made: list[Computation] = []
 
     def done(self) -> Module:
@@ -50,7 +53,9 @@ class _Loosening:
         body = _Body(self, before, [p.shape for p in before.parameters])
         entry = body.named(before.name, body.root)
         others = [c for c in self.module.computations if c.name != entry.name]
-        return replace(self.module, computations=(*others, *self._made, entry))
+        whole = replace(self.module, computations=(*others, *self._made, entry))
+        # Without what was copied: an asynchronous state that nobody passes comes from nowhere.
+        return replace(whole, computations=tuple(reachable(whole, lambda instruction: True)))
 
     def copy(
         self,
@@ -176,6 +181,8 @@ class _Body:
         """Rebuild an instruction on its operands as they are now."""
         given = instruction.operands
         operands = tuple(self._renamed[name] for name in given)
+        if self._loosening.has_static_calls and instruction.opcode.startswith("async-"):
+            return self._add(instruction._replace(operands=tuple(map(self._static, operands))))
         attributes = {n: v for n, v in instruction.attributes.items() if _stays(instruction, n)}
         instruction = instruction._replace(operands=operands, attributes=attributes)
         shapes = [self._shapes[name] for name in operands]
@@ -227,6 +234,25 @@ class _Body:
         for d in range(shape.rank):
             shape = _with(shape, d, self._choices.boolean())
         return shape
+
+
+def _is_bound_late(computation: Computation, module: Module) -> bool:
+    """Test for asynchronous calls whose operands or results come after their start, and for those
+    that something else than their next step takes."""
+    opcodes = {i.name: i.opcode for i in computation.instructions}
+    for instruction in computation.instructions:
+        if instruction.opcode == "async-start":
+            parameters = module.computation(_name(instruction, "calls")).parameters
+            assert isinstance(instruction.shape, TupleShape)
+            if instruction.shape.elements[1] == TupleShape(()):
+                return True
+            if len(parameters) != len(instruction.operands):
+                return True
+        elif instruction.opcode in ("async-update", "async-done"):
+            state, *late = instruction.operands
+            if late or not opcodes[state].startswith("async-"):
+                return True
+    return False
 
 
 def _entered(computation: Computation) -> Callable[..., Shape]:
