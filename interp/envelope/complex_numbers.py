@@ -216,8 +216,18 @@ def parts(value: Enclosure) -> tuple[Enclosure, Enclosure]:
     return Enclosure(real, value.high.real, value.nan), Enclosure(imag, value.high.imag, value.nan)
 
 
+def _opened_beside(part: Enclosure, other: Enclosure) -> Enclosure:
+    """Open a part that is NaN where the other one may be NaN or a number."""
+    if not (part.nan.any() and other.nan.any()):
+        return part
+    lost = is_nan(part.low) & other.nan & ~is_nan(other.low)
+    return where(lost, anything(part.shape, part.element_type), part) if lost.any() else part
+
+
 def joined(real: Enclosure, imag: Enclosure) -> Enclosure:
-    """Join two real enclosures to a complex one."""
+    """Join two real enclosures to a complex one. Which part may be NaN is not kept: where one may
+    be and the other is, the other is opened, as a NaN there would say that the first is none."""
+    real, imag = _opened_beside(real, imag), _opened_beside(imag, real)
     low = complex_(real.low, imag.low)
     points = real.is_point and imag.is_point
     high = low if points else complex_(real.high, imag.high)

@@ -64,3 +64,25 @@ def test_quotients_by_a_divisor_whose_product_is_flushed() -> None:
     assert not contains(legal, found * np.complex64(1.01)).any()
     keeping: Any = enclose(module, *arrays, peer=replace(XLA_CPU, flushes=False)).result
     assert not contains(keeping, found).any()
+
+
+def test_either_of_two_numbers_whose_parts_are_nan() -> None:
+    """A sort by a comparator that tells nothing apart gives (-inf, nan) or (nan, nan) first."""
+    text = """HloModule m
+never { a = c64[] parameter(0)
+  b = c64[] parameter(1)
+  ROOT c = pred[] constant(false) }
+ENTRY e { x = c64[2] parameter(0)
+  ROOT r = c64[2] sort(x), dimensions={0}, to_apply=never }
+"""
+    x = np.array([complex(-np.inf, np.nan), complex(np.nan, np.nan)], np.complex64)
+    legal = enclose(hlo.parse(text), x, peer=XLA_CPU).result
+    assert contains(legal, x).all() and contains(legal, x[::-1]).all()
+    other = x.copy()
+    other[0] = complex(np.inf, 1)
+    certain = enclose(
+        hlo.parse(text.replace("sort(x), dimensions={0}, to_apply=never", "copy(x)")),
+        x,
+        peer=XLA_CPU,
+    ).result
+    assert contains(certain, x).all() and not contains(certain, other)[0]
