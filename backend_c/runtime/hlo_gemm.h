@@ -24,16 +24,9 @@
 #ifndef HLO_GEMM_H
 #define HLO_GEMM_H
 
+#include "hlo_builtins.h"
 #include "hlo_tile.h"
 #include "hlo_types.h"
-
-#ifndef HLO_HAS_BUILTIN
-#if defined(__has_builtin)
-#define HLO_HAS_BUILTIN(name) __has_builtin(name)
-#else
-#define HLO_HAS_BUILTIN(name) 0
-#endif
-#endif
 
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
 #define HLO_GEMM_BYTES 0

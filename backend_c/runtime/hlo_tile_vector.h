@@ -11,13 +11,8 @@
 #ifndef HLO_TILE_VECTOR_H
 #define HLO_TILE_VECTOR_H
 
+#include "hlo_builtins.h"
 #include "hlo_types.h"
-
-#if defined(__has_builtin)
-#define HLO_HAS_BUILTIN(name) __has_builtin(name)
-#else
-#define HLO_HAS_BUILTIN(name) 0
-#endif
 
 /* gcc 9 has __builtin_convertvector, but cannot be asked. */
 #if !defined(HLO_PORTABLE) && !defined(__CUDACC__) && defined(__GNUC__) && \

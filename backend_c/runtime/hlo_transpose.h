@@ -13,15 +13,8 @@
 #ifndef HLO_TRANSPOSE_H
 #define HLO_TRANSPOSE_H
 
+#include "hlo_builtins.h"
 #include "hlo_types.h"
-
-#ifndef HLO_HAS_BUILTIN
-#if defined(__has_builtin)
-#define HLO_HAS_BUILTIN(name) __has_builtin(name)
-#else
-#define HLO_HAS_BUILTIN(name) 0
-#endif
-#endif
 
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !HLO_HAS_BUILTIN(__builtin_shufflevector)
 #define HLO_TRANSPOSE_BYTES 0
