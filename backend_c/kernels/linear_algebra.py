@@ -16,6 +16,7 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
+from backend_c.kernels.parts.fourier_plan import axes_in_order
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, S32, ElementType
 
@@ -61,10 +62,7 @@ class _Transform:
         self._operand, self._write, self._scope = operand, write, scope
         self._type, self._length = fft_type, fft_length
         self._is_inverse = fft_type in ("IFFT", "IRFFT")
-        last = operand.shape.rank - 1
-        self._axes = [last - i for i in range(len(fft_length))]
-        if fft_type == "IRFFT":
-            self._axes = [*self._axes[1:], last]
+        self._axes = axes_in_order(fft_type, fft_length, operand.shape.rank)
 
     def emit(self) -> None:
         """Write all transforms; all but the last leave their results in f64 workspace.

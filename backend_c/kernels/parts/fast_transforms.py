@@ -12,7 +12,7 @@ from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.fast_fourier import Pass, Target, Value
-from backend_c.kernels.parts.fourier_plan import halves, has_plan, interleaved_roots
+from backend_c.kernels.parts.fourier_plan import axes_in_order, halves, has_plan, interleaved_roots
 from hlo.types import C64, C128, F64, PRED, ArrayShape
 
 _Index = tuple[Expr, ...]
@@ -52,10 +52,7 @@ class FastTransform:
         result = write.shapes[0].element_type
         self._part = PARTS.get(result, result)
         self._complex = C128 if self._part is F64 else C64
-        last = operand.shape.rank - 1
-        self._axes = [last - i for i in range(len(fft_length))]
-        if fft_type == "IRFFT":
-            self._axes = [*self._axes[1:], last]
+        self._axes = axes_in_order(fft_type, fft_length, operand.shape.rank)
 
     def emit(self) -> None:
         """Write all passes; all but the last leave complex numbers in workspace.

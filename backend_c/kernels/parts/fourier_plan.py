@@ -20,6 +20,14 @@ _LONG = 4096
 _LONGEST = 1 << 16  # and a convolution longer than this is not worth its memory
 
 
+def axes_in_order(fft_type: str, fft_length: tuple[int, ...], rank: int) -> list[int]:
+    """List the axes of the transforms: the last dimension first, but for IRFFT, which has it last
+    (all others are of complex numbers there)."""
+    last = rank - 1
+    axes = [last - i for i in range(len(fft_length))]
+    return [*axes[1:], last] if fft_type == "IRFFT" else axes
+
+
 def prime_factors(n: int) -> list[int]:
     """Return the prime factors of n >= 1 in ascending order."""
     found, factor = [], 2
