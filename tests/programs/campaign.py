@@ -30,8 +30,8 @@ TOO_LONG, CRASHED, REFUSED = "took too long", "crashed", "refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
-    """Plan the campaign: chunk n is function n of ``names``, of arguments of ``floats`` where they
+class FunctionCampaign:
+    """Plan a campaign: chunk n is function n of ``names``, of arguments of ``floats`` where they
     are f32, each of them times ``scale``. ``seconds``: the limit of each."""
 
     names: tuple[str, ...]
@@ -41,19 +41,30 @@ class Functions:
     scale: float = 1.0
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        """All fields."""
-        return {"campaign": "functions", **asdict(self)}
-
-    @property
     def size(self) -> int:
         """One function in a chunk."""
         return 1
 
     @property
     def memory(self) -> int | None:
-        """No limit: XLA runs in processes of its own."""
+        """No limit: compilers run in processes of their own."""
         return None
+
+    def case(self, number: int) -> Case:
+        """Trace a function; raise what JAX raises of types that it does not take."""
+        one = all_functions()[self.names[number]].with_floats(self.floats)
+        arguments = one.arguments(self.seed, self.scale)
+        return Case(hlo.parse(traced(one, arguments)), arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions(FunctionCampaign):
+    """Judge XLA's results as ``hlo check --against xla`` does."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All fields."""
+        return {"campaign": "functions", **asdict(self)}
 
     @contextmanager
     def opened(self, done: Done) -> Iterator[Examiner]:
@@ -73,7 +84,7 @@ class Examiner:
         """Count the elements of a function by verdict; ``notes`` are the evidence."""
         name, found = self.subject.names[number], Chunk()
         try:
-            case = self._case(number)
+            case = self.subject.case(number)
         except REFUSALS as error:  # of JAX, of other types than the function was written for
             found.count("counts", [REFUSED])
             found.notes[name] = f"{type(error).__name__}: {error}"
@@ -131,9 +142,4 @@ class Examiner:
 
     def write(self, number: int, example: int, folder: Path) -> None:
         """Write the program as JAX gives it."""
-        write_program(folder, "original", self._case(number))
-
-    def _case(self, number: int) -> Case:
-        one = all_functions()[self.subject.names[number]].with_floats(self.subject.floats)
-        arguments = one.arguments(self.subject.seed, self.subject.scale)
-        return Case(hlo.parse(traced(one, arguments)), arguments)
+        write_program(folder, "original", self.subject.case(number))
