@@ -21,7 +21,8 @@ from hlo.errors import ToolchainError
 _MAXIMUM_BYTES = 1 << 30
 _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
 HEADERS = ".gch"  # headers that gcc has read
-_BUILT = (_LIBRARY, HEADERS)
+OBJECT = ".o"  # what libraries are linked with
+_BUILT = (_LIBRARY, HEADERS, OBJECT)
 
 
 @dataclass(frozen=True, slots=True)

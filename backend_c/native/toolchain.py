@@ -17,12 +17,21 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache as once
 from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import HEADERS, Cache, found, publish, remembered, stamp, workspace
+from backend_c.native.cache import (
+    HEADERS,
+    OBJECT,
+    Cache,
+    found,
+    publish,
+    remembered,
+    stamp,
+    workspace,
+)
 from hlo.errors import ToolchainError
 
 RUNTIME = Path(__file__).parents[1] / "runtime"
@@ -74,6 +83,17 @@ _WORKERS = min(8, os.cpu_count() or 1)
 _GCC = "Free Software Foundation"  # in its version's text, whatever its name is
 _ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
 _ERROR_LINES = 8
+# Headers whose procedures are compiled once for a machine (runtime/hlo_linked.h): they take gcc
+# longer than most programs.
+_LINKED = (
+    "hlo_fft_fast.h",
+    "hlo_gemm_f32.h",
+    "hlo_gemm_f64.h",
+    "hlo_gemm_u32.h",
+    "hlo_sort.h",
+    "hlo_transpose.h",
+)
+_DECLARED, _DEFINED = "-DHLO_LINKED", "-DHLO_LINKED_OBJECT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +217,50 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     library = found(cache, key)
     if library is not None:
         return library
-    includes = any(f'#include "{_ALL_HEADERS}"' in text for text in sources.values())
-    read = headers_read(compiler, cache, headers()) if includes else None
+    included = {name for name in (_ALL_HEADERS, *_LINKED) if _includes(sources, name)}
+    read = headers_read(compiler, cache, headers()) if _ALL_HEADERS in included else None
     with workspace(cache) as directory:
         if read is not None:
             with suppress(OSError):  # it went since: gcc reads the text then
                 os.link(read, Path(directory) / f"{_ALL_HEADERS}.gch")
-        made = objects(sources, compiler, directory)
-        link = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so", *made]
-        _require(run(link, directory), compiler)
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            linked = pool.map(
+                lambda name: _linked(name, compiler, cache, directory),
+                sorted(included - {_ALL_HEADERS}),
+            )
+            made = objects(sources, _declaring(compiler), directory)
+            words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
+            _require(run([*words, *made, *linked], directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
+
+
+def _includes(sources: Mapping[str, str], header: str) -> bool:
+    """Return whether a unit includes a header."""
+    return any(f'#include "{header}"' in text for text in sources.values())
+
+
+def _declaring(compiler: Compiler) -> Compiler:
+    """Return a compiler of units that are linked with the objects of the runtime."""
+    return replace(compiler, flags=(*compiler.flags, _DECLARED))
+
+
+def _linked(header: str, compiler: Compiler, cache: Cache, directory: str) -> str:
+    """Put the object of a header's procedures into a directory, compiled if it is not cached."""
+    own = [*compiler.command, compiler.version, *compiler.flags, processor(), headers()]
+    key = digest(["linked", header, *own])
+    made = Path(directory) / header.replace(".h", ".o")
+    kept = found(cache, key, OBJECT)
+    with suppress(OSError):  # it went since: it is made again
+        if kept is not None:
+            os.link(kept, made)
+            return made.name
+    unit = made.with_suffix(".c").name
+    defining = replace(compiler, flags=(*compiler.flags, _DEFINED))
+    objects({unit: f'#include "{header}"\n'}, defining, directory)
+    published = made.with_suffix(".published")
+    os.link(made, published)
+    publish(cache, key, published, OBJECT)
+    return made.name
 
 
 @lru_cache(8)
@@ -219,13 +273,14 @@ def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
     """
     if _GCC not in compiler.version:
         return None
-    own = [*compiler.command, compiler.version, *compiler.flags, processor(), hashed]
+    flags = _declaring(compiler).flags  # gcc takes it for units of the same flags alone
+    own = [*compiler.command, compiler.version, *flags, processor(), hashed]
     key = digest(["headers", *own])
     kept = found(cache, key, HEADERS)
     if kept is not None:
         return kept
     with workspace(cache) as directory:
-        words = [*compiler.command, *compiler.flags, "-x", "c-header", str(RUNTIME / _ALL_HEADERS)]
+        words = [*compiler.command, *flags, "-x", "c-header", str(RUNTIME / _ALL_HEADERS)]
         if run([*words, "-o", "headers.gch"], directory).returncode:
             return None
         return publish(cache, key, Path(directory) / "headers.gch", HEADERS)

@@ -14,6 +14,7 @@
 #define HLO_TRANSPOSE_H
 
 #include "hlo_builtins.h"
+#include "hlo_linked.h"
 #include "hlo_types.h"
 
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !HLO_HAS_BUILTIN(__builtin_shufflevector)
@@ -249,9 +250,9 @@ HLO_TRANSPOSE_NO_LINES(16)
 
 /* gcc would compile copies for the arguments of some calls. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-#define HLO_TRANSPOSER __attribute__((noclone)) HLO_PROCEDURE
+#define HLO_TRANSPOSER __attribute__((noclone)) HLO_LINKED_PROCEDURE
 #else
-#define HLO_TRANSPOSER HLO_PROCEDURE
+#define HLO_TRANSPOSER HLO_LINKED_PROCEDURE
 #endif
 
 /* A matrix: squares of cache lines, then the columns and the rows beside them. */
@@ -280,19 +281,30 @@ HLO_TRANSPOSE_NO_LINES(16)
 
 /* Of arrays that threads share, the result around the caches if it `streams`; and into an array of
  * the calling thread. */
+#define HLO_TRANSPOSE_HEAD(W)                                                                      \
+    HLO_TRANSPOSER void hlo_transpose_##W(const void *matrix, int64_t from_pitch, void *result,    \
+                                          int64_t to_pitch, int64_t rows, int64_t columns,         \
+                                          int64_t streams)
+#define HLO_TRANSPOSE_TILE_HEAD(W)                                                                 \
+    HLO_TRANSPOSER void hlo_transpose_tile_##W(const void *matrix, int64_t from_pitch,             \
+                                               void *result, int64_t to_pitch, int64_t rows,       \
+                                               int64_t columns)
+
+#ifdef HLO_LINKED
+#define HLO_TRANSPOSE(W)                                                                           \
+    HLO_TRANSPOSE_HEAD(W);                                                                         \
+    HLO_TRANSPOSE_TILE_HEAD(W);
+#else
 #define HLO_TRANSPOSE(W)                                                                           \
     HLO_TRANSPOSE_MATRIX(W)                                                                        \
-    HLO_TRANSPOSER void hlo_transpose_##W(const void *matrix, int64_t from_pitch, void *result,    \
-                                         int64_t to_pitch, int64_t rows, int64_t columns,          \
-                                         int64_t streams) {                                        \
+    HLO_TRANSPOSE_HEAD(W) {                                                                        \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns,              \
                                  streams != 0, HLO_TRANSPOSE_FIRST, HLO_TRANSPOSE_STEP);           \
     }                                                                                              \
-    HLO_TRANSPOSER void hlo_transpose_tile_##W(const void *matrix, int64_t from_pitch,             \
-                                              void *result, int64_t to_pitch, int64_t rows,        \
-                                              int64_t columns) {                                   \
+    HLO_TRANSPOSE_TILE_HEAD(W) {                                                                   \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns, 0, 0, 1);    \
     }
+#endif
 
 HLO_TRANSPOSE(1)
 HLO_TRANSPOSE(2)

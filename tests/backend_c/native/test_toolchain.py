@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import stat
@@ -152,6 +153,35 @@ def test_damaged_headers_are_read_again(compiler: Compiler, cache: Cache) -> Non
         assert hashlib.sha256(path.read_bytes()).hexdigest() == told
         path.unlink()  # it goes while this process counts on it
         build({**_REAL, "another.h": ""}, compiler, cache)
+
+
+def _transposing(element_bytes: int) -> dict[str, str]:
+    call = f"hlo_transpose_{element_bytes}(from, 3, to, 2, 2, 3, 0)"
+    head = "void f(const void *from, void *to)"
+    body = f"{head};\n{head} {{ {call}; }}\n"
+    return {"unit_0.c": f'#include "hlo_kernels.h"\n#include "hlo_transpose.h"\n{body}'}
+
+
+def _transposed(library: Path, dtype: str) -> list[list[int]]:
+    matrix, result = np.arange(6, dtype=dtype).reshape(2, 3), np.zeros((3, 2), dtype)
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (matrix, result)]
+    ctypes.CDLL(str(library)).f(*pointers)
+    return [list(map(int, row)) for row in result]
+
+
+def test_procedures_of_the_runtime_are_compiled_once(compiler: Compiler, cache: Cache) -> None:
+    """And again when their object goes, or is damaged."""
+    expected = [[0, 3], [1, 4], [2, 5]]
+    assert _transposed(build(_transposing(4), compiler, cache), "int32") == expected
+    (kept,) = cache.directory.glob("*.o")
+    written = kept.stat().st_ino
+    assert _transposed(build(_transposing(8), compiler, cache), "int64") == expected
+    assert kept.stat().st_ino == written
+    kept.write_bytes(kept.read_bytes()[:-100])
+    assert _transposed(build(_transposing(2), compiler, cache), "int16") == expected
+    kept.unlink()
+    assert _transposed(build(_transposing(1), compiler, cache), "int8") == expected
+    assert kept.exists()
 
 
 def test_builds_once(compiler: Compiler, cache: Cache) -> None:
