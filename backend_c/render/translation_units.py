@@ -13,7 +13,6 @@ and the library has a table of them::
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -34,7 +33,8 @@ _PARAMETERS = (
     "               const unsigned char *constants, unsigned char *workspace, uint64_t seed)"
 )
 ENTRY = f"void hlo_entry{_PARAMETERS}"
-_UNIT = 48_000  # characters of kernels in one translation unit: below, starting gcc costs more
+_UNIT = 12_000  # characters in one translation unit: below, starting gcc once more costs more
+_UNITS = 8  # at most: more than most machines compile at a time
 _INDENT = "    "
 _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
 
@@ -82,7 +82,7 @@ def render_plans(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
     ]
     names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
     table = f"void (*const hlo_entries[]){_PARAMETERS} = {{\n{names}}};\n"
-    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=sys.maxsize)
+    sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=1)
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
 
@@ -184,20 +184,21 @@ class _Kernels:
 
 
 def _units(
-    texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNIT
+    texts: Mapping[str, str], entry: str, dialect: Dialect, most: int = _UNITS
 ) -> dict[str, str]:
     """Group kernels into translation units of similar size; the last one has the entry.
 
     Units are compiled in parallel. Kernels that another unit calls have hidden visibility instead
     of being static.
     """
+    total = sum(map(len, texts.values())) + len(entry)
+    # Only OpenMP C is compiled by us, in parallel units; other targets are one file.
+    number = min(most, -(-total // _UNIT)) if dialect is OPENMP else 1
     groups: list[list[str]] = [[]]
     size = 0
     for text in texts.values():
-        # Only OpenMP C is compiled by us, in parallel units; other targets are one file.
-        if size > most and dialect is OPENMP:
+        if size * number >= total * len(groups):
             groups.append([])
-            size = 0
         groups[-1].append(text)
         size += len(text)
     heads = "".join(_prototype(text) for text in texts.values()) if len(groups) > 1 else ""
