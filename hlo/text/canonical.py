@@ -14,7 +14,7 @@ from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
 from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
-from hlo.opcodes import ASYNC, PENDING, having
+from hlo.opcodes import DONE, PENDING, having
 from hlo.text.codecs import CODECS
 from hlo.text.literals import show_literal
 from hlo.text.scanning import fields, plain_name, quoted
@@ -25,8 +25,9 @@ _DROPPED = frozenset(("metadata", "backend_config", "control-predecessors"))
 _ORDER = ("sharding", "frontend_attributes", "statistics", "result_accuracy", "origin")
 # The attribute that an opcode has in place of operands.
 IN_PARENTHESES = {"parameter": "parameter_number", "constant": "literal"}
-_GOING_ON = ("async-update", "async-done")
-_UNDER_WAY = having(ASYNC | PENDING)
+_GOING_ON = ("async-update", "async-done")  # with the computation of an async-start
+_TAKE = having(DONE) | {"async-update"}  # what is under way
+_UNDER_WAY = having(PENDING)
 _LONGEST = 2**28  # characters: bodies stand wherever they are called
 
 
@@ -114,11 +115,11 @@ class _Printer:
 
 
 def _carried(computation: Computation) -> dict[str, Instruction]:
-    """The instructions that go on with an async call started elsewhere, or end it; by name."""
+    """The instructions that go on with what was started elsewhere, or end it; by name."""
     found: dict[str, Instruction] = {}
     local: set[str] = set()  # what is under way, and was started here
     for instruction in computation.instructions:
-        if instruction.opcode in _GOING_ON and instruction.operands[0] not in local:
+        if instruction.opcode in _TAKE and instruction.operands[0] not in local:
             found[instruction.name] = instruction
         elif instruction.opcode in _UNDER_WAY:
             local.add(instruction.name)
@@ -126,11 +127,11 @@ def _carried(computation: Computation) -> dict[str, Instruction]:
 
 
 def _ends_under_way(computation: Computation) -> bool:
-    """Test whether a computation gives the state of an async call."""
-    known = {instruction.name: instruction for instruction in computation.instructions}
-    root = known[computation.root]
-    given = [known[name] for name in root.operands] if root.opcode == "tuple" else [root]
-    return any(instruction.opcode in _UNDER_WAY for instruction in given)
+    """Test whether a computation hands on what is under way, an async call or a transfer, in
+    place of ending it."""
+    taken = {i.operands[0] for i in computation.instructions if i.opcode in _TAKE}
+    started = (i.name for i in computation.instructions if i.opcode in _UNDER_WAY)
+    return any(name not in taken for name in started)
 
 
 def _callees_first(module: Module) -> list[Computation]:
