@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from backend_c.ir import index as ix
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An array of a row's elements, what computes them (the loop that all are in, if they are
+    written out), and those that are written out."""
+
+    array: Array
+    loop: object
+    written_out: set[int] = field(default_factory=set)
+
+
 def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
     """Return the same reader for a kernel that runs row by row, in rows of ``length`` elements.
 
     The first loop that reads it goes over the whole row: it computes each element, and stores it in
-    an array on the stack, from which later loops load it.
+    an array on the stack, from which later loops load it. A row that is written out is stored
+    element by element, and loaded if all of it is there.
     """
-    arrays: dict[Expr, tuple[Array, object]] = {}
+    rows: dict[Expr, _Kept] = {}
 
     def at(*index: Expr) -> Expr:
         offset = ix.linearize(index, element.shape.dims)
         row, place = ix.divide(offset, length), ix.modulo(offset, length)
         if ix.has_division(place) or ix.has_division(row):
             return element.at(*index)  # not an index into a row of this loop
-        if row in arrays:
-            array, loop = arrays[row]
-            if loop is not scope.innermost:
-                return scope.load(array, place)
+        number = ix.value_of(place)
+        kept = rows.get(row)
+        if kept is not None and kept.loop is not scope.innermost:
+            is_whole = len(kept.written_out) in (0, length)
+            return scope.load(kept.array, place) if is_whole else element.at(*index)
+        if kept is None:
+            loop = scope.innermost
+            with scope.hoisted(row):
+                kept = _Kept(scope.local(element.shape.element_type, length), loop)
+            rows[row] = kept
+        elif number is None or not kept.written_out or number in kept.written_out:
             return element.at(*index)
-        loop = scope.innermost
-        with scope.hoisted(row):
-            array = scope.local(element.shape.element_type, length)
-        arrays[row] = array, loop
+        kept.written_out.update([] if number is None else [number])
         value = scope.bind(element.at(*index))
-        scope.store(array, place, value)
+        scope.store(kept.array, place, value)
         return value
 
     return Element(element.shape, at)

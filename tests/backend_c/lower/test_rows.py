@@ -77,3 +77,12 @@ def test_short_rows_are_lanes() -> None:
     wide = x.astype(np.float64)
     expected = np.sqrt(((wide[None, :50] - wide[:, None]) ** 2).sum(-1))
     assert np.allclose(found, expected, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("length", [1, 2, 6, 8, 9])
+def test_all_elements_of_short_rows_are_kept(length: int) -> None:
+    """Their sums are written out: the loop that computes them reads one element after the other."""
+    x = np.random.default_rng(4).normal(size=(5, length)).astype(np.float32)
+    powers = np.exp(x.astype(np.float64))
+    found = backend_c.compile(softmax((5, length)))(x)
+    assert np.allclose(found, powers / powers.sum(1, keepdims=True), rtol=1e-6, atol=0)
