@@ -9,8 +9,9 @@ this proves a result of the original legal only if it is legal there, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from hlo.dynamic_sizes import has_bounds
@@ -21,6 +22,7 @@ from interp.envelope.budget import Budget
 from interp.envelope.defining_equations import is_factorisation
 from interp.envelope.enclosure import Enclosure, Value, all_certain, point
 from interp.envelope.evaluation import enclose
+from interp.envelope.exact_trips import LoopName, exact_trips
 from interp.envelope.midpoints import is_unbounded, middle
 from interp.envelope.places import Place, branch_name, states_name, trips_name
 from interp.envelope.recorded_values import (
@@ -53,7 +55,7 @@ def planned(module: Module, *arrays: Any, peer: Budget, seed: int = 0) -> Plan:
     numbers that are wide or leave a decision open; their operands are anchored, too (a sum of many
     nearly known operands is wide and says nothing of the steps to it). A value that is only laid
     out anew is anchored after that: so most compilers still see the same program."""
-    trial = _Trial(module)
+    trial = _Trial(module, lambda: exact_trips(module, arrays, seed))
     enclose(module, *arrays, peer=peer, seed=seed, watcher=trial)
     return trial.plan()
 
@@ -84,8 +86,9 @@ class _Facts:
 class _Trial:
     """Watch an evaluation that goes on with midpoints, and note what is wide."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, exact_trips: Callable[[], Mapping[LoopName, int]]) -> None:
         self._module = module
+        self._exact_trips = cache(exact_trips)
         self._facts: dict[str, _Facts] = {}  # of each computation
         self._loose: set[str] = set()
         self._exact: set[str] = set()
@@ -180,6 +183,14 @@ class _Trial:
         self._decided = True
         return bool(condition(_middles(state)).low)
 
+    def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
+        """Test whether the exact evaluation has left a loop long before: midpoints of what is wide
+        may never converge."""
+        if place.named(loop.name) not in self._wide:
+            return False
+        exact = self._exact_trips().get((place.computation.name, loop.name), MOST_TRIPS)
+        return trip >= _more(exact)
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Follow all branches that may be taken."""
         self._decided = True
@@ -208,7 +219,7 @@ class _Trial:
 
     def _stored_trips(self, loop: str) -> int:
         taken = self._trips.get(loop, 0)
-        return taken + taken // 4 + 2 if loop in self._open else taken
+        return _more(taken) if loop in self._open else taken
 
     def _ask(
         self, place: Place, value: str, name: str, trips: Mapping[str, int], names: dict[str, str]
@@ -231,6 +242,11 @@ class _Trial:
         results = factorisations(place.computation)
         if operands and operands[0] in results:
             yield from results[operands[0]]
+
+
+def _more(trips: int) -> int:
+    """Bound how many trips a compiler takes where roundings decide how many."""
+    return trips + trips // 4 + 2
 
 
 def _is_loose(value: Value) -> bool:

@@ -171,6 +171,10 @@ class _Followed:
         taken = self._value(place, trips_name(place.named(loop.name)))
         return None if taken is None or taken > 2 * MOST_TRIPS else trip < int(taken)
 
+    def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
+        """Follow a loop to its end."""
+        return False
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Take the peer's branch, if that is legal."""
         taken = self._value(place, branch_name(place.named(conditional.name)))

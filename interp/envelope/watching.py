@@ -35,6 +35,9 @@ class Watcher(Protocol):
     ) -> bool | None:
         """Decide whether a loop goes on after ``trip`` trips, where both is legal."""
 
+    def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
+        """Test whether a loop is to be left after ``trip`` trips, whatever its condition says."""
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Decide for a branch, where several are legal."""
 
@@ -69,6 +72,8 @@ class Watched:
 
         def call(state: Value) -> Value:
             again, trip = condition(state), next(trips)
+            if again.high and watcher.has_seen_enough(place, loop, trip):
+                return point(np.asarray(False))
             if all_certain(again):
                 return again
             decision = watcher.goes_on(place, loop, trip, state, condition)
