@@ -14,15 +14,18 @@ from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
 from backend_c.explain.profile import Profile
 from backend_c.ir.settings import FAST_GRAIN, GRAIN, Numerics, Settings
+from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.cuda_emulation import Emulated, EmulatedLibrary, build_emulated, launches
 from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import build, known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
-from backend_c.render.dialect import DIALECTS, EMBEDDED, OPENMP, Dialect
-from backend_c.render.translation_units import render_plan
+from backend_c.render import cuda_phases
+from backend_c.render.dialect import CUDA, CUDA_EMULATED, DIALECTS, EMBEDDED, OPENMP, Dialect
+from backend_c.render.translation_units import render_plan, render_plans
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
@@ -74,6 +77,40 @@ def compiled(
     )
 
 
+def emulate(module: Module, numerics: str = "exact", cache: Path | None = None) -> Emulated:
+    """Compile a module to CUDA, and that for the CPU: calls run it on emulated blocks of threads.
+
+    The C compiler must take C++ and -fsanitize=thread, as gcc and clang do. Raises as
+    :func:`compile`.
+    """
+    (made,) = emulated([module], _settings(numerics, CUDA), cache)
+    return made
+
+
+def emulated(
+    modules: Sequence[Module], settings: Settings, cache: Path | None = None
+) -> list[Emulated]:
+    """Compile modules by given settings as one unit of CUDA for the CPU: :func:`emulate`."""
+    plans = [cuda_phases.split(lowered(module, settings)) for module in modules]
+    # Apart: what lies between two buffers is nobody's.
+    programs = render_plans(plans, CUDA_EMULATED, allocate_apart)
+    kept = open_cache(cache or default_directory(os.environ))
+    compiler = known_compiler(os.environ, kept)
+    path = build_emulated(programs[0].sources, compiler, kept)
+    made = [launches(plan, one.kernel_names) for plan, one in zip(plans, programs, strict=True)]
+    library = EmulatedLibrary(path, made)
+    entries = [module.entry for module in modules]
+    return [
+        Emulated(
+            library,
+            program,
+            [(p.name, p.shape) for p in entry.parameters],
+            entry.root_instruction.shape,
+        )
+        for program, entry in zip(programs, entries, strict=True)
+    ]
+
+
 def explain(
     module: Module, numerics: str = "fast", threads: int | None = None, cache: Path | None = None
 ) -> Profile:
@@ -102,7 +139,7 @@ def emit(
     :func:`compile`.
     """
     dialect = _require(target)
-    files = EMITTERS[dialect.name](lowered(module, _settings(numerics)))
+    files = EMITTERS[dialect.name](lowered(module, _settings(numerics, dialect)))
     if recorded is not None:
         if dialect is not EMBEDDED:
             raise Unsupported(f"recorded bits are checked on embedded, not on {target}")
@@ -138,12 +175,13 @@ def _require_one_rank(module: Module) -> None:
         )
 
 
-def _settings(numerics: str) -> Settings:
+def _settings(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     """Return the settings for numerics by name; raise Unsupported for an unknown one."""
     if numerics not in list(Numerics):
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
     grain = FAST_GRAIN if numerics == Numerics.FAST else GRAIN
-    return Settings(Numerics(numerics), grain)
+    # A launch costs the same for one thread of a GPU as for all of them.
+    return Settings(Numerics(numerics), 1 if dialect is CUDA else grain)
 
 
 def _require(target: str) -> Dialect:

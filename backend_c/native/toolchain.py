@@ -230,7 +230,7 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
             )
             made = objects(sources, _declaring(compiler), directory)
             words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
-            _require(run([*words, *made, *linked], directory), compiler)
+            require(run([*words, *made, *linked], directory), compiler)
         return publish(cache, key, Path(directory) / "library.so")
 
 
@@ -296,7 +296,7 @@ def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> l
 def build_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
     """Compile a library into a directory by one command, without a cache."""
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-shared", "-o", "library.so"]
-    _require(run([*words, *_written(sources, directory)], directory), compiler)
+    require(run([*words, *_written(sources, directory)], directory), compiler)
     return Path(directory) / "library.so"
 
 
@@ -314,11 +314,11 @@ def _compile(unit: str, compiler: Compiler, directory: str) -> str:
     """Compile one translation unit; return the name of the object file."""
     made = unit.removesuffix(".c") + ".o"
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-c", unit, "-o", made]
-    _require(run(words, directory), compiler)
+    require(run(words, directory), compiler)
     return made
 
 
-def _require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:
+def require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> None:
     """Raise ToolchainError if a process failed."""
     if process.returncode == 0:
         return

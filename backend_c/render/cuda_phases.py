@@ -36,6 +36,11 @@ def split(plan: Plan) -> Plan:
     )
 
 
+def launch_shape(kernel: Kernel) -> str:
+    """Return how a kernel is launched: as a ``grid`` of blocks, or one ``single`` thread."""
+    return "single" if is_single(kernel) else "grid"
+
+
 def is_single(kernel: Kernel) -> bool:
     """Return whether one thread must run a kernel alone: it is no single nest of parallel loops."""
     work = [statement for statement in kernel.body if not isinstance(statement, Let)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Dialect:
     single: str  # the condition under which one worker stores what all computed, or ""
     barrier: str  # the statement that makes all lanes see each other's stores, or ""
     has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
+    is_launched: bool = False  # whether a call of a kernel says its shape and the sizes of arrays
+    linkage: str = ""  # of what others call
 
 
 # What takes gcc a tenth of a second: products of matrices in plain sums, sorts, transpositions.
@@ -83,6 +85,11 @@ CUDA = Dialect(
     "threadIdx.x == 0",
     "__syncthreads();",
     has_entry=False,
+)
+
+# The same text, and an entry point that launches the kernels: for the emulation on the CPU.
+CUDA_EMULATED = replace(
+    CUDA, name="cuda-emulated", has_entry=True, is_launched=True, linkage='extern "C" '
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (OPENMP, EMBEDDED, CUDA)}

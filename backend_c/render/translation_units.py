@@ -12,8 +12,9 @@ and the library has a table of them::
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace
 from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.render import cuda_phases
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import OPENMP, Dialect
 from backend_c.render.elementary_functions import definitions
@@ -68,20 +70,27 @@ def render_plan(
     """
     kernels = _Kernels(dialect)
     program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan), timed=timed)
-    entry = f"{ENTRY} {entry}" if dialect.has_entry else ""
+    entry = f"{dialect.linkage}{ENTRY} {entry}" if dialect.has_entry else ""
     entry = f"{DEFINITIONS}\n{entry}" if timed else entry
     return replace(program, sources=_units(kernels.texts(), entry, dialect))
 
 
-def render_plans(plans: Sequence[Plan], dialect: Dialect) -> list[Program]:
+def render_plans(
+    plans: Sequence[Plan],
+    dialect: Dialect,
+    allocate: Callable[[Plan], Workspace] = buffers.allocate,
+) -> list[Program]:
     """Render several plans as one translation unit, for which a compiler is started once."""
     kernels = _Kernels(dialect)
-    rendered = [_rendered(plan, kernels, buffers.allocate(plan)) for plan in plans]
+    rendered = [_rendered(plan, kernels, allocate(plan)) for plan in plans]
     entries = [
         f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(rendered)
     ]
     names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
-    table = f"void (*const hlo_entries[]){_PARAMETERS} = {{\n{names}}};\n"
+    table = f"void (*const hlo_entries[]){_PARAMETERS}"
+    # In C++ a constant is internal unless it was declared otherwise.
+    declared = f"{dialect.linkage}{table};\n" if dialect.linkage else ""
+    table = f"{declared}{table} = {{\n{names}}};\n"
     sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=1)
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
@@ -105,7 +114,8 @@ def _rendered(
         names,
         times=times,
     )
-    return program, _Entry(pointers, names, plan, Timers(times, pairs)).text()
+    entry = _Entry(pointers, names, plan, Timers(times, pairs), kernels.dialect)
+    return program, entry.text()
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -163,7 +173,7 @@ class _Kernels:
     """Number the distinct kernels by text, so that equal ones share a function."""
 
     def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+        self.dialect = dialect
         self._names: dict[str, str] = {}  # by text
 
     def names(self, plan: Plan) -> tuple[str, ...]:
@@ -171,7 +181,7 @@ class _Kernels:
         # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
         # given to the first of them in plan order.
         by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
-        texts = {n: kernel_text(kernel, "@", self._dialect) for n, kernel in by_kernel.items()}
+        texts = {n: kernel_text(kernel, "@", self.dialect) for n, kernel in by_kernel.items()}
         names = {
             n: self._names.setdefault(text, f"kernel_{len(self._names)}")
             for n, text in texts.items()
@@ -233,10 +243,16 @@ class _Entry:
     """Render the steps of a plan as the body of its entry point."""
 
     def __init__(
-        self, pointers: Mapping[Buffer, str], names: Sequence[str], plan: Plan, timers: Timers
+        self,
+        pointers: Mapping[Buffer, str],
+        names: Sequence[str],
+        plan: Plan,
+        timers: Timers,
+        dialect: Dialect,
     ) -> None:
         self._pointers, self._names, self._plan = pointers, names, plan
         self._timers = timers
+        self._launches = itertools.count() if dialect.is_launched else None
 
     def text(self) -> str:
         """Render the body."""
@@ -262,13 +278,8 @@ class _Entry:
         """Render a step."""
         number = self._timers.next()
         match step:
-            case Launch(kernel, inputs, outputs, scratch):
-                pointers = [self._pointer(b, True) for b in inputs]
-                pointers += [self._pointer(b, False) for b in (*outputs, *scratch)]
-                if self._plan.kernels[kernel].uses_seed:
-                    pointers.append("&random")
-                call = f"{self._names[kernel]}({', '.join(pointers)});"
-                return [call, *self._timers.noted(number)]
+            case Launch():
+                return [self._launch(step), *self._timers.noted(number)]
             case Copy(source, target):
                 if not source.bytes:
                     return []
@@ -282,6 +293,20 @@ class _Entry:
                         *self._steps(body), "}"]  # fmt: skip
             case Branch(selector, cases):
                 return [*self._timers.counted(number), *self._branch(selector, cases)]
+
+    def _launch(self, step: Launch) -> str:
+        """Render the call of a kernel; of a launch with its number, its shape, and all sizes."""
+        kernel, name = self._plan.kernels[step.kernel], self._names[step.kernel]
+        written = (*step.outputs, *step.scratch)
+        given = [(b, self._pointer(b, True)) for b in step.inputs]
+        given += [(b, self._pointer(b, False)) for b in written]
+        if self._launches is None:
+            words = [pointer for _, pointer in given] + ["&random"] * kernel.uses_seed
+            return f"{name}({', '.join(words)});"
+        words = [f"hlo_array({pointer}, {b.shape.elements})" for b, pointer in given]
+        words += ["hlo_array(&random, 1)"] * kernel.uses_seed
+        shape = f"HLO_{cuda_phases.launch_shape(kernel).upper()}"
+        return f"hlo_launch({', '.join([str(next(self._launches)), shape, name, *words])});"
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
         """Render steps, indented."""

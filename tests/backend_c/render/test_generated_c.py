@@ -70,7 +70,8 @@ PROGRAMS = {
 
 
 def source(name: str, dialect: Dialect) -> str:
-    plan = lowered(hlo.parse(PROGRAMS[name]))
+    # On a GPU every loop over independent elements is shared by its threads, however short.
+    plan = lowered(hlo.parse(PROGRAMS[name]), Settings(grain=1) if dialect is CUDA else Settings())
     made = render_plan(cuda_phases.split(plan) if dialect is CUDA else plan, dialect)
     ((_, text),) = made.sources.items()
     return text
