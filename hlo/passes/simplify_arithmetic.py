@@ -22,7 +22,8 @@ def _same_shape(facts: ValueFacts, instruction: Instruction) -> Answer:
 def _embeds(source: ElementType, target: ElementType) -> bool:
     """Return whether ``convert`` from ``source`` to ``target`` is exact for every value."""
     if source.kind == "pred":
-        return target.is_integer or target in (F32, F64)
+        # True is -1 in s1, the one integer type that lacks 1.
+        return (target.is_integer and target.name != "s1") or target in (F32, F64)
     if source.is_float:
         return target is F64 or (target is F32 and source.bits < 32)
     if source.kind in ("signed", "unsigned") and target.is_integer:
