@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from backend_c.cuda import phases
 from backend_c.emit.embedded_check import main_text
 from backend_c.emit.targets import EMITTERS
 from backend_c.explain.profile import Profile
@@ -23,7 +24,6 @@ from backend_c.native.executable import Executable, load
 from backend_c.native.toolchain import build, known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
-from backend_c.render import cuda_phases
 from backend_c.render.dialect import CUDA, CUDA_EMULATED, DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan, render_plans
 from hlo.errors import Unsupported
@@ -91,7 +91,7 @@ def emulated(
     modules: Sequence[Module], settings: Settings, cache: Path | None = None
 ) -> list[Emulated]:
     """Compile modules by given settings as one unit of CUDA for the CPU: :func:`emulate`."""
-    plans = [cuda_phases.split(lowered(module, settings)) for module in modules]
+    plans = [phases.split(lowered(module, settings)) for module in modules]
     # Apart: what lies between two buffers is nobody's.
     programs = render_plans(plans, CUDA_EMULATED, allocate_apart)
     kept = open_cache(cache or default_directory(os.environ))

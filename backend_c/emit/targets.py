@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
+from backend_c.cuda import phases
+from backend_c.cuda.threads import launch_shape
 from backend_c.emit.byte_array import aligned_bytes
 from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
 from backend_c.native.toolchain import RUNTIME
-from backend_c.render import cuda_phases
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
 from backend_c.render.translation_units import Program, render_plan, with_sizes
@@ -41,7 +42,7 @@ def _embedded(plan: Plan) -> _Files:
 def _cuda(plan: Plan) -> _Files:
     """Emit the kernels as one .cu file, and the order of their launches as JSON."""
     # Before rendering: each phase is a kernel of its own, launched and numbered as such.
-    plan = cuda_phases.split(plan)
+    plan = phases.split(plan)
     program = render_plan(plan, CUDA)
     ((_, text),) = program.sources.items()
     files = {"module.cu": _inlined(text).encode(), "constants.bin": program.constants}
@@ -53,9 +54,9 @@ def _cuda(plan: Plan) -> _Files:
 def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
     """Describe a step for whoever launches the kernels.
 
-    Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace;
-    a ``single_thread`` kernel is launched as one block of one thread, any other with as many as
-    there are.
+    Pointers are ``arguments[n]``, ``results[n]``, ``random`` (the ``hlo_seed`` of a run), or an
+    offset into the constants or the workspace. The shape of a launch is ``single`` (one block of
+    one thread), ``block`` (one block) or ``grid``, blocks of any size, as many as there are.
     """
 
     def inner(steps: tuple[Step, ...]) -> list[dict[str, object]]:
@@ -65,8 +66,11 @@ def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
         case Launch(kernel, inputs, outputs, scratch):
             return {
                 "launch": program.kernel_names[kernel],
-                "pointers": [program.pointers[b] for b in (*inputs, *outputs, *scratch)],
-                "single_thread": cuda_phases.is_single(plan.kernels[kernel]),
+                "pointers": [
+                    *(program.pointers[b] for b in (*inputs, *outputs, *scratch)),
+                    *["random"] * plan.kernels[kernel].uses_seed,
+                ],
+                "shape": launch_shape(plan.kernels[kernel]),
             }
         case Copy(source, target):
             pointers = [program.pointers[source], program.pointers[target]]

@@ -21,8 +21,6 @@ class Dialect:
     function: str  # the qualifiers of any other generated function
     pragmas: dict[str, str]
     strided: dict[str, tuple[str, str]]
-    single: str  # the condition under which one worker stores what all computed, or ""
-    barrier: str  # the statement that makes all lanes see each other's stores, or ""
     has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
     is_launched: bool = False  # whether a call of a kernel says its shape and the sizes of arrays
     linkage: str = ""  # of what others call
@@ -49,8 +47,6 @@ OPENMP = Dialect(
         "lanes": "#pragma omp simd",
     },
     {},
-    "",
-    "",
 )
 
 EMBEDDED = Dialect(
@@ -62,8 +58,6 @@ EMBEDDED = Dialect(
     "HLO_FUNCTION",
     {},
     {},
-    "",
-    "",
 )
 
 CUDA = Dialect(
@@ -82,8 +76,6 @@ CUDA = Dialect(
             "(int64_t)gridDim.x * blockDim.x",
         ),
     },
-    "threadIdx.x == 0",
-    "__syncthreads();",
     has_entry=False,
 )
 

@@ -61,7 +61,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
     if kernel.uses_seed:
         parameters.append("hlo_seed *seed")
     body = _Body(dialect, kernel)
-    lines = body.block(kernel.body, 1, shared=bool(dialect.single))
+    lines = body.block(kernel.body, 1)
     # Compilers are asked to warn of unused parameters, and a kernel may ignore an input's elements.
     used = set(_WORD.findall("\n".join(lines)))
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
@@ -144,14 +144,14 @@ class _Body:
                 case _:
                     pass
 
-    def block(self, statements: Sequence[Statement], depth: int, shared: bool) -> list[str]:
-        """Render a block; ``shared``: all lanes run it, so that one of them stores."""
+    def block(self, statements: Sequence[Statement], depth: int) -> list[str]:
+        """Render a block."""
         lines: list[str] = []
         for statement in statements:
-            lines.extend(_INDENT * depth + line for line in self._statement(statement, shared))
+            lines.extend(_INDENT * depth + line for line in self._statement(statement))
         return lines
 
-    def _statement(self, statement: Statement, shared: bool) -> list[str]:
+    def _statement(self, statement: Statement) -> list[str]:
         """Render a statement as lines."""
         match statement:
             case Let(variable, value):
@@ -164,21 +164,16 @@ class _Body:
             case LocalArray(array):
                 return [f"{memory_type(array.element_type)} {array.name}[{array.elements}];"]
             case Store(array, offset, value):
-                text = f"{self._element(array, offset)} = {self._stored(array, value)};"
-                return [self._by_one_lane(text) if shared and not array.is_local else text]
+                return [f"{self._element(array, offset)} = {self._stored(array, value)};"]
             case Call(function, arguments):
                 return [f"{function}({', '.join(map(self._argument, arguments))});"]
             case If(condition, then, otherwise):
-                lines = [f"if ({self.text(condition)}) {{", *self.block(then, 1, shared)]
+                lines = [f"if ({self.text(condition)}) {{", *self.block(then, 1)]
                 if otherwise:
-                    lines += ["} else {", *self.block(otherwise, 1, shared)]
+                    lines += ["} else {", *self.block(otherwise, 1)]
                 return [*lines, "}"]
             case Loop():
-                return self._loop(statement, shared)
-
-    def _by_one_lane(self, text: str) -> str:
-        """Render a store that one lane does for all."""
-        return f"if ({self._dialect.single}) {text}"
+                return self._loop(statement)
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
         """Render a let; if pure, short, and used once in its block, keep its text for the use."""
@@ -190,9 +185,8 @@ class _Body:
             return []
         return [f"const {register_type(variable.type)} {variable.name} = {text};"]
 
-    def _loop(self, loop: Loop, shared: bool) -> list[str]:
-        """Render a loop with its pragma, and a barrier where lanes must see each other's stores."""
-        lanes = "lanes" in loop.kind
+    def _loop(self, loop: Loop) -> list[str]:
+        """Render a loop with its pragma."""
         name, extent = loop.variable.name, self.text(loop.extent)
         start, step = self._dialect.strided.get(loop.kind, ("0", ""))
         advance = f"{name} += {step}" if step else f"++{name}"
@@ -204,10 +198,7 @@ class _Body:
             # that any order is right.
             sums = ", ".join(variable.name for variable in loop.sums)
             lines.append(pragma + (f" reduction({loop.operator} : {sums})" if sums else ""))
-        lines += [head, *self.block(loop.body, 1, shared and not lanes), "}"]
-        if lanes and shared and self._dialect.barrier:
-            lines.append(self._dialect.barrier)
-        return lines
+        return [*lines, head, *self.block(loop.body, 1), "}"]
 
     def _argument(self, argument: Expr | Pointer) -> str:
         """Render an argument of a runtime function."""

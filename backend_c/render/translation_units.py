@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from backend_c.cuda.threads import launch_shape
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace
 from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
-from backend_c.render import cuda_phases
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import OPENMP, Dialect
 from backend_c.render.elementary_functions import definitions
@@ -305,7 +305,7 @@ class _Entry:
             return f"{name}({', '.join(words)});"
         words = [f"hlo_array({pointer}, {b.shape.elements})" for b, pointer in given]
         words += ["hlo_array(&random, 1)"] * kernel.uses_seed
-        shape = f"HLO_{cuda_phases.launch_shape(kernel).upper()}"
+        shape = f"HLO_{launch_shape(kernel).upper()}"
         return f"hlo_launch({', '.join([str(next(self._launches)), shape, name, *words])});"
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:

@@ -208,7 +208,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
         const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
         int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
         int64_t c_pitch)
-#if defined(__CUDACC__) /* all threads of a block come here: each writes the same whole sums */
+#if defined(__CUDACC__) /* each thread comes here for sums of its own: no tiles of registers */
 #define HLO_GEMM_SEGMENTS(name, T)                                                                 \
     HLO_GEMM_SEGMENTS_HEAD(name, T) {                                                              \
         const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \

@@ -27,9 +27,9 @@ HLO_FUNCTION int64_t hlo_index_u64(uint64_t x) {
     return x > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)x;
 }
 
-/* Returns how many threads (blocks on CUDA) share the parallel loops of a kernel. */
+/* Returns how many threads share the parallel loops of a kernel. */
 #if defined(__CUDACC__)
-HLO_FUNCTION int64_t hlo_workers(void) { return gridDim.x; }
+HLO_FUNCTION int64_t hlo_workers(void) { return (int64_t)gridDim.x * blockDim.x; }
 #elif defined(_OPENMP)
 #ifdef __cplusplus
 extern "C"

@@ -37,15 +37,6 @@
 
 enum { HLO_TRANSPOSE_LINE = 64 }; /* bytes of a cache line, which a tile is a part of */
 
-/* Threads of a CUDA block share the elements of one matrix in global memory. */
-#if defined(__CUDACC__)
-#define HLO_TRANSPOSE_FIRST threadIdx.x
-#define HLO_TRANSPOSE_STEP blockDim.x
-#else
-#define HLO_TRANSPOSE_FIRST 0
-#define HLO_TRANSPOSE_STEP 1
-#endif
-
 /* The elements one by one: what no tile covers. */
 #define HLO_TRANSPOSE_PLAIN(W)                                                                     \
     HLO_FUNCTION void hlo_transpose_plain_##W(const unsigned char *from, int64_t from_pitch,       \
@@ -299,7 +290,7 @@ HLO_TRANSPOSE_NO_LINES(16)
     HLO_TRANSPOSE_MATRIX(W)                                                                        \
     HLO_TRANSPOSE_HEAD(W) {                                                                        \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns,              \
-                                 streams != 0, HLO_TRANSPOSE_FIRST, HLO_TRANSPOSE_STEP);           \
+                                 streams != 0, 0, 1);                                              \
     }                                                                                              \
     HLO_TRANSPOSE_TILE_HEAD(W) {                                                                   \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns, 0, 0, 1);    \

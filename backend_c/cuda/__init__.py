@@ -1,0 +1,1 @@
+"""Map kernels to launches of CUDA: phases, blocks and threads, barriers."""

@@ -1,0 +1,62 @@
+"""Run generated CUDA on emulated blocks of threads, of every size and in several orders.
+
+Programs of one call are compiled as one unit. What one does wrong (a race, an access outside of an
+array, a barrier that some threads do not reach) is a finding like other bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from backend_c.ir.settings import Settings
+from backend_c.native.cuda_emulation import Emulated, Schedule
+from backend_c.native.emulation_findings import EmulationError
+from backend_c.pipeline import emulated
+from fuzz.oracles.exact import runs
+from fuzz.oracles.oracle import Difference, Outcome, but_for_nan_bits, compared, each, right
+from fuzz.reducer.search import Case
+from hlo.errors import Error, ToolchainError
+
+SIZES = (1, 32, 96, 128, 1024)
+_CUDA = Settings(grain=1)
+
+
+def schedules() -> Iterator[Schedule]:
+    """Yield blocks of every size, in the order of their numbers and in another one."""
+    for threads in SIZES:
+        yield Schedule(threads, blocks=3, seed=0)
+        yield Schedule(threads, blocks=2, seed=threads)
+
+
+def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
+    """Emulated CUDA gives the interpreter's bits, and does nothing that a GPU has not to bear."""
+    outcomes = each(runs)(cases)
+    usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
+    try:
+        made = emulated([cases[number].module for number in usable], _CUDA) if usable else []
+    except ToolchainError as error:
+        if len(usable) > 1:  # which of them it is
+            return [cuda_emulated([case])[0] for case in cases]
+        outcomes[usable[0]] = Difference(type(error).__name__, str(error))
+        return outcomes
+    for number, program in zip(usable, made, strict=True):
+        outcomes[number] = _outcome(cases[number], program)
+    return outcomes
+
+
+def _outcome(case: Case, program: Emulated) -> Outcome:
+    """Run a program by every schedule; return the first difference."""
+    expected = right(case)
+    for schedule in schedules():
+        try:
+            value = program(*case.arrays, schedule=schedule)
+        except EmulationError as error:
+            return Difference(error.findings[0].kind, f"{schedule}: {error}")
+        except Error as error:
+            return Difference(type(error).__name__, f"{schedule}: {error}")
+        found = but_for_nan_bits(compared(expected, value), case)
+        if isinstance(found, Difference):
+            return Difference(found.kind, f"{schedule}: {found.detail}")
+        if found is not None:
+            return found
+    return None

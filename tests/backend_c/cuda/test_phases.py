@@ -1,0 +1,80 @@
+"""CUDA gives the interpreter's bits in blocks of any size, and nothing races."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import TESTS, has_c_compiler
+
+import backend_c
+import hlo
+import interp
+from backend_c.native.cuda_emulation import Schedule
+from fuzz.oracles.cuda_emulated import SIZES, cuda_emulated
+from fuzz.reducer.search import Case
+from hlo.bit_equality import differences
+from hlo_oracle.arguments import from_seed
+
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+
+# Sums of many rows; of one; over both dimensions; a softmax; a normalisation; products.
+ROWS = """
+HloModule rows
+add { a = f32[] parameter(0)
+      b = f32[] parameter(1)
+      ROOT sum = f32[] add(a, b) }
+largest { a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          ROOT max = f32[] maximum(a, b) }
+ENTRY main {
+  x = f32[70,100] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  sums = f32[70] reduce(x, zero), dimensions={1}, to_apply=add
+  columns = f32[100] reduce(x, zero), dimensions={0}, to_apply=add
+  total = f32[] reduce(x, zero), dimensions={0,1}, to_apply=add
+  most = f32[70] reduce(x, low), dimensions={1}, to_apply=largest
+  tops = f32[70,100] broadcast(most), dimensions={0}
+  powers = f32[70,100] exponential(f32[70,100] subtract(x, tops))
+  norms = f32[70] reduce(powers, zero), dimensions={1}, to_apply=add
+  below = f32[70,100] broadcast(norms), dimensions={0}
+  softmax = f32[70,100] divide(powers, below)
+  products = f32[70,70] dot(x, softmax), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT all = (f32[70], f32[100], f32[], f32[70,100], f32[70,70])
+      tuple(sums, columns, total, softmax, products)
+}"""
+
+
+def test_reductions_in_blocks_of_any_size() -> None:
+    module = hlo.parse(ROWS)
+    arguments = from_seed(module, 0)
+    expected = interp.evaluate(module, *arguments)
+    emulated = backend_c.emulate(module)
+    for threads in (*SIZES, 33):
+        for blocks, seed in ((3, 0), (1, 5), (70, 9)):
+            found = emulated(*arguments, schedule=Schedule(threads, blocks, seed))
+            assert not differences(expected, found), (threads, blocks, seed)
+
+
+def test_a_value_that_phases_hand_on() -> None:
+    """Random numbers: one thread draws the key, all of them use it."""
+    module = hlo.parse("""
+        HloModule m
+        ENTRY main {
+          low = f32[] constant(0)
+          high = f32[] constant(1)
+          x = f32[5000] rng(low, high), distribution=rng_uniform
+          y = f32[5000] rng(low, high), distribution=rng_uniform
+          ROOT both = (f32[5000], f32[5000]) tuple(x, y)
+        }""")
+    expected = interp.evaluate(module, seed=3)
+    found = backend_c.emulate(module)(seed=3, schedule=Schedule(96))
+    assert not differences(expected, found)
+    assert not np.array_equal(*expected)
+
+
+def test_regressions_have_the_same_bits() -> None:
+    files = sorted((TESTS / "regressions").glob("*.hlo"))
+    modules = [hlo.parse(file.read_text()) for file in files[::4]]
+    outcomes = cuda_emulated([Case(module, from_seed(module, 0)) for module in modules])
+    assert {str(file): one for file, one in zip(files[::4], outcomes) if one is not None} == {}
