@@ -12,7 +12,12 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Value, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.linear_algebra import in_memory, routine_type, triangular_solve
+from backend_c.kernels.linear_algebra import (
+    fast_potrf,
+    in_memory,
+    routine_type,
+    triangular_solve,
+)
 from backend_c.kernels.sort import topk
 from hlo.aliasing import Alias
 from hlo.attributes import ConvolutionDimensions, Window
@@ -124,7 +129,12 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
     (operand,), scope = operands, write.scope
     size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
     function = f"hlo_lapack_potrf_{routine_type(operand, 'potrf')}"
-    lower = Constant(S32, int(_letter(config, "uplo") == "L"))
+    is_lower = _letter(config, "uplo") == "L"
+    if scope.settings.is_fast:
+        if size * count:
+            fast_potrf(operand, is_lower, write, scope)
+        return
+    lower = Constant(S32, int(is_lower))
     array = in_memory(operand, scope)
     with nest.outer(scope, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)

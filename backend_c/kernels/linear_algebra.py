@@ -10,15 +10,16 @@ import math
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.bounded_elements import identity_beyond, zero_beyond
-from backend_c.ir.element import Element, Writer
+from backend_c.ir.element import Element, Writer, zero
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts import cholesky_and_substitution as factorisation
+from backend_c.kernels.parts.fast_cholesky import FastCholesky
 from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from backend_c.kernels.parts.fourier_plan import axes_in_order
 from hlo.errors import Unsupported
-from hlo.types import F32, F64, S32, ElementType
+from hlo.types import F32, F64, PRED, S32, ElementType
 
 __all__ = ["cholesky", "fft", "triangular_solve"]
 
@@ -147,8 +148,15 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
     write.sizes(0, operand.sizes)
     if not size * count:
         return
-    array = in_memory(identity_beyond(operand), block)
     element_type = operand.shape.element_type
+    if block.settings.is_fast:
+
+        def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
+            return _or_nan(value or zero(element_type), failed)
+
+        FastCholesky(identity_beyond(operand), block, lower=lower).emit(write, result)
+        return
+    array = in_memory(identity_beyond(operand), block)
     with nest.outer(block, (count,), size**3) as (matrix,):
         start = ix.multiply(matrix, size * size)
         if element_type not in _ROUTINES:
@@ -228,6 +236,26 @@ def triangular_solve(
 
 
 _ROUTINES = (F32, F64)
+
+
+def fast_potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
+    """Write a factor as LAPACK does, with the operand in the other triangle, and info."""
+    factors = FastCholesky(operand, block, lower=lower)
+
+    def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
+        return operand.at(*index) if value is None else _or_nan(value, failed)
+
+    factors.emit(write, result)
+    batch = write.shapes[1].dims
+    with nest.flat(block, batch) as index:
+        write.some((1,), index, (factors.failed(ix.linearize(index, batch)),))
+
+
+def _or_nan(value: Expr, failed: Expr) -> Expr:
+    """Return NaN, in both components of a complex number, where a matrix has no factor."""
+    is_factor = apply("compare-EQ", failed, Constant(S32, 0), type=PRED)
+    nothing = factorisation.number(value.type, float("nan"))
+    return apply("select", is_factor, value, nothing, type=value.type)
 
 
 def routine_type(operand: Element, opcode: str) -> ElementType:

@@ -35,7 +35,7 @@ def cholesky(source: Entry, factor: Array, place: Place, size: int, scope: Scope
     """
     element_type = factor.element_type
     part = PARTS.get(element_type, element_type)
-    zero = _number(element_type, 0.0)
+    zero = number(element_type, 0.0)
     failed = scope.mutable(PRED, Constant(PRED, False))
     with scope.loop(size - 1) as row, scope.loop(ix.subtract(size - 1, row)) as right:
         column = ix.add(row, right, 1)
@@ -61,7 +61,7 @@ def cholesky(source: Entry, factor: Array, place: Place, size: int, scope: Scope
                 scope.store(factor, place(j, j), _as_entry(root, element_type))
             with scope.when(apply("not", is_first, type=PRED)):
                 scope.store(factor, place(i, j), _over(residual, root))
-    nothing = _number(element_type, float("nan"))
+    nothing = number(element_type, float("nan"))
     with scope.when(failed), scope.loop(size) as row, scope.loop(size) as column:
         scope.store(factor, place(row, column), nothing)
 
@@ -104,7 +104,7 @@ def _as_entry(value: Expr, element_type: ElementType) -> Expr:
     return apply("complex", value, Constant(value.type, 0.0), type=element_type)
 
 
-def _number(element_type: ElementType, value: float) -> Expr:
+def number(element_type: ElementType, value: float) -> Expr:
     """Return a constant, in both components of a complex number."""
     part = Constant(PARTS.get(element_type, element_type), value)
     return apply("complex", part, part, type=element_type) if element_type.is_complex else part

@@ -6,16 +6,13 @@ with plain loops bit by bit, in a program of its own: also for other processors,
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from every_width import EMULATED, WIDTHS, status
 
-from backend_c.native.toolchain import RUNTIME, find_compiler, takes
 from fuzz.compilers.processors import own_features
-from hlo.errors import ToolchainError
 
 _SOURCE = """
 #include "hlo_kernels.h"
@@ -93,47 +90,19 @@ int main(void) {
     return (all_wrong_f32() != 0) | (all_wrong_f64() != 0) << 1 | (all_wrong_u32() != 0) << 2;
 }
 """
-_WIDTHS = {
-    "-DHLO_PORTABLE": (),
-    "-march=x86-64": (),
-    "-march=x86-64 -mavx": ("avx",),
-    "-march=haswell": ("avx2", "fma"),
-    "-march=skylake-avx512": ("avx512f", "avx512bw", "avx512vl", "avx512dq"),
-    "-march=native": (),
-}
-_EMULATED = {
-    "aarch64-linux-gnu-gcc": "qemu-aarch64",
-    "powerpc64le-linux-gnu-gcc": "qemu-ppc64le",
-    "riscv64-linux-gnu-gcc": "qemu-riscv64",
-}
 
 
-def _wrong(compiler: str, flags: list[str], directory: Path, *runner: str) -> int:
-    """Return the exit status of the program, compiled as kernels are: one bit for each type."""
-    try:
-        found = find_compiler({**os.environ, "HLO_CC": compiler})
-    except ToolchainError:
-        pytest.skip(f"no {compiler}")
-    if flags and not takes(found.command, flags):
-        pytest.skip(f"{compiler} does not make code for this processor")
-    kept = [flag for flag in found.flags if flag not in ("-march=native", "-fPIC")]
-    (directory / "program.c").write_text(_SOURCE)
-    words = [*found.command, *kept, *flags, f"-I{RUNTIME}", "program.c", "-o", "program"]
-    subprocess.run(words, cwd=directory, check=True)
-    return subprocess.run([*runner, "./program"], cwd=directory, check=False).returncode
-
-
-@pytest.mark.parametrize("width", _WIDTHS)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_edges_in_vectors_of_each_width(compiler: str, width: str, tmp_path: Path) -> None:
-    if not set(_WIDTHS[width]) <= own_features():
+    if not set(WIDTHS[width]) <= own_features():
         pytest.skip("the processor has no such instructions")
-    assert _wrong(compiler, width.split(), tmp_path) == 0
+    assert status(_SOURCE, compiler, width.split(), tmp_path) == 0
 
 
-@pytest.mark.parametrize("compiler", _EMULATED)
+@pytest.mark.parametrize("compiler", EMULATED)
 def test_edges_on_other_processors(compiler: str, tmp_path: Path) -> None:
-    emulator = shutil.which(_EMULATED[compiler])
+    emulator = shutil.which(EMULATED[compiler])
     if emulator is None:
-        pytest.skip(f"no {_EMULATED[compiler]}")
-    assert _wrong(compiler, ["-static", "-DSHARE=3"], tmp_path, emulator) == 0
+        pytest.skip(f"no {EMULATED[compiler]}")
+    assert status(_SOURCE, compiler, ["-static", "-DSHARE=3"], tmp_path, emulator) == 0

@@ -1,0 +1,10 @@
+/* Factors and triangular systems of f32, by hlo_factor.h. */
+#ifndef HLO_FACTOR_F32_H
+#define HLO_FACTOR_F32_H
+
+#include "hlo_factor.h"
+#include "hlo_gemm_f32.h"
+
+HLO_FACTOR_DEFINE(f32, float)
+
+#endif

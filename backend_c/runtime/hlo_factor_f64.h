@@ -1,0 +1,10 @@
+/* Factors and triangular systems of f64, by hlo_factor.h. */
+#ifndef HLO_FACTOR_F64_H
+#define HLO_FACTOR_F64_H
+
+#include "hlo_factor.h"
+#include "hlo_gemm_f64.h"
+
+HLO_FACTOR_DEFINE(f64, double)
+
+#endif

@@ -1,0 +1,41 @@
+"""Run a C program that tests a header of the runtime, for processors of every vector width."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from backend_c.native.toolchain import RUNTIME, find_compiler, takes
+from hlo.errors import ToolchainError
+
+WIDTHS = {
+    "-DHLO_PORTABLE": (),
+    "-march=x86-64": (),
+    "-march=x86-64 -mavx": ("avx",),
+    "-march=haswell": ("avx2", "fma"),
+    "-march=skylake-avx512": ("avx512f", "avx512bw", "avx512vl", "avx512dq"),
+    "-march=native": (),
+}
+EMULATED = {
+    "aarch64-linux-gnu-gcc": "qemu-aarch64",
+    "powerpc64le-linux-gnu-gcc": "qemu-ppc64le",
+    "riscv64-linux-gnu-gcc": "qemu-riscv64",
+}
+
+
+def status(source: str, compiler: str, flags: list[str], directory: Path, *runner: str) -> int:
+    """Return the exit status of the program, compiled as kernels are: which is what is wrong."""
+    try:
+        found = find_compiler({**os.environ, "HLO_CC": compiler})
+    except ToolchainError:
+        pytest.skip(f"no {compiler}")
+    if flags and not takes(found.command, flags):
+        pytest.skip(f"{compiler} does not make code for this processor")
+    kept = [flag for flag in found.flags if flag not in ("-march=native", "-fPIC")]
+    (directory / "program.c").write_text(source)
+    words = [*found.command, *kept, *flags, f"-I{RUNTIME}", "program.c", "-o", "program"]
+    subprocess.run(words, cwd=directory, check=True)
+    return subprocess.run([*runner, "./program"], cwd=directory, check=False).returncode
