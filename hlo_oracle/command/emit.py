@@ -1,7 +1,7 @@
 """hlo emit: a program as C for a target, without running it.
 
-openmp is what runs here; embedded is self-contained C99 without malloc; cuda is for nvcc: no GPU has
-run it yet, but emulated on the CPU it gives the same bits in blocks of any size. With --check,
+openmp is what runs here; embedded is self-contained C99 without malloc; cuda is for nvcc: no GPU
+has run it yet, but emulated on the CPU it gives the same bits in blocks of any size. With --check,
 embedded gets a main.c that runs the program on these arguments and compares the results with the
 interpreter's, bit by bit. --numerics fast computes in f32 and reorders sums, as other compilers do:
 no bits to compare.
