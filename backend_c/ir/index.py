@@ -7,6 +7,7 @@ so most divisions fold away: ``(8*i + j) / 8`` is ``i`` for 0 <= j < 8, and ``8*
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Load, Variable, subexpressions
@@ -152,6 +153,18 @@ def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:
     return _affine_expression(whole, offset // divisor), _affine_expression(rest, offset % divisor)
 
 
+def _digits(expression: Expr, divisor: int) -> tuple[int, Expr, Expr] | None:
+    """Write an affine form as ``g * high + low`` for 0 <= low < g and a divisor g of ``divisor``,
+    the greatest that is one of a coefficient too; None if there is no such g."""
+    common = {math.gcd(factor, divisor) for factor in coefficients(expression).values()}
+    for g in sorted(common - {1}, reverse=True):
+        high, low = _split(expression, g)
+        least, greatest = bounds(low)
+        if least >= 0 and greatest < g:
+            return g, high, low
+    return None
+
+
 def divide(expression: Expr, divisor: int) -> Expr:
     """Build the quotient of a value >= 0, rounded down; by 0, in code that never runs, 0."""
     if divisor < 2:
@@ -165,6 +178,10 @@ def divide(expression: Expr, divisor: int) -> Expr:
         return whole
     if low < 0:
         return Apply("divide", (expression, constant(divisor)), INDEX)
+    digits = _digits(rest, divisor)
+    if digits is not None:
+        g, high_digits, _ = digits
+        return add(whole, divide(high_digits, divisor // g))
     return add(whole, Apply("divide", (rest, constant(divisor)), INDEX))
 
 
@@ -178,6 +195,10 @@ def modulo(expression: Expr, divisor: int) -> Expr:
         return rest
     if low < 0:
         return Apply("modulo", (expression, constant(divisor)), INDEX)
+    digits = _digits(rest, divisor)
+    if digits is not None:
+        g, high_digits, low_digit = digits
+        return add(multiply(modulo(high_digits, divisor // g), g), low_digit)
     return Apply("modulo", (rest, constant(divisor)), INDEX)
 
 

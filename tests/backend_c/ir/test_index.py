@@ -37,6 +37,18 @@ def test_a_reshaped_index_needs_no_division() -> None:
     assert ix.divide(ix.add(offset, 3), 8) != ROW  # j + 3 may carry
 
 
+def test_digits_of_a_reshaped_row() -> None:
+    """Rows of 16 in rows of 512: each is read where the former are numbered."""
+    row, place = Variable(INDEX, "row", 0, 131071), Variable(INDEX, "place", 0, 15)
+    offset = ix.add(ix.multiply(row, 16), place)
+    outer, group, inner = ix.delinearize(offset, (4096, 32, 16))
+    assert inner == place
+    assert ix.linearize((outer, group), (4096, 32)) == row
+    whole, rest = ix.delinearize(offset, (4096, 512))
+    assert ix.modulo(rest, 16) == place
+    assert ix.add(ix.multiply(whole, 32), ix.divide(rest, 16)) == row
+
+
 def test_a_quotient_and_its_remainder_meet_again() -> None:
     dims = (4, 16, 8)
     offset = Variable(INDEX, "p", 0, math.prod(dims) - 1)
