@@ -16,6 +16,7 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts import cholesky_and_substitution as factorisation
 from backend_c.kernels.parts.fast_cholesky import FastCholesky
 from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
+from backend_c.kernels.parts.fast_triangular import FastTriangularSolve, System
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from backend_c.kernels.parts.fourier_plan import axes_in_order
 from hlo.errors import Unsupported
@@ -195,6 +196,13 @@ def triangular_solve(
     size, vectors = (rows, columns) if left_side else (columns, rows)
     write.sizes(0, b.sizes)
     if 0 in b.shape.dims:
+        return
+    if block.settings.is_fast:
+        system = System(
+            left_side, lower, unit_diagonal, transpose_a != "NO_TRANSPOSE", transpose_a == "ADJOINT"
+        )
+        right = zero_beyond(b, b.sizes) if b.sizes else b
+        FastTriangularSolve(identity_beyond(a), right, system, write, block).emit()
         return
     array, right = in_memory(identity_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type

@@ -27,11 +27,14 @@ _DTYPES: dict[str, Any] = {
 }
 
 
-def _module(shape: str, *lines: str, parameters: tuple[str, ...] = ()) -> hlo.Module:
-    """A module of results r0, r1, ... of one shape."""
-    given = [f"a{n} = {s} parameter({n})" for n, s in enumerate(parameters or (shape,))]
-    body = [*given, *(f"r{n} = {shape} {line}" for n, line in enumerate(lines))]
-    shapes, names = ", ".join([shape] * len(lines)), ", ".join(f"r{n}" for n in range(len(lines)))
+def _module(given: list[str], results: list[tuple[str, str]]) -> hlo.Module:
+    """A module of parameters a0, a1, ... and results (shape, text)."""
+    body = [f"a{n} = {shape} parameter({n})" for n, shape in enumerate(given)]
+    body += [f"r{n} = {shape} {text}" for n, (shape, text) in enumerate(results)]
+    shapes, names = (
+        ", ".join(s for s, _ in results),
+        ", ".join(f"r{n}" for n in range(len(results))),
+    )
     body.append(f"ROOT all = ({shapes}) tuple({names})")
     return hlo.parse("HloModule m\nENTRY e {\n" + "\n".join(body) + "\n}")
 
@@ -55,20 +58,26 @@ def _positive(name: str, *dims: int) -> Any:
     return x @ x.conj().swapaxes(-1, -2) + dims[-1] * np.eye(dims[-1])
 
 
-# Single numbers, whole and partial tiles and blocks, matrices side by side and shared by threads.
+# Single numbers, whole and partial tiles and blocks, matrices side by side.
+_DIMS = ((9, 1, 1), (2, 7, 7), (1, 70, 70))
+
+
 @pytest.mark.parametrize("name", _DTYPES)
-@pytest.mark.parametrize("dims", [(9, 1, 1), (2, 7, 7), (1, 70, 70)])
-def test_cholesky(name: str, dims: tuple[int, ...]) -> None:
-    shape = f"{name}[{','.join(map(str, dims))}]"
-    module = _module(shape, "cholesky(a0), lower=true", "cholesky(a1), lower=false",
-                     parameters=(shape, shape))  # fmt: skip
-    x = _positive(name, *dims).astype(_DTYPES[name])
-    other = np.tril(np.ones(dims[-2:]), -1) != 0
-    arrays = [np.where(other.T, np.nan, x), np.where(other, np.nan, x)]
-    arrays = [array.astype(x.dtype) for array in arrays]
+def test_cholesky(name: str) -> None:
+    shapes = [f"{name}[{','.join(map(str, dims))}]" for dims in _DIMS for _ in (1, 2)]
+    results = [
+        (shape, f"cholesky(a{n}), lower={('true', 'false')[n % 2]}")
+        for n, shape in enumerate(shapes)
+    ]
+    module, arrays, others = _module(shapes, results), [], []
+    for dims in _DIMS:
+        x = _positive(name, *dims).astype(_DTYPES[name])
+        above = np.triu(np.ones(dims[-2:]), 1) != 0
+        others += [above, above.T]
+        arrays += [np.where(other, np.nan, x).astype(x.dtype) for other in others[-2:]]
     found = _same_with_threads(module, *arrays)
     assert not judged_by("fast", module, arrays, found).counts[OUTSIDE]
-    assert (found[0][..., other.T] == 0).all() and (found[1][..., other] == 0).all()
+    assert all((factor[..., other] == 0).all() for factor, other in zip(found, others, strict=True))
 
 
 @pytest.mark.parametrize("name", ["f32", "f64", "c64"])
@@ -76,7 +85,8 @@ def test_large_cholesky(name: str) -> None:
     """The backward error, as the envelope has it, in two norms of which it is the larger."""
     n = 300
     shape = f"{name}[{n},{n}]"
-    module = _module(shape, "cholesky(a0), lower=true", "cholesky(a0), lower=false")
+    forms = [(shape, f"cholesky(a0), lower={lower}") for lower in ("true", "false")]
+    module = _module([shape], forms)
     x = _positive(name, n, n).astype(_DTYPES[name])
     lower, upper = (f.astype(np.complex128) for f in _same_with_threads(module, x))
     unit = np.finfo(x.dtype).eps / 2
@@ -93,7 +103,7 @@ def test_matrices_without_a_factor(bad: float, n: int) -> None:
     x = _positive("f32", 3, n, n).astype(np.float32)
     x[1, n - 2, n - 2] = bad
     shape = f"f32[3,{n},{n}]"
-    module = _module(shape, "cholesky(a0), lower=false")
+    module = _module([shape], [(shape, "cholesky(a0), lower=false")])
     expected = interp.evaluate(module, x)[0]
     found = _same_with_threads(module, x)[0]
     assert (np.isnan(found) == np.isnan(expected)).all() and np.isnan(found[1]).all()
@@ -109,3 +119,76 @@ ENTRY e {{
     above = np.triu_indices(n, 1)
     assert (found[:, *above] == x[:, *above]).all()
     assert np.isnan(found[1][np.tril_indices(n)]).all()
+
+
+# side, triangle, unit diagonal, transposition: each way in which a triangle lies in memory.
+_FORMS = [
+    (True, True, False, "NO_TRANSPOSE"),
+    (True, False, True, "TRANSPOSE"),
+    (True, False, False, "NO_TRANSPOSE"),
+    (False, False, False, "ADJOINT"),
+    (False, True, True, "NO_TRANSPOSE"),
+    (False, True, False, "TRANSPOSE"),
+]
+
+
+def _system(name: str, count: int, n: int, vectors: int) -> tuple[hlo.Module, list[Any], list[Any]]:
+    """A module of systems in all forms, its arguments, and these without what nobody reads."""
+    results, shapes, arrays, read = [], [], [], []
+    dtype = _DTYPES[name]
+    for number, (left, lower, unit, transpose) in enumerate(_FORMS):
+        dims = (count, n, vectors) if left else (count, vectors, n)
+        shapes += [f"{name}[{count},{n},{n}]", f"{name}[{','.join(map(str, dims))}]"]
+        flags = f"left_side={left}, lower={lower}, unit_diagonal={unit}".lower()
+        text = f"triangular-solve(a{2 * number}, a{2 * number + 1}), {flags}"
+        results.append((shapes[-1], f"{text}, transpose_a={transpose}"))
+        square = (_random(name, count, n, n) / (2 * n) + 2 * np.eye(n)).astype(dtype)
+        is_read = (np.tri(n, k=-unit) if lower else np.tri(n, k=-unit).T) != 0
+        clean = np.where(is_read, square, np.eye(n, dtype=dtype) if unit else 0).astype(dtype)
+        arrays += [np.where(is_read, square, np.nan).astype(dtype), _random(name, *dims)]
+        arrays[-1] = arrays[-1].astype(dtype)
+        read += [clean, arrays[-1]]
+    return _module(shapes, results), arrays, read
+
+
+@pytest.mark.parametrize("name", _DTYPES)
+def test_triangular_solve(name: str) -> None:
+    """Also where what is not read, the diagonal of ones among it, is NaN."""
+    module, arrays, read = _system(name, 2, 37, 5)
+    found = _same_with_threads(module, *arrays)
+    assert not judged_by("fast", module, read, found).counts[OUTSIDE]
+
+
+@pytest.mark.parametrize(("name", "n", "vectors"), [("f32", 540, 70), ("c64", 150, 3)])
+def test_large_triangular_solve(name: str, n: int, vectors: int) -> None:
+    """The backward error (Higham, theorem 8.5); also where threads share the rows of a system."""
+    module, arrays, read = _system(name, 1, n, vectors)
+    found = _same_with_threads(module, *arrays)
+    wide = [x[0].astype(np.complex128) for x in read]
+    unit_roundoff = 4 * (n + 2) * np.finfo(np.float32).eps / 2
+    for (left, _, _, transpose), a, b, result in zip(
+        _FORMS, wide[::2], wide[1::2], found, strict=True
+    ):
+        op = {"NO_TRANSPOSE": a, "TRANSPOSE": a.T, "ADJOINT": a.conj().T}[transpose]
+        lhs, rhs = (op, result[0]) if left else (result[0], op)
+        bound = unit_roundoff * (np.abs(lhs) @ np.abs(rhs))
+        assert (np.abs(lhs @ rhs - b) <= bound).all()
+
+
+def test_bounded_systems() -> None:
+    """Beyond the actual size is an identity, whatever lies there."""
+    text = """HloModule m
+ENTRY e {
+  a = f32[<=80,<=80] parameter(0)
+  b = f32[<=80,5] parameter(1)
+  l = f32[<=80,<=80] cholesky(a), lower=true
+  ROOT x = f32[<=80,5] triangular-solve(l, b), left_side=true, lower=true, unit_diagonal=false,
+    transpose_a=NO_TRANSPOSE
+}
+"""
+    module = hlo.parse(text)
+    a = _positive("f32", 1, 67, 67)[0].astype(np.float32)
+    b = _random("f32", 67, 5).astype(np.float32)
+    expected = interp.evaluate(module, a, b)
+    found = backend_c.compile(module, "fast")(a, b)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-4, atol=1e-6)
