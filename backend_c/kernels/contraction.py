@@ -27,15 +27,15 @@ from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
 from backend_c.kernels.parts.fast_convolution import FastConvolution
-from backend_c.kernels.parts.integer_words import has_words, word_factors
 from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
 from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors, within
+from backend_c.kernels.parts.products import bf16_product, integer_product, plain_product
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.errors import Unsupported
-from hlo.types import C128, F32, F64, U32, ArrayShape, ElementType
+from hlo.types import C128, F32, F64, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
 
@@ -134,8 +134,8 @@ def contract(
         _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope)
-    elif convolved is None and has_words(factors, types, result):
-        FastContraction(word_factors(factors), (U32, result), write, scope).emit()
+    elif convolved is None and (product := integer_product(factors, types, result)):
+        FastContraction(factors, product, result, write, scope).emit()
     else:
         integer_loops(factors, result, write, scope)
 
@@ -188,7 +188,8 @@ def _fast(
     sums = _fast_sums(types, result)
     assert sums is not None
     if any(t.is_complex for t in (*types, result)):
-        FastContraction(real_factors(factors, result), (sums, result), write, scope).emit()
+        real = real_factors(factors, result)
+        FastContraction(real, plain_product(sums), result, write, scope).emit()
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
         kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
         kind(convolved, factors, (sums, result), write, scope).emit()
@@ -196,5 +197,7 @@ def _fast(
         small_contraction(factors, (sums, result), write, scope)
     elif min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
         SkinnyContraction(factors, (sums, result), write, scope).emit()
+    elif convolved is None and sums is F32 and (product := bf16_product(factors, types)):
+        FastContraction(factors, product, result, write, scope).emit()
     else:
-        FastContraction(factors, (sums, result), write, scope).emit()
+        FastContraction(factors, plain_product(sums), result, write, scope).emit()

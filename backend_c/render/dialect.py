@@ -28,7 +28,7 @@ class Dialect:
 
 # What takes gcc a tenth of a second: products of matrices in plain sums, sorts, transpositions.
 _WHERE_USED = (
-    *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "u32")),
+    *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "bytes", "s16", "bf16")),
     *((f"hlo_factor_{t}.h", f"hlo_factor_{t}") for t in ("f32", "f64")),
     ("hlo_fft_fast.h", "hlo_fft_lanes"),
     ("hlo_sort.h", "hlo_sort_"),

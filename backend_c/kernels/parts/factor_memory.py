@@ -15,12 +15,12 @@ from backend_c.ir.loop_ir import Array, Expr, Pointer
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.contraction_loops import as_type, counted
 from backend_c.kernels.parts.factors import Factors, Read
+from backend_c.kernels.parts.products import Product
 from backend_c.kernels.parts.strided_access import (
     factor_pointer,
     factor_strides,
     has_lines_side_by_side,
 )
-from hlo.types import ElementType
 
 _WIDEST = 32  # columns of the widest tile
 _FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
@@ -39,24 +39,30 @@ class Side(NamedTuple):
     step_pitch: int
 
 
-def left_factors(factors: Factors, sums: ElementType, rows: int, scope: Scope) -> Side:
+def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) -> Side:
     """Return the left factors in memory; blocks of ``rows`` are written out if they must be."""
     read, sizes = factors.lhs, (factors.batch, factors.m, factors.k)
-    strides = factor_strides(read, sizes, sums)
+    element_type, in_order = product.left, product.room is not None
+    strides = factor_strides(read, sizes, element_type)
     # Steps at the pitch of a long row are pages apart: that pays for few rows only.
-    if strides is not None and (strides.step == 1 or factors.m <= rows):
+    if strides is not None and (strides.step == 1 or (factors.m <= rows and not in_order)):
         return Side(lambda b, row: factor_pointer(read, b, row, ix.constant(0)), *strides)
     width = min(factors.m, rows)
     blocks = -(-factors.m // width)
     area = width * factors.k
-    array = scope.scratch(sums, factors.batch * blocks * area, frozen=True)
-    pitches = (1, width) if has_lines_side_by_side(read, sizes, scope) else (factors.k, 1)
+    array = scope.scratch(element_type, factors.batch * blocks * area, frozen=True)
+    across = has_lines_side_by_side(read, sizes, scope)
+    pitches = (1, width) if across and not in_order else (factors.k, 1)
     with nest.outer(scope, (factors.batch, blocks), area) as (b, block):
         first = scope.bind(ix.multiply(block, width))
         count = scope.bind(ix.clamp(0, ix.subtract(factors.m, first), width))
         start = scope.bind(ix.multiply(ix.add(ix.multiply(b, blocks), block), area))
-        place = b, first, ix.constant(0)
-        _write_out(read, place, (count, ix.constant(factors.k)), (array, start, pitches), scope)
+        if across and in_order:
+            _transpose_out(factors, (b, first, count), Pointer(array, start), width, scope)
+        else:
+            place = b, first, ix.constant(0)
+            counts = count, ix.constant(factors.k)
+            _write_out(read, place, counts, (array, start, pitches), scope)
 
     def address(b: Expr, row: Expr) -> Pointer:
         block = ix.add(ix.multiply(b, blocks), ix.divide(row, width))
@@ -65,27 +71,56 @@ def left_factors(factors: Factors, sums: ElementType, rows: int, scope: Scope) -
     return Side(address, *pitches)
 
 
-def right_factors(factors: Factors, sums: ElementType, strip: int, scope: Scope) -> Side:
+def _transpose_out(
+    factors: Factors, place: tuple[Expr, Expr, Expr], into: Pointer, width: int, scope: Scope
+) -> None:
+    """Write left factors whose lines lie side by side, those of a line side by side.
+
+    ``place`` is the batch, the first line, and the number of lines, at most ``width``.
+    """
+    (b, first, count), k = place, factors.k
+    element_type = into.array.element_type
+    steps = min(k, _STEPS)
+    strides = factor_strides(factors.lhs, (factors.batch, factors.m, k), element_type)
+    function = f"hlo_transpose_tile_{max(element_type.bits, 8) // 8}"
+    if strides is not None and strides.line == 1:
+        source = factor_pointer(factors.lhs, b, first, ix.constant(0))
+        sizes = ix.constant(k), count
+        scope.call(function, source, ix.constant(strides.step), into, ix.constant(k), *sizes)
+        return
+    buffer = scope.local(element_type, width * steps)
+    with scope.loop(-(-k // steps)) as block:
+        start = scope.bind(ix.multiply(block, steps))
+        here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
+        target = buffer, ix.constant(0), (1, width)
+        _write_out(factors.lhs, (b, first, start), (count, here), target, scope)
+        source = Pointer(buffer, ix.constant(0))
+        end = Pointer(into.array, ix.add(into.offset, start))
+        scope.call(function, source, ix.constant(width), end, ix.constant(k), here, count)
+
+
+def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
     """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
-    read, k = factors.rhs, factors.k
+    read, k, element_type = factors.rhs, factors.k, product.right
     sizes = factors.batch, factors.n, k
-    strides = factor_strides(read, sizes, sums)
-    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _WIDEST
+    strides = factor_strides(read, sizes, element_type)
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _WIDEST or product.room is not None
     if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
         return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
     pitch = -(-factors.n // _WIDEST) * _WIDEST
-    panels = scope.scratch(sums, factors.batch * pitch * k, frozen=True)
+    room = k if product.room is None else product.room(k)
+    panels = scope.scratch(product.panel, factors.batch * pitch * room, frozen=True)
 
     def address(b: Expr, column: Expr) -> Pointer:
-        return Pointer(panels, ix.multiply(ix.add(ix.multiply(b, pitch), column), k))
+        return Pointer(panels, ix.multiply(ix.add(ix.multiply(b, pitch), column), room))
 
     def pack(source: Pointer, pitches: Pitches, count: Expr, steps: Pair, target: Pointer) -> None:
         arguments = *map(ix.constant, pitches), count, *steps, ix.constant(k)
-        scope.call(f"hlo_gemm_{sums}_pack", source, *arguments, target)
+        scope.call(f"hlo_gemm_{product.name}_pack", source, *arguments, target)
 
     def pack_computed(b: Expr, first: Expr, count: Expr) -> None:
         steps = min(k, _STEPS)
-        buffer = scope.local(sums, width * steps)
+        buffer = scope.local(element_type, width * steps)
         pitches = (1, width) if lines_in_order else (steps, 1)
         with scope.loop(-(-k // steps)) as block:
             start = scope.bind(ix.multiply(block, steps))

@@ -16,11 +16,14 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction_loops import Write, as_type, exact_sum_of_products
 from backend_c.kernels.parts.factor_memory import Side, left_factors, right_factors
 from backend_c.kernels.parts.factors import Factors
+from backend_c.kernels.parts.products import Product
 from backend_c.kernels.parts.strided_access import result_array, result_offset
-from hlo.types import PRED, S32, ElementType
+from hlo.types import PRED, S32, U32, ElementType
 
-# Multiples of the rows (but NEON's) and of the columns of every tile (runtime/hlo_gemm.h).
+# Multiples of the rows (but NEON's) and of the columns of every tile (runtime/hlo_gemm.h), and of
+# the rows of narrow types' (runtime/hlo_gemm_narrow.h: 14 of them leave 12).
 ROWS, COLUMNS = 84, 64
+_NARROW_ROWS = 96
 # At most so many strips of columns make a block: they share its left factors while these are in the
 # L2 cache. 16 take 7 % less time than 4 (4096x768x3072); threads need several blocks each.
 _STRIPS = 16
@@ -40,43 +43,65 @@ def is_padded(factors: Factors) -> bool:
 
 
 class FastContraction:
-    """Write one contraction whose sums have the type ``sums``."""
+    """Write one contraction to results of a type."""
 
     def __init__(
         self,
         factors: Factors,
-        types: tuple[ElementType, ElementType],
+        product: Product,
+        result: ElementType,
         write: Write,
         scope: Scope,
     ) -> None:
         self.factors, self.write, self.scope = factors, write, scope
-        self.sums, self.result = types
-        self.is_padded = is_padded(factors)
+        self.product, self.sums, self.result = product, product.sums, result
+        self.rows = ROWS if product.room is None else _NARROW_ROWS
+        self.is_padded = self.sums.is_float and is_padded(factors)
         self.stored = None if self.is_padded else result_array(write, factors, self.sums)
-        self.left: Side = left_factors(factors, self.sums, ROWS, scope)
-        self.right: Side = right_factors(factors, self.sums, COLUMNS, scope)
+        self.left: Side = left_factors(factors, product, self.rows, scope)
+        self.right: Side = right_factors(factors, product, COLUMNS, scope)
+        self.least = self._least() if product.is_checked else None
+
+    def _least(self) -> Array:
+        """Write what hlo_gemm_bf16_least says of each block of rows."""
+        scope, factors = self.scope, self.factors
+        blocks = -(-factors.m // self.rows)
+        least = scope.scratch(U32, factors.batch * blocks, frozen=True)
+        cost = min(factors.m, self.rows) * factors.k // 16
+        with nest.outer(scope, (factors.batch, blocks), cost) as (b, block):
+            first = scope.bind(ix.multiply(block, self.rows))
+            rows = ix.clamp(0, ix.subtract(factors.m, first), self.rows)
+            scope.call(
+                f"hlo_gemm_{self.product.name}_least",
+                self.left.address(b, first),
+                ix.constant(self.left.line_pitch),
+                rows,
+                ix.constant(factors.k),
+                Pointer(least, ix.add(ix.multiply(b, blocks), block)),
+            )
+        return least
 
     def emit(self) -> None:
         """Write the blocks."""
         factors = self.factors
-        row_blocks = -(-factors.m // ROWS)
+        row_blocks = -(-factors.m // self.rows)
         strips = -(-factors.n // COLUMNS)
         shared = _STRIPS
         while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
             shared //= 2
         dims = (factors.batch, -(-strips // shared), row_blocks)
-        cost = min(factors.m, ROWS) * min(factors.n, COLUMNS * shared) * factors.k
+        cost = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
         with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
             first = ix.multiply(column_block, shared)
             count = ix.clamp(0, ix.subtract(strips, first), shared)
             with self.scope.loop(count) as place:
                 strip = self.scope.bind(ix.add(first, place))
-                self._strip(b, ix.multiply(row_block, ROWS), ix.multiply(strip, COLUMNS))
+                self._strip(b, ix.multiply(row_block, self.rows), ix.multiply(strip, COLUMNS))
 
     def _strip(self, b: Expr, first_row: Expr, first_column: Expr) -> None:
         """Write the sums of a strip of columns in a block of rows, and what is done with them."""
         scope, factors = self.scope, self.factors
-        rows = scope.bind(ix.clamp(0, ix.subtract(factors.m, first_row), ROWS))
+        rows = scope.bind(ix.clamp(0, ix.subtract(factors.m, first_row), self.rows))
         columns = scope.bind(ix.clamp(0, ix.subtract(factors.n, first_column), COLUMNS))
         at = b, first_row, first_column
         if self.stored is not None:
@@ -86,7 +111,7 @@ class FastContraction:
             self._multiply(at, (rows, columns), Pointer(array, offset), strides.line)
             return
         pitch = min(factors.n, COLUMNS)
-        sums = scope.local(self.sums, min(factors.m, ROWS) * pitch)
+        sums = scope.local(self.sums, min(factors.m, self.rows) * pitch)
         self._multiply(at, (rows, columns), Pointer(sums, ix.constant(0)), pitch)
         if self.is_padded:
             self._repair(sums, pitch, (rows, columns), at)
@@ -113,18 +138,21 @@ class FastContraction:
     ) -> None:
         """Call the products of a block of rows with a strip of columns."""
         b, first_row, first_column = at
-        self.scope.call(
-            f"hlo_gemm_{self.sums}",
-            self.left.address(b, first_row),
-            ix.constant(self.left.line_pitch),
-            ix.constant(self.left.step_pitch),
-            self.right.address(b, first_column),
-            ix.constant(self.right.step_pitch),
-            *counts,
-            ix.constant(self.factors.k),
-            into,
-            ix.constant(pitch),
-        )
+        left, right = self.left, self.right
+        k = ix.constant(self.factors.k)
+        lhs = left.address(b, first_row), ix.constant(left.line_pitch)
+        rhs = right.address(b, first_column)
+        function = f"hlo_gemm_{self.product.name}"
+        if self.product.room is None:
+            steps = ix.constant(left.step_pitch), rhs, ix.constant(right.step_pitch)
+            self.scope.call(function, *lhs, *steps, *counts, k, into, ix.constant(pitch))
+            return
+        checked = []
+        if self.least is not None:
+            blocks = -(-self.factors.m // self.rows)
+            block = ix.divide(first_row, self.rows)
+            checked = [self.scope.load(self.least, ix.add(ix.multiply(b, blocks), block))]
+        self.scope.call(function, *lhs, rhs, *counts, k, into, ix.constant(pitch), *checked)
 
     def _repair(
         self, sums: Array, pitch: int, counts: tuple[Expr, Expr], first: tuple[Expr, Expr, Expr]

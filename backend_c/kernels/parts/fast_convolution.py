@@ -22,6 +22,7 @@ from backend_c.kernels.parts.convolution_input import Convolved, OrderedInput, w
 from backend_c.kernels.parts.factor_memory import right_factors
 from backend_c.kernels.parts.factors import Factors
 from backend_c.kernels.parts.fast_contraction import COLUMNS, ROWS, is_padded
+from backend_c.kernels.parts.products import plain_product
 from hlo.types import PRED, S32, ElementType
 
 _REGION = 1 << 16  # elements of the input that a block copies, so that they stay in the L2 cache
@@ -124,7 +125,7 @@ class FastConvolution:
 
     def prepare(self) -> None:
         """Write the packing of the right factors."""
-        self.right = right_factors(self.factors, self.sums, COLUMNS, self.scope)
+        self.right = right_factors(self.factors, plain_product(self.sums), COLUMNS, self.scope)
         self.offsets = self.scope.table(np.array(self.input.offsets, np.int64))
 
     def _strip(self, tile: Tile, left: Pointer) -> None:
