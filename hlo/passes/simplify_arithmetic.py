@@ -52,6 +52,32 @@ def _convert_of_convert(facts: ValueFacts, instruction: Instruction) -> Answer:
     return instruction._replace(operands=inner.operands)
 
 
+def _dot_of_converts(facts: ValueFacts, instruction: Instruction) -> Answer:
+    """dot(convert(x), y) is dot(x, y) if the conversion is exact: products and sums stay the same.
+
+    Not where the sum is converted to a result of another kind, which goes by the operands' types,
+    nor where an algorithm says what they are.
+    """
+    result = getattr(instruction.shape, "element_type", None)
+    assert isinstance(result, ElementType)
+    operands = list(instruction.operands)
+    for number in range(2):
+        inner = facts.operand(instruction, number)
+        if inner.opcode != "convert":
+            continue
+        source = facts.array(inner).element_type
+        target = facts.array(instruction, number).element_type
+        of_kind = (
+            (source.is_float and result.is_float and (target is not F64 or result is F64))
+            or (source.is_integer and target.is_integer and result.is_integer)
+        )  # fmt: skip
+        if of_kind and _embeds(source, target):
+            operands[number] = inner.operands[0]
+    if "algorithm" in instruction.attributes or tuple(operands) == instruction.operands:
+        return None
+    return instruction._replace(operands=tuple(operands))
+
+
 def _neutral(value: float, facts: ValueFacts, instruction: Instruction) -> Answer:
     """``x op value`` is x, where ``value`` is the neutral element of op.
 
@@ -101,6 +127,7 @@ def _equal_branches(facts: ValueFacts, instruction: Instruction) -> Answer:
 RULES: dict[str, tuple[Rule, ...]] = {
     "convert": (_same_shape, _convert_of_convert),
     "bitcast-convert": (_same_shape,),
+    "dot": (_dot_of_converts,),
     "add": (_add_zero,),
     "subtract": (partial(_neutral, 0.0),),
     "multiply": (partial(_neutral, 1.0),),

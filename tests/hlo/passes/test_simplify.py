@@ -58,6 +58,21 @@ ENTRY main {{
         ("a = (f32[2,3], f32[]) tuple(p, v)\n b = (f32[2,3], f32[]) opt-barrier(a)\n"
          " ROOT r = f32[] get-tuple-element(b), index=1", ""),
         ("ROOT r = s32[] get-dimension-size(p), dimensions={1}", ""),
+        # An exact conversion is left to the dot; the sum is rounded, or wraps, as before.
+        ("a = s32[4] convert(q)\n"
+         " ROOT r = s32[] dot(a, q), lhs_contracting_dims={0}, rhs_contracting_dims={0}", "dot"),
+        ("a = u8[4] convert(q)\n"
+         " ROOT r = s32[] dot(a, a), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+         "convert dot"),
+        ("a = s32[4] convert(q)\n"
+         " ROOT r = f32[] dot(a, a), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+         "convert dot"),
+        ("a = f64[2,3] convert(p)\n"
+         " ROOT r = f32[2,2] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+         "convert dot"),
+        ("a = f64[2,3] convert(p)\n"
+         " ROOT r = f64[2,2] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
+         "dot"),
         ("a = f64[2,3] convert(p)\n ROOT r = f32[2,3] convert(a)", ""),
         ("a = s32[4] convert(q)\n ROOT r = s16[4] convert(a)", "convert"),
         ("a = f32[4] convert(q)\n ROOT r = f64[4] convert(a)", "convert"),
