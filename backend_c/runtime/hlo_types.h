@@ -45,7 +45,7 @@
 /* HLO_FUNCTION is for what must dissolve in a vectorised loop, HLO_PROCEDURE for the rest. */
 #ifndef HLO_FUNCTION
 #if defined(__CUDACC__)
-#define HLO_FUNCTION __device__ static inline
+#define HLO_FUNCTION __device__ static inline __attribute__((unused))
 #elif defined(__GNUC__)
 #define HLO_FUNCTION static inline __attribute__((always_inline, unused))
 #else
@@ -54,7 +54,7 @@
 #endif
 #ifndef HLO_PROCEDURE
 #if defined(__CUDACC__)
-#define HLO_PROCEDURE __device__ static inline
+#define HLO_PROCEDURE __device__ static __noinline__ __attribute__((unused))
 #elif defined(__GNUC__) /* copies in every kernel double the time that gcc takes */
 #define HLO_PROCEDURE static __attribute__((noinline, unused))
 #else

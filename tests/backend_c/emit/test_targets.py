@@ -75,8 +75,9 @@ def test_a_wrong_bit_is_found(tmp_path: Path) -> None:
 def test_nvcc_takes_the_kernels(name: str, tmp_path: Path) -> None:
     module = hlo.parse((CORPUS / "jax" / f"{name}.before_optimizations.txt").read_text())
     write(backend_c.emit(module, "cuda"), tmp_path)
-    command = ["nvcc", "-arch=sm_90", "-fmad=false", "-diag-suppress", "177", "-cubin", "module.cu"]
-    subprocess.run([*command, "-o", "module.cubin"], cwd=tmp_path, check=True)
+    flags = ["-arch=sm_90", "-fmad=false", "-Werror", "all-warnings", "-cubin"]
+    command = ["nvcc", *flags, "module.cu", "-o", "module.cubin"]
+    subprocess.run(command, cwd=tmp_path, check=True)
 
 
 def test_unknown_targets_are_named() -> None:
