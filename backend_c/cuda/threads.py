@@ -1,21 +1,29 @@
 """Share the loops of a kernel among blocks and threads.
 
-grid     a loop over independent iterations: each thread takes some of them, alone
+grid     a loop over independent iterations: a block takes some of them if its threads can share
+         their work (a row), else each thread takes some, alone
+block    other kernels with loops that the threads of one block can share
 single   anything else: one thread does it
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
+from backend_c.cuda.cooperation import alone, by_one_block, row_by_block
 from backend_c.cuda.walks import every
-from backend_c.ir.loop_ir import If, Kernel, Loop, Statement
+from backend_c.ir.loop_ir import Kernel, Loop, Statement
 
 
 def mapped(kernel: Kernel) -> Kernel:
-    """Return a kernel whose loops say which threads share them, in the dialect of CUDA."""
-    return replace(kernel, body=tuple(map(_by_threads, kernel.body)))
+    """Return a kernel whose loops say which threads share them, in the dialect of CUDA.
+
+    Kinds of loops are "parallel" (over blocks), "parallel lanes" (over all threads), "lanes" (over
+    the threads of a block) and "serial".
+    """
+    if any(map(_is_independent, kernel.body)):
+        return replace(kernel, body=tuple(_shared(one, kernel) for one in kernel.body))
+    return replace(kernel, body=by_one_block(kernel) or alone(kernel.body))
 
 
 def launch_shape(kernel: Kernel) -> str:
@@ -26,23 +34,14 @@ def launch_shape(kernel: Kernel) -> str:
     return "block" if "lanes" in kinds else "single"
 
 
-def _by_threads(statement: Statement) -> Statement:
-    """Return a statement whose independent iterations are those of threads."""
-    if isinstance(statement, Loop) and "parallel" in statement.kind and not statement.sums:
-        return statement._replace(kind="parallel lanes", body=_alone(statement.body))
-    return _alone([statement])[0]
+def _is_independent(statement: Statement) -> bool:
+    """Return whether a statement is a loop that blocks can share."""
+    return isinstance(statement, Loop) and "parallel" in statement.kind and not statement.sums
 
 
-def _alone(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """Return statements that one thread runs alone."""
-    found: list[Statement] = []
-    for statement in statements:
-        match statement:
-            case Loop():
-                inner = _alone(statement.body)
-                found.append(statement._replace(kind="serial", body=inner, sums=()))
-            case If(condition, then, otherwise):
-                found.append(If(condition, _alone(then), _alone(otherwise)))
-            case _:
-                found.append(statement)
-    return tuple(found)
+def _shared(statement: Statement, kernel: Kernel) -> Statement:
+    """Return a statement of a kernel that all blocks run."""
+    if not isinstance(statement, Loop) or not _is_independent(statement):
+        return statement
+    by_block = row_by_block(statement, kernel) if statement.kind == "parallel" else None
+    return by_block or statement._replace(kind="parallel lanes", body=alone(statement.body))

@@ -39,8 +39,9 @@ class Array(NamedTuple):
     """Represent a block of elements that a kernel reads or writes, by its name in the kernel.
 
     ``mutable`` arrays are written by the kernel that reads them: their loads are neither moved nor
-    merged. ``is_local`` arrays are on the stack of each thread. An array with ``memory`` is a
-    *view*: it reads the bytes of an array of that element type as elements of its own.
+    merged. ``is_local`` arrays are on the stack of each thread, or in memory that the threads of a
+    CUDA block share (``is_shared``). An array with ``memory`` is a *view*: it reads the bytes of an
+    array of that element type as elements of its own.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Array(NamedTuple):
     mutable: bool = False
     is_local: bool = False
     memory: ElementType | None = None
+    is_shared: bool = False
 
 
 class Constant(NamedTuple):

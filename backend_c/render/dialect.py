@@ -64,7 +64,7 @@ EMBEDDED = Dialect(
 CUDA = Dialect(
     "cuda",
     ".cu",
-    (("hlo_kernels.h", ""), *_WHERE_USED),
+    (("hlo_kernels.h", ""), ("hlo_block.h", "hlo_block_"), *_WHERE_USED),
     "typedef bool hlo_pred;\n",
     'extern "C" __global__ void',
     "HLO_FUNCTION",

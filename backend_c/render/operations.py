@@ -340,6 +340,7 @@ _SPECIAL: dict[str, _Render] = {
     "select": _select,
     "clamp": _clamp_index,
     "within": _within,
+    "thread": lambda texts, types, result: ("threadIdx.x", ATOM),
     "workers": _function("hlo_workers"),
     "convert": _converted,
     "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),

@@ -162,7 +162,8 @@ class _Body:
             case Assign(variable, value):
                 return [f"{variable.name} = {self.text(value)};"]
             case LocalArray(array):
-                return [f"{memory_type(array.element_type)} {array.name}[{array.elements}];"]
+                place = "__shared__ " if array.is_shared else ""
+                return [f"{place}{memory_type(array.element_type)} {array.name}[{array.elements}];"]
             case Store(array, offset, value):
                 return [f"{self._element(array, offset)} = {self._stored(array, value)};"]
             case Call(function, arguments):
