@@ -21,7 +21,8 @@ from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.cuda_emulation import Emulated, EmulatedLibrary, build_emulated, launches
 from backend_c.native.executable import Executable, load
-from backend_c.native.toolchain import build, known_compiler
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
 from backend_c.render.dialect import CUDA, CUDA_EMULATED, DIALECTS, EMBEDDED, OPENMP, Dialect

@@ -17,9 +17,10 @@ from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import Cache
 from backend_c.native.executable import Executable, load
+from backend_c.native.libraries import build
 from backend_c.native.machine_limits import measured_quickly
 from backend_c.native.marshalling import Value
-from backend_c.native.toolchain import Compiler, build
+from backend_c.native.toolchain import Compiler
 from backend_c.render.dialect import OPENMP
 from backend_c.render.timers import READINGS
 from backend_c.render.translation_units import Program, render_plan

@@ -19,7 +19,8 @@ import numpy as np
 
 from backend_c.explain.limits import Limits
 from backend_c.native.cache import Cache, default_directory, open_cache
-from backend_c.native.toolchain import build, known_compiler
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import known_compiler
 
 SIZES = tuple(1 << power for power in range(18, 29, 2))  # bytes: 256 KiB to 256 MiB
 _SECONDS = 0.03  # of each kernel

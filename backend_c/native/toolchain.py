@@ -1,8 +1,7 @@
-"""Find a C compiler, and build libraries with it, each distinct content once.
+"""Find a C compiler, and run it.
 
 cache = open_cache(default_directory(os.environ))
 compiler = known_compiler(os.environ, cache)
-path = build({"unit_0.c": text}, compiler, cache)
 """
 
 from __future__ import annotations
@@ -16,21 +15,15 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache as once
 from functools import lru_cache
 from pathlib import Path
 
 from backend_c.native.cache import (
-    HEADERS,
-    OBJECT,
     Cache,
-    found,
-    publish,
     remembered,
     stamp,
-    workspace,
 )
 from hlo.errors import ToolchainError
 
@@ -79,21 +72,8 @@ _GIVING_WAY = {
 }
 _CANDIDATES = ("gcc", "clang", "cc")
 _ENVIRONMENT = ("COMPILER_PATH", "GCC_EXEC_PREFIX")  # where gcc finds the programs that it starts
-_WORKERS = min(8, os.cpu_count() or 1)
-_GCC = "Free Software Foundation"  # in its version's text, whatever its name is
-_ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
+WORKERS = min(8, os.cpu_count() or 1)
 _ERROR_LINES = 8
-# Headers whose procedures are compiled once for a machine (runtime/hlo_linked.h): they take gcc
-# longer than most programs.
-_LINKED = (
-    "hlo_fft_fast.h",
-    "hlo_gemm_f32.h",
-    "hlo_gemm_f64.h",
-    "hlo_gemm_u32.h",
-    "hlo_sort.h",
-    "hlo_transpose.h",
-)
-_DECLARED, _DEFINED = "-DHLO_LINKED", "-DHLO_LINKED_OBJECT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,89 +187,10 @@ def run(words: Sequence[str], directory: str | None = None) -> subprocess.Comple
         return subprocess.CompletedProcess(words, 127, "", f"error: {words[0]}: {error.strerror}")
 
 
-def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
-    """Return the library of translation units (``.c``) and headers, compiled if it is not cached.
-
-    Units are compiled in parallel, and may include the runtime headers. Raises ToolchainError with
-    the compiler's first error lines.
-    """
-    key = _key(sources, compiler)
-    library = found(cache, key)
-    if library is not None:
-        return library
-    included = {name for name in (_ALL_HEADERS, *_LINKED) if _includes(sources, name)}
-    read = headers_read(compiler, cache, headers()) if _ALL_HEADERS in included else None
-    with workspace(cache) as directory:
-        if read is not None:
-            with suppress(OSError):  # it went since: gcc reads the text then
-                os.link(read, Path(directory) / f"{_ALL_HEADERS}.gch")
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            linked = pool.map(
-                lambda name: _linked(name, compiler, cache, directory),
-                sorted(included - {_ALL_HEADERS}),
-            )
-            made = objects(sources, _declaring(compiler), directory)
-            words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
-            require(run([*words, *made, *linked], directory), compiler)
-        return publish(cache, key, Path(directory) / "library.so")
-
-
-def _includes(sources: Mapping[str, str], header: str) -> bool:
-    """Return whether a unit includes a header."""
-    return any(f'#include "{header}"' in text for text in sources.values())
-
-
-def _declaring(compiler: Compiler) -> Compiler:
-    """Return a compiler of units that are linked with the objects of the runtime."""
-    return replace(compiler, flags=(*compiler.flags, _DECLARED))
-
-
-def _linked(header: str, compiler: Compiler, cache: Cache, directory: str) -> str:
-    """Put the object of a header's procedures into a directory, compiled if it is not cached."""
-    own = [*compiler.command, compiler.version, *compiler.flags, processor(), headers()]
-    key = digest(["linked", header, *own])
-    made = Path(directory) / header.replace(".h", ".o")
-    kept = found(cache, key, OBJECT)
-    with suppress(OSError):  # it went since: it is made again
-        if kept is not None:
-            os.link(kept, made)
-            return made.name
-    unit = made.with_suffix(".c").name
-    defining = replace(compiler, flags=(*compiler.flags, _DEFINED))
-    objects({unit: f'#include "{header}"\n'}, defining, directory)
-    published = made.with_suffix(".published")
-    os.link(made, published)
-    publish(cache, key, published, OBJECT)
-    return made.name
-
-
-@lru_cache(8)
-def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
-    """Return the runtime headers as gcc keeps them when it has read them; None for others.
-
-    gcc takes that file in place of the first header that a unit includes, if it lies beside the
-    unit and was made by the same gcc with the same flags: 0.06 s less for each unit. ``hashed`` is
-    the hash of the headers.
-    """
-    if _GCC not in compiler.version:
-        return None
-    flags = _declaring(compiler).flags  # gcc takes it for units of the same flags alone
-    own = [*compiler.command, compiler.version, *flags, processor(), hashed]
-    key = digest(["headers", *own])
-    kept = found(cache, key, HEADERS)
-    if kept is not None:
-        return kept
-    with workspace(cache) as directory:
-        words = [*compiler.command, *flags, "-x", "c-header", str(RUNTIME / _ALL_HEADERS)]
-        if run([*words, "-o", "headers.gch"], directory).returncode:
-            return None
-        return publish(cache, key, Path(directory) / "headers.gch", HEADERS)
-
-
 def objects(sources: Mapping[str, str], compiler: Compiler, directory: str) -> list[str]:
     """Compile translation units in a directory, some at a time; return the names of the objects."""
     units = _written(sources, directory)
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(lambda unit: _compile(unit, compiler, directory), units))
 
 
@@ -326,19 +227,6 @@ def require(process: subprocess.CompletedProcess[str], compiler: Compiler) -> No
     errors = [line for line in lines if "error" in line] or lines
     told = "\n".join(errors[:_ERROR_LINES]) or f"exit status {process.returncode}"
     raise ToolchainError(f"{compiler.command[0]} failed:\n{told}")
-
-
-def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
-    """Hash everything that a library depends on.
-
-    The compiler and its version, flags, the processor (for -march=native), sources and headers:
-    equal keys are equal libraries (a content-addressed cache).
-    """
-    parts = [*compiler.command, compiler.version, *compiler.flags, processor()]
-    for name, text in sources.items():
-        parts += [name, text]
-    # Sources include the headers, so that a change of one makes other libraries.
-    return digest([*parts, headers()])
 
 
 def digest(parts: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
 
 /* Adds to `rows` steps of a panel, at `into`, the products of left factors with `steps` steps. */
 #define HLO_FACTOR_UPDATE(name, T)                                                                 \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_add(                                               \
+    HLO_GEMM_LINKED void hlo_factor_##name##_add(                                                  \
         const T *left, int64_t row_pitch, int64_t step_pitch, int64_t rows, int64_t steps,         \
         const T *right, T *into, int64_t width) {                                                  \
         const int64_t wide = HLO_GEMM_COLUMNS(T), none[1] = {0};                                   \
@@ -139,7 +139,7 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
         }                                                                                          \
     }                                                                                              \
     /* Solves a block of up to 64 steps. */                                                        \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_block(const T *left, int64_t row_pitch,            \
+    HLO_GEMM_LINKED void hlo_factor_##name##_block(const T *left, int64_t row_pitch,               \
                                                       int64_t step_pitch, int64_t rows,            \
                                                       int64_t parts, int unit, T *x,               \
                                                       int64_t width) {                             \
@@ -156,7 +156,7 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
 /* Solves a system of n steps for `width` lanes of a panel, a multiple of HLO_FACTOR_WIDTH. Blocks of
  * 64 rows of the left factors are block_pitch apart. */
 #define HLO_FACTOR_SOLVE(name, T)                                                                  \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_solve(                                             \
+    HLO_GEMM_LINKED void hlo_factor_##name##_solve(                                                \
         const T *left, int64_t block_pitch, int64_t row_pitch, int64_t step_pitch, int64_t n,      \
         int64_t parts, int unit, T *x, int64_t width) {                                            \
         HLO_FACTOR_BEGIN                                                                           \
@@ -197,7 +197,7 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
             here[row] = -pivot;                                                                    \
         }                                                                                          \
     }                                                                                              \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_cholesky_block(T *panels, int64_t n,               \
+    HLO_GEMM_LINKED void hlo_factor_##name##_cholesky_block(T *panels, int64_t n,                  \
                                                                int64_t number, int32_t *failed) {  \
         const int64_t wide = HLO_GEMM_COLUMNS(T), place = number * HLO_FACTOR_PITCH;               \
         const int64_t rows = hlo_factor_least(n - place, HLO_FACTOR_PITCH);                        \
@@ -220,7 +220,7 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
     }                                                                                              \
     /* Strip `strip` after block `number`: what the block before that lacks in it, the block       \
      * itself, and of the next one all that is known. */                                           \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_cholesky_strip(T *panels, int64_t n,               \
+    HLO_GEMM_LINKED void hlo_factor_##name##_cholesky_strip(T *panels, int64_t n,                  \
                                                                int64_t number, int64_t strip) {    \
         const int64_t strips = HLO_FACTOR_PITCH / HLO_FACTOR_WIDTH;                                \
         const int64_t area = HLO_FACTOR_PITCH * HLO_FACTOR_PITCH, size = hlo_factor_panel(n);      \

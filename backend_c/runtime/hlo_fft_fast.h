@@ -190,13 +190,6 @@
 /* hlo_fft_lanes_T(values, spare, roots, radices, stages, n): transforms of n numbers, by radices whose
  * product is n, the first combined first. roots[2 j], roots[2 j + 1] are cos and -sin of 2 pi j / n.
  * The result is in `values` after an even number of stages, else in `spare`. */
-#define HLO_FFT_HEAD(T)                                                                            \
-    HLO_LINKED_PROCEDURE void hlo_fft_lanes_##T(T *values, T *spare, const T *roots,               \
-                                                const int32_t *radices, int64_t stages, int64_t n)
-
-#ifdef HLO_LINKED
-#define HLO_FFT_DEFINE(T) HLO_FFT_HEAD(T);
-#else
 #define HLO_FFT_DEFINE(T)                                                                          \
     HLO_FFT_STAGE(T, 2, HLO_FFT_BODY_2(T))                                                         \
     HLO_FFT_STAGE(T, 3, HLO_FFT_BODY_3(T))                                                         \
@@ -204,7 +197,8 @@
     HLO_FFT_STAGE(T, 5, HLO_FFT_BODY_5(T))                                                         \
     HLO_FFT_STAGE(T, 8, HLO_FFT_BODY_8(T))                                                         \
     HLO_FFT_ANY(T)                                                                                 \
-    HLO_FFT_HEAD(T) {                                                                              \
+    HLO_LINKED_PROCEDURE void hlo_fft_lanes_##T(T *values, T *spare, const T *roots,               \
+                                         const int32_t *radices, int64_t stages, int64_t n) {      \
         T *from = values, *to = spare;                                                             \
         int64_t m = 1, stage;                                                                      \
         for (stage = 0; stage < stages; ++stage) {                                                 \
@@ -229,7 +223,6 @@
             m *= p;                                                                                \
         }                                                                                          \
     }
-#endif
 
 HLO_FFT_DEFINE(float)
 HLO_FFT_DEFINE(double)

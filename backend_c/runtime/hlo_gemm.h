@@ -77,7 +77,7 @@
 #define HLO_GEMM_ONCE
 #endif
 #define HLO_GEMM_PROCEDURE HLO_GEMM_ONCE HLO_PROCEDURE
-#define HLO_GEMM_LINKED HLO_GEMM_ONCE HLO_LINKED_PROCEDURE
+#define HLO_GEMM_LINKED HLO_GEMM_ONCE HLO_LINKED_PROCEDURE /* what generated code calls */
 
 /* Columns of a tile, and of a panel. */
 #define HLO_GEMM_LANES(T) (HLO_GEMM_BYTES ? HLO_GEMM_BYTES / (int)sizeof(T) : 1)
@@ -202,15 +202,13 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
 
 /* Sums of products, row by row into c. `rhs_pitch` is 0 for packed panels, else that of the steps
  * of right factors that lie side by side, of which there are whole panels. */
-#define HLO_GEMM_SEGMENTS_HEAD(name, T)                                                            \
+#if defined(__CUDACC__) /* each thread comes here for sums of its own: no tiles of registers */
+#define HLO_GEMM_SEGMENTS(name, T)                                                                 \
     HLO_GEMM_LINKED void hlo_gemm_##name##_segments(                                               \
         const T *lhs, int64_t group_pitch, int64_t row_pitch, int64_t step_pitch,                  \
         const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
         int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
-        int64_t c_pitch)
-#if defined(__CUDACC__) /* each thread comes here for sums of its own: no tiles of registers */
-#define HLO_GEMM_SEGMENTS(name, T)                                                                 \
-    HLO_GEMM_SEGMENTS_HEAD(name, T) {                                                              \
+        int64_t c_pitch) {                                                                         \
         const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
         for (int64_t place = 0; place < groups * rows; ++place) {                                  \
@@ -230,7 +228,11 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
     }
 #else
 #define HLO_GEMM_SEGMENTS(name, T)                                                                 \
-    HLO_GEMM_SEGMENTS_HEAD(name, T) {                                                              \
+    HLO_GEMM_LINKED void hlo_gemm_##name##_segments(                                               \
+        const T *lhs, int64_t group_pitch, int64_t row_pitch, int64_t step_pitch,                  \
+        const int64_t *offsets, int64_t segments, int64_t length, const T *rhs, int64_t rhs_pitch, \
+        int64_t groups, int64_t rows, int64_t columns, T *c, int64_t c_group_pitch,                \
+        int64_t c_pitch) {                                                                         \
         const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         const int64_t panel = rhs_pitch ? wide : segments * length * wide;                         \
         const int64_t pitch = rhs_pitch ? rhs_pitch : wide;                                        \
@@ -267,7 +269,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
 #endif
 
 #define HLO_GEMM_PLAIN(name, T)                                                                    \
-    HLO_FUNCTION void hlo_gemm_##name(const T *lhs, int64_t row_pitch, int64_t step_pitch,         \
+    HLO_LINKED_PROCEDURE void hlo_gemm_##name(const T *lhs, int64_t row_pitch, int64_t step_pitch, \
                                       const T *rhs, int64_t rhs_pitch, int64_t rows,               \
                                       int64_t columns, int64_t k, T *c, int64_t c_pitch) {         \
         const int64_t none[1] = {0};                                                               \
@@ -309,12 +311,10 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
 
 /* Packs columns of the right factor into panels: `count` of k steps, the first of them `first`.
  * Columns that are not there are zeros. */
-#define HLO_GEMM_PACK_HEAD(name, T)                                                                \
+#define HLO_GEMM_PACK(name, T)                                                                     \
     HLO_GEMM_LINKED void hlo_gemm_##name##_pack(                                                   \
         const T *HLO_RESTRICT from, int64_t column_pitch, int64_t step_pitch, int64_t columns,     \
-        int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels)
-#define HLO_GEMM_PACK(name, T)                                                                     \
-    HLO_GEMM_PACK_HEAD(name, T) {                                                                  \
+        int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
         const int64_t wide = HLO_GEMM_COLUMNS(T);                                                  \
         for (int64_t column = 0; column < columns; column += wide) {                               \
             const T *source = from + column * column_pitch;                                        \
@@ -348,11 +348,9 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
     }
 
 /* Whether all sums are finite. */
-#define HLO_GEMM_FINITE_HEAD(name, T)                                                              \
-    HLO_GEMM_LINKED void hlo_gemm_##name##_all_finite(                                             \
-        const T *sums, int64_t rows, int64_t columns, int64_t pitch, int32_t *finite)
 #define HLO_GEMM_FINITE(name, T)                                                                   \
-    HLO_GEMM_FINITE_HEAD(name, T) {                                                                \
+    HLO_GEMM_LINKED void hlo_gemm_##name##_all_finite(                                             \
+        const T *sums, int64_t rows, int64_t columns, int64_t pitch, int32_t *finite) {            \
         int32_t all = 1;                                                                           \
         for (int64_t row = 0; row < rows; ++row) {                                                 \
             for (int64_t column = 0; column < columns; ++column) {                                 \
@@ -363,13 +361,6 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
         *finite &= all;                                                                            \
     }
 
-#ifdef HLO_LINKED
-#define HLO_GEMM_DEFINE(name, T)                                                                   \
-    HLO_GEMM_SEGMENTS_HEAD(name, T);                                                               \
-    HLO_GEMM_PACK_HEAD(name, T);                                                                   \
-    HLO_GEMM_FINITE_HEAD(name, T);                                                                 \
-    HLO_GEMM_PLAIN(name, T)
-#else
 #define HLO_GEMM_DEFINE(name, T)                                                                   \
     HLO_GEMM_LEFT(name, T)                                                                         \
     HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_whole, HLO_GEMM_ROWS)                          \
@@ -379,6 +370,5 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
     HLO_GEMM_PLAIN(name, T)                                                                        \
     HLO_GEMM_PACK(name, T)                                                                         \
     HLO_GEMM_FINITE(name, T)
-#endif
 
 #endif

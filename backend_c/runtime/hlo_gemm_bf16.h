@@ -71,7 +71,7 @@ HLO_FUNCTION void hlo_gemm_bf16_noted(const float *panel, int64_t words, int is_
 }
 
 /* Writes the least rank of all factors of some rows. */
-HLO_GEMM_PROCEDURE void hlo_gemm_bf16_least(const uint16_t *lhs, int64_t row_pitch, int64_t rows,
+HLO_GEMM_LINKED void hlo_gemm_bf16_least(const uint16_t *lhs, int64_t row_pitch, int64_t rows,
                                             int64_t k, uint32_t *into) {
     uint16_t least = 0xffff;
     for (int64_t row = 0; row < rows; ++row) {
@@ -122,7 +122,7 @@ HLO_FUNCTION void hlo_gemm_bf16_noted(const float *panel, int64_t words, int is_
     (void)panel, (void)words, (void)is_first, (void)note;
 }
 
-HLO_FUNCTION void hlo_gemm_bf16_least(const uint16_t *lhs, int64_t row_pitch, int64_t rows,
+HLO_LINKED_PROCEDURE void hlo_gemm_bf16_least(const uint16_t *lhs, int64_t row_pitch, int64_t rows,
                                       int64_t k, uint32_t *into) {
     (void)lhs, (void)row_pitch, (void)rows, (void)k;
     *into = 0;
@@ -146,7 +146,7 @@ HLO_GEMM_NARROW(bf16, uint16_t, float, 1, HLO_BF16_ROOM, f32, f32)
 #endif
 
 /* Sums of products; `least` is what hlo_gemm_bf16_least wrote of these rows. */
-HLO_FUNCTION void hlo_gemm_bf16(const uint16_t *lhs, int64_t row_pitch, const float *panels,
+HLO_LINKED_PROCEDURE void hlo_gemm_bf16(const uint16_t *lhs, int64_t row_pitch, const float *panels,
                                 int64_t rows, int64_t columns, int64_t k, float *c, int64_t c_pitch,
                                 uint32_t least) {
 #if HLO_AMX

@@ -214,7 +214,7 @@ HLO_FUNCTION uint32_t hlo_bytes_joined(const uint8_t *from, int64_t pitch, int64
 #define HLO_BYTES_DEFINE(name, a, b, instruction)                                                  \
     HLO_BYTES_KIND(name, a, b)                                                                     \
     HLO_BYTES_TILES(name, instruction)                                                             \
-    HLO_FUNCTION void hlo_gemm_bytes_##name(const void *lhs, int64_t row_pitch,                    \
+    HLO_LINKED_PROCEDURE void hlo_gemm_bytes_##name(const void *lhs, int64_t row_pitch,            \
                                             const uint32_t *panels, int64_t rows, int64_t columns, \
                                             int64_t k, void *c, int64_t c_pitch) {                 \
         HLO_BYTES_BY_TILES(name)                                                                   \

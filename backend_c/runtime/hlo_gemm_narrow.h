@@ -82,7 +82,7 @@ HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a :
             panel[place] = hlo_gemm_##name##_joined(rest, 1, 0);                                   \
         }                                                                                          \
     }                                                                                              \
-    HLO_GEMM_PROCEDURE void hlo_gemm_##name##_pack(                                                \
+    HLO_GEMM_LINKED void hlo_gemm_##name##_pack(                                                   \
         const void *from, int64_t column_pitch, int64_t step_pitch, int64_t columns,               \
         int64_t first, int64_t count, int64_t k, WORD *HLO_RESTRICT panels) {                      \
         const int64_t wide = HLO_GEMM_COLUMNS(WORD), words = (count + (COUNT) - 1) / (COUNT);      \

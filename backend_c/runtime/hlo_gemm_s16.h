@@ -39,7 +39,7 @@ HLO_FUNCTION const uint32_t *hlo_gemm_s16_start(const uint32_t *note) {
 
 HLO_GEMM_NARROW(s16, uint16_t, uint32_t, 2, HLO_S16_ROOM, u32, u32)
 
-HLO_FUNCTION void hlo_gemm_s16(const void *lhs, int64_t row_pitch, const uint32_t *panels,
+HLO_LINKED_PROCEDURE void hlo_gemm_s16(const void *lhs, int64_t row_pitch, const uint32_t *panels,
                                   int64_t rows, int64_t columns, int64_t k, void *c,
                                   int64_t c_pitch) {
     hlo_gemm_s16_product((const uint16_t *)lhs, row_pitch, panels, rows, columns, k,

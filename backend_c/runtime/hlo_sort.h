@@ -31,11 +31,7 @@ enum { HLO_SORT_UNSIGNED, HLO_SORT_SIGNED, HLO_SORT_FLOAT };
 
 /* The counts of a digit become the places of the first word of each, over `parts` of a row that
  * follow each other: all parts' words of one digit come before those of the next. */
-HLO_LINKED_PROCEDURE void hlo_sort_starts(uint32_t *counts, int64_t parts, int bits)
-#ifdef HLO_LINKED
-    ;
-#else
-{
+HLO_LINKED_PROCEDURE void hlo_sort_starts(uint32_t *counts, int64_t parts, int bits) {
     const int64_t digits = (int64_t)1 << bits;
     int64_t digit, part;
     uint32_t sum = 0;
@@ -47,7 +43,6 @@ HLO_LINKED_PROCEDURE void hlo_sort_starts(uint32_t *counts, int64_t parts, int b
         }
     }
 }
-#endif
 
 #define HLO_SORT_KEYS(name, U, width, infinity)                                                    \
     HLO_FUNCTION U hlo_sort_key_##name(U word, int merged, U flip) {                               \
@@ -64,28 +59,10 @@ HLO_LINKED_PROCEDURE void hlo_sort_starts(uint32_t *counts, int64_t parts, int b
 HLO_SORT_KEYS(u32, uint32_t, 32, 0x7f800000u)
 HLO_SORT_KEYS(u64, uint64_t, 64, 0x7ff0000000000000ull)
 
-#define HLO_SORT_COUNT_HEAD(name, U)                                                               \
-    HLO_LINKED_PROCEDURE void hlo_sort_count_##name(const U *from, int64_t count, int shift,       \
-                                                    int bits, int merged, U flip,                  \
-                                                    uint32_t *counts)
-#define HLO_SORT_PLACE_HEAD(name, U)                                                               \
-    HLO_LINKED_PROCEDURE void hlo_sort_place_##name(                                               \
-        const U *from, const uint32_t *order, int64_t count, int shift, int bits, int merged,      \
-        U flip, uint32_t *starts, U *to, uint32_t *to_order)
-#define HLO_SORT_HEAD(name, U)                                                                     \
-    HLO_LINKED_PROCEDURE void hlo_sort_##name(U *row, uint32_t *order, U *other,                   \
-                                              uint32_t *other_order, int64_t count, int low,       \
-                                              int high, int merged, U flip)
-
-#ifdef HLO_LINKED
-#define HLO_SORT_PARTS(name, U, key_of, has_order)                                                 \
-    HLO_SORT_COUNT_HEAD(name, U);                                                                  \
-    HLO_SORT_PLACE_HEAD(name, U);                                                                  \
-    HLO_SORT_HEAD(name, U);
-#else
 /* `has_order` is known where this is inlined. */
 #define HLO_SORT_PARTS(name, U, key_of, has_order)                                                 \
-    HLO_SORT_COUNT_HEAD(name, U) {                                                                 \
+    HLO_LINKED_PROCEDURE void hlo_sort_count_##name(const U *from, int64_t count, int shift, int bits,\
+                                             int merged, U flip, uint32_t *counts) {               \
         const U mask = (U)(((U)1 << bits) - 1);                                                    \
         int64_t i;                                                                                 \
         memset(counts, 0, sizeof *counts << bits);                                                 \
@@ -99,7 +76,9 @@ HLO_SORT_KEYS(u64, uint64_t, 64, 0x7ff0000000000000ull)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    HLO_SORT_PLACE_HEAD(name, U) {                                                                 \
+    HLO_LINKED_PROCEDURE void hlo_sort_place_##name(const U *from, const uint32_t *order, int64_t count,\
+                                             int shift, int bits, int merged, U flip,              \
+                                             uint32_t *starts, U *to, uint32_t *to_order) {        \
         const U mask = (U)(((U)1 << bits) - 1);                                                    \
         int64_t i;                                                                                 \
         for (i = 0; i < count; ++i) {                                                              \
@@ -131,7 +110,8 @@ HLO_SORT_KEYS(u64, uint64_t, 64, 0x7ff0000000000000ull)
         }                                                                                          \
     }                                                                                              \
     /* other and other_order are of the same length, and hold anything then. */                    \
-    HLO_SORT_HEAD(name, U) {                                                                       \
+    HLO_LINKED_PROCEDURE void hlo_sort_##name(U *row, uint32_t *order, U *other, uint32_t *other_order,\
+                                       int64_t count, int low, int high, int merged, U flip) {     \
         uint32_t counts[1 << HLO_SORT_BITS];                                                       \
         const int most = count < HLO_SORT_LONG ? HLO_SORT_SHORT_BITS : HLO_SORT_BITS;              \
         U *from = row, *to = other;                                                                \
@@ -163,7 +143,6 @@ HLO_SORT_KEYS(u64, uint64_t, 64, 0x7ff0000000000000ull)
             }                                                                                      \
         }                                                                                          \
     }
-#endif
 
 HLO_SORT_PARTS(u32, uint32_t, hlo_sort_key_u32, 0)
 HLO_SORT_PARTS(u64, uint64_t, hlo_sort_key_u64, 0)
@@ -240,13 +219,8 @@ HLO_FUNCTION void hlo_sort_least(const unsigned char *row, int kind, uint32_t fl
  *
  * Elements below the greatest of the least so far are inserted into few of these; of more they are
  * collected, and where there is no room, those collected are sorted and the least of them stay. */
-HLO_LINKED_PROCEDURE void hlo_sort_least_u32(const void *row, int kind, uint32_t flip,
-                                             int64_t count, int64_t number, uint64_t *kept,
-                                             uint64_t *other)
-#ifdef HLO_LINKED
-    ;
-#else
-{
+HLO_LINKED_PROCEDURE void hlo_sort_least_u32(const void *row, int kind, uint32_t flip, int64_t count,
+                                      int64_t number, uint64_t *kept, uint64_t *other) {
     const unsigned char *const bytes = (const unsigned char *)row;
     switch (kind) {
     case HLO_SORT_FLOAT:
@@ -259,6 +233,5 @@ HLO_LINKED_PROCEDURE void hlo_sort_least_u32(const void *row, int kind, uint32_t
         hlo_sort_least(bytes, HLO_SORT_UNSIGNED, flip, count, number, kept, other);
     }
 }
-#endif
 
 #endif

@@ -272,30 +272,19 @@ HLO_TRANSPOSE_NO_LINES(16)
 
 /* Of arrays that threads share, the result around the caches if it `streams`; and into an array of
  * the calling thread. */
-#define HLO_TRANSPOSE_HEAD(W)                                                                      \
-    HLO_TRANSPOSER void hlo_transpose_##W(const void *matrix, int64_t from_pitch, void *result,    \
-                                          int64_t to_pitch, int64_t rows, int64_t columns,         \
-                                          int64_t streams)
-#define HLO_TRANSPOSE_TILE_HEAD(W)                                                                 \
-    HLO_TRANSPOSER void hlo_transpose_tile_##W(const void *matrix, int64_t from_pitch,             \
-                                               void *result, int64_t to_pitch, int64_t rows,       \
-                                               int64_t columns)
-
-#ifdef HLO_LINKED
-#define HLO_TRANSPOSE(W)                                                                           \
-    HLO_TRANSPOSE_HEAD(W);                                                                         \
-    HLO_TRANSPOSE_TILE_HEAD(W);
-#else
 #define HLO_TRANSPOSE(W)                                                                           \
     HLO_TRANSPOSE_MATRIX(W)                                                                        \
-    HLO_TRANSPOSE_HEAD(W) {                                                                        \
+    HLO_TRANSPOSER void hlo_transpose_##W(const void *matrix, int64_t from_pitch, void *result,    \
+                                         int64_t to_pitch, int64_t rows, int64_t columns,          \
+                                         int64_t streams) {                                        \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns,              \
                                  streams != 0, 0, 1);                                              \
     }                                                                                              \
-    HLO_TRANSPOSE_TILE_HEAD(W) {                                                                   \
+    HLO_TRANSPOSER void hlo_transpose_tile_##W(const void *matrix, int64_t from_pitch,             \
+                                              void *result, int64_t to_pitch, int64_t rows,        \
+                                              int64_t columns) {                                   \
         hlo_transpose_matrix_##W(matrix, from_pitch, result, to_pitch, rows, columns, 0, 0, 1);    \
     }
-#endif
 
 HLO_TRANSPOSE(1)
 HLO_TRANSPOSE(2)

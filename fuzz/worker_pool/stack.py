@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from backend_c.native.cache import default_directory, open_cache
-from backend_c.native.toolchain import build, find_compiler
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import find_compiler
 from fuzz.worker_pool.symbols import symbols
 from hlo.errors import ToolchainError
 

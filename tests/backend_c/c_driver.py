@@ -12,7 +12,8 @@ import cffi
 import numpy as np
 
 from backend_c.native.cache import default_directory, open_cache
-from backend_c.native.toolchain import Compiler, build, find_compiler
+from backend_c.native.libraries import build
+from backend_c.native.toolchain import Compiler, find_compiler
 
 # As the backend compiles; and as a microcontroller's compiler may: the portable fallbacks in
 # strict C99, stopping at anything undefined.

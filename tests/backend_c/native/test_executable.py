@@ -14,8 +14,9 @@ import backend_c
 import hlo
 from backend_c.native.cache import open_cache
 from backend_c.native.executable import Executable, load
+from backend_c.native.libraries import build
 from backend_c.native.marshalling import arguments
-from backend_c.native.toolchain import build, find_compiler
+from backend_c.native.toolchain import find_compiler
 from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError, ToolchainError
 from hlo.types import ELEMENT_TYPES, F32, F64, S32, TOKEN, ArrayShape, Shape, TupleShape, leaves

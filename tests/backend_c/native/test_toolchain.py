@@ -16,14 +16,8 @@ import pytest
 import backend_c
 import hlo
 from backend_c.native.cache import Cache, default_directory, open_cache, workspace
-from backend_c.native.toolchain import (
-    Compiler,
-    build,
-    build_in,
-    find_compiler,
-    headers_read,
-    known_compiler,
-)
+from backend_c.native.libraries import build, headers_read
+from backend_c.native.toolchain import Compiler, build_in, find_compiler, known_compiler
 from hlo.errors import CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}

@@ -16,7 +16,6 @@ _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
 _DIALECTS = {
     "embedded": ("-std=c99", "-Os"),
     "openmp": ("-std=gnu11", "-O2", "-march=native", "-fopenmp", "-fno-math-errno"),
-    "linked": ("-std=gnu11", "-O2", "-march=native", "-fPIC", "-DHLO_LINKED"),
     "object": ("-std=gnu11", "-O2", "-march=native", "-fPIC", "-DHLO_LINKED_OBJECT"),
 }
 

@@ -1,0 +1,93 @@
+"""Build libraries, each distinct content once.
+
+cache = open_cache(default_directory(os.environ))
+path = build({"unit_0.c": text}, known_compiler(os.environ, cache), cache)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from backend_c.native.cache import HEADERS, Cache, found, publish, workspace
+from backend_c.native.linked_runtime import LinkedHeader, linked_headers
+from backend_c.native.toolchain import (
+    RUNTIME,
+    WORKERS,
+    Compiler,
+    digest,
+    headers,
+    objects,
+    processor,
+    require,
+    run,
+)
+
+_ALL_HEADERS = "hlo_kernels.h"  # what each unit includes first
+_GCC = "Free Software Foundation"  # in its version's text, whatever its name is
+
+
+def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
+    """Return the library of translation units (``.c``) and headers, compiled if it is not cached.
+
+    Units are compiled in parallel, and may include the runtime headers. Raises ToolchainError with
+    the compiler's first error lines.
+    """
+    key = _key(sources, compiler)
+    library = found(cache, key)
+    if library is not None:
+        return library
+    includes = any(f'#include "{_ALL_HEADERS}"' in text for text in sources.values())
+    read = headers_read(compiler, cache, headers()) if includes else None
+    with workspace(cache) as directory:
+        if read is not None:
+            with suppress(OSError):  # it went since: gcc reads the text then
+                os.link(read, Path(directory) / f"{_ALL_HEADERS}.gch")
+        linked = [LinkedHeader(name, compiler, cache) for name in linked_headers(sources)]
+        for header in linked:
+            header.declare(directory)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            others = pool.map(lambda header: header.object(directory), linked)
+            made = objects(sources, compiler, directory)
+            words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
+            require(run([*words, *made, *others], directory), compiler)
+        return publish(cache, key, Path(directory) / "library.so")
+
+
+@lru_cache(8)
+def headers_read(compiler: Compiler, cache: Cache, hashed: str) -> Path | None:
+    """Return the runtime headers as gcc keeps them when it has read them; None for others.
+
+    gcc takes that file in place of the first header that a unit includes, if it lies beside the
+    unit and was made by the same gcc with the same flags: 0.06 s less for each unit. ``hashed`` is
+    the hash of the headers.
+    """
+    if _GCC not in compiler.version:
+        return None
+    own = [*compiler.command, compiler.version, *compiler.flags, processor(), hashed]
+    key = digest(["headers", *own])
+    kept = found(cache, key, HEADERS)
+    if kept is not None:
+        return kept
+    with workspace(cache) as directory:
+        words = [*compiler.command, *compiler.flags, "-x", "c-header", str(RUNTIME / _ALL_HEADERS)]
+        if run([*words, "-o", "headers.gch"], directory).returncode:
+            return None
+        return publish(cache, key, Path(directory) / "headers.gch", HEADERS)
+
+
+def _key(sources: Mapping[str, str], compiler: Compiler) -> str:
+    """Hash everything that a library depends on.
+
+    The compiler and its version, flags, the processor (for -march=native), sources and headers:
+    equal keys are equal libraries (a content-addressed cache).
+    """
+    parts = [*compiler.command, compiler.version, *compiler.flags, processor()]
+    for name, text in sources.items():
+        parts += [name, text]
+    # Sources include the headers, so that a change of one makes other libraries.
+    return digest([*parts, headers()])
