@@ -14,9 +14,10 @@ from backend_c.ir.element import Element, Writer, zero
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts import cholesky_and_substitution as factorisation
-from backend_c.kernels.parts.fast_cholesky import FastCholesky
+from backend_c.kernels.parts.factor_panels import System
+from backend_c.kernels.parts.fast_cholesky import fast_cholesky
 from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
-from backend_c.kernels.parts.fast_triangular import FastTriangularSolve, System
+from backend_c.kernels.parts.fast_triangular import fast_triangular_solve
 from backend_c.kernels.parts.fourier import Columns, Emit, Read
 from backend_c.kernels.parts.fourier_plan import axes_in_order
 from hlo.errors import Unsupported
@@ -155,7 +156,7 @@ def cholesky(operand: Element, *, lower: bool = False, write: Writer, block: Sco
         def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
             return _or_nan(value or zero(element_type), failed)
 
-        FastCholesky(identity_beyond(operand), block, lower=lower).emit(write, result)
+        fast_cholesky(identity_beyond(operand), lower, write, result, block)
         return
     array = in_memory(identity_beyond(operand), block)
     with nest.outer(block, (count,), size**3) as (matrix,):
@@ -202,7 +203,7 @@ def triangular_solve(
             left_side, lower, unit_diagonal, transpose_a != "NO_TRANSPOSE", transpose_a == "ADJOINT"
         )
         right = zero_beyond(b, b.sizes) if b.sizes else b
-        FastTriangularSolve(identity_beyond(a), right, system, write, block).emit()
+        fast_triangular_solve(identity_beyond(a), right, system, write, block)
         return
     array, right = in_memory(identity_beyond(a), block), zero_beyond(b, b.sizes) if b.sizes else b
     element_type = a.shape.element_type
@@ -248,15 +249,14 @@ _ROUTINES = (F32, F64)
 
 def fast_potrf(operand: Element, lower: bool, write: Writer, block: Scope) -> None:
     """Write a factor as LAPACK does, with the operand in the other triangle, and info."""
-    factors = FastCholesky(operand, block, lower=lower)
 
     def result(index: _Index, value: Expr | None, failed: Expr) -> Expr:
         return operand.at(*index) if value is None else _or_nan(value, failed)
 
-    factors.emit(write, result)
+    info = fast_cholesky(operand, lower, write, result, block)
     batch = write.shapes[1].dims
     with nest.flat(block, batch) as index:
-        write.some((1,), index, (factors.failed(ix.linearize(index, batch)),))
+        write.some((1,), index, (block.load(info, ix.linearize(index, batch)),))
 
 
 def _or_nan(value: Expr, failed: Expr) -> Expr:

@@ -6,7 +6,8 @@ keeps the first column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from backend_c.ir import index as ix
@@ -20,6 +21,11 @@ BLOCK = 64  # lanes of a panel, and steps that are solved together (HLO_FACTOR_P
 WIDTH = 32  # lanes of a task (HLO_FACTOR_WIDTH)
 TILE = 8  # steps of a tile (HLO_FACTOR_TILE)
 AREA = BLOCK * BLOCK
+
+
+# From an index, the factor's element there (None beside the triangle) and 0 or 1 + the first column
+# without a factor: what is stored.
+Result = Callable[[tuple[Expr, ...], Expr | None, Expr], Expr]
 
 
 class Numbers(NamedTuple):
@@ -46,12 +52,41 @@ class Numbers(NamedTuple):
             return as_type(numbers[0], self.element_type)
         return apply("complex", *numbers, type=self.element_type)
 
+    def with_real_diagonal(self, value: Expr, is_diagonal: Expr) -> Expr:
+        """Return an element of a Cholesky factor, whose diagonal is real but for roundings."""
+        if self.parts == 1:
+            return value
+        real, imag = self.of(value)
+        zero = Constant(self.sums, 0.0)
+        return self.element((real, apply("select", is_diagonal, zero, imag, type=self.sums)))
+
     def places(self, value: Expr) -> dict[tuple[int, int], Expr]:
         """Return the real numbers of an element by (row, column) in its square."""
         if self.parts == 1:
             return {(0, 0): self.of(value)[0]}
         real, imag = self.of(value)
         return {(0, 0): real, (0, 1): apply("negate", imag), (1, 0): imag, (1, 1): real}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Say which triangle of ``a`` is read how: op(a) x = b or x op(a) = b."""
+
+    left_side: bool
+    lower: bool
+    unit: bool
+    is_transposed: bool
+    is_conjugate: bool
+
+    @property
+    def is_across(self) -> bool:
+        """Return whether T is read along the columns of ``a``."""
+        return self.is_transposed == self.left_side
+
+    @property
+    def is_forward(self) -> bool:
+        """Return whether steps are solved in the order of the rows of ``a``."""
+        return self.lower != self.is_across
 
 
 def numbers_of(element_type: ElementType) -> Numbers:

@@ -7,7 +7,6 @@ that is made of the same squares, for diagonals of factors are real.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -19,6 +18,7 @@ from backend_c.kernels.parts.factor_panels import (
     BLOCK,
     TILE,
     WIDTH,
+    Result,
     blocks,
     compare,
     fill,
@@ -27,16 +27,30 @@ from backend_c.kernels.parts.factor_panels import (
     rest,
     transpose,
 )
+from backend_c.kernels.parts.interleaved_matrices import (
+    are_small_and_many,
+    interleaved_cholesky,
+)
 from hlo.types import PRED, S32
 
 _MANY = 8  # matrices: threads take one each, and share none
 
-# From an index, the factor's element there (None beside the triangle) and 0 or 1 + the first column
-# without a factor: what is stored.
-Result = Callable[[tuple[Expr, ...], Expr | None, Expr], Expr]
+
+def fast_cholesky(
+    operand: Element, lower: bool, write: Writer, result: Result, scope: Scope
+) -> Array:
+    """Write the Cholesky factors of a batch of matrices, and all elements of the first result.
+
+    Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+    """
+    *batch, size, _ = operand.shape.dims
+    numbers = numbers_of(operand.shape.element_type)
+    if are_small_and_many(size * numbers.parts, math.prod(batch), numbers.sums):
+        return interleaved_cholesky(operand, lower, write, result, scope)
+    return _BlockedCholesky(operand, scope, lower=lower).emit(write, result)
 
 
-class FastCholesky:
+class _BlockedCholesky:
     """Write the factors of a batch of matrices, of which one triangle is read."""
 
     def __init__(self, operand: Element, scope: Scope, *, lower: bool) -> None:
@@ -52,15 +66,15 @@ class FastCholesky:
         self._panels = scope.scratch(self._numbers.sums, self._count * self._blocks * self._panel)
         self._failed = scope.scratch(S32, self._count)
 
-    def emit(self, write: Writer, result: Result) -> None:
-        """Write the panels, their factors, and all elements of the first result."""
+    def emit(self, write: Writer, result: Result) -> Array:
+        """Write the panels, their factors, and all elements of the first result.
+
+        Returns an array of 0, or 1 + the first column without a factor, for each matrix.
+        """
         self._pack()
         self._factorise()
         self._unpack(write, result)
-
-    def failed(self, matrix: Expr) -> Expr:
-        """Return 0, or 1 + the first column of a matrix without a factor."""
-        return self._scope.load(self._failed, matrix)
+        return self._failed
 
     # A block of a factor is that of lanes (rows of the lower factor) and steps (its columns).
 
@@ -143,7 +157,8 @@ class FastCholesky:
             lanes, steps = numbers if self._lower else numbers[::-1]
             firsts = [scope.bind(ix.multiply(number, edge)) for number in numbers]
             counts = [scope.bind(rest(self._size, first, edge)) for first in firsts]
-            failed, batch = scope.bind(self.failed(matrix)), self._index(matrix)
+            failed = scope.bind(scope.load(self._failed, matrix))
+            batch = self._index(matrix)
             is_inside = scope.bind(compare("LE", steps, lanes))
             with scope.when(is_inside):
                 array, start = self._rows(self._start(matrix, lanes, steps))
@@ -180,10 +195,7 @@ class FastCholesky:
         numbers, scope = self._numbers, self._scope
         places = [ix.add(place, part * BLOCK) for part in range(numbers.parts)]
         found = [negated(scope.bind(scope.load(array, at))) for at in places]
-        if numbers.parts == 2:
-            zero = Constant(numbers.sums, 0.0)
-            found[1] = apply("select", is_diagonal, zero, found[1], type=numbers.sums)
-        return numbers.element(found)
+        return numbers.with_real_diagonal(numbers.element(found), is_diagonal)
 
     def _index(self, matrix: Expr) -> tuple[Expr, ...]:
         return ix.delinearize(matrix, self._batch)

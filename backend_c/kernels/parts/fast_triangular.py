@@ -20,37 +20,18 @@ from backend_c.kernels.parts.factor_panels import (
     BLOCK,
     WIDTH,
     Numbers,
+    System,
     blocks,
     negated,
     numbers_of,
     rest,
     transpose,
 )
+from backend_c.kernels.parts.interleaved_matrices import are_small_and_many, interleaved_solve
 from hlo.types import S32
 
 _FEW = 4  # tasks: threads share the blocks of each
 _LONG = 512  # steps that make blocks enough to share
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """Say which triangle of ``a`` is read how: op(a) x = b or x op(a) = b."""
-
-    left_side: bool
-    lower: bool
-    unit: bool
-    is_transposed: bool
-    is_conjugate: bool
-
-    @property
-    def is_across(self) -> bool:
-        """Return whether T is read along the columns of ``a``."""
-        return self.is_transposed == self.left_side
-
-    @property
-    def is_forward(self) -> bool:
-        """Return whether steps are solved in the order of the rows of ``a``."""
-        return self.lower != self.is_across
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +52,21 @@ class _Left:
         return Pointer(self.array, ix.add(ix.multiply(matrix, self.matrix), *places, self.start))
 
 
-class FastTriangularSolve:
+def fast_triangular_solve(
+    a: Element, b: Element, system: System, write: Writer, scope: Scope
+) -> None:
+    """Write the solutions of a batch of systems by what suits their number and size."""
+    *batch, rows, columns = b.shape.dims
+    size, vectors = (rows, columns) if system.left_side else (columns, rows)
+    numbers, count = numbers_of(b.shape.element_type), math.prod(batch)
+    is_small = are_small_and_many(size, count, numbers.sums) and vectors < WIDTH
+    if is_small and numbers.parts == 1:
+        interleaved_solve(a, b, system, write, scope)
+    else:
+        _BlockedSolve(a, b, system, write, scope).emit()
+
+
+class _BlockedSolve:
     """Write the solutions of a batch of systems, each of many vectors."""
 
     def __init__(self, a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:

@@ -95,8 +95,48 @@ static int entry(int64_t row, int64_t column) {
         }                                                                                       \\
         return wrong;                                                                           \\
     }                                                                                           \\
+    /* Matrices side by side, each of other numbers, by rows or by columns. */                  \\
+    static int wrong_lanes_##name(int64_t n, int64_t row, int64_t column) {                     \\
+        const int64_t many = HLO_FACTOR_TOGETHER(T), vectors = 5;                               \\
+        int32_t failed[16];                                                                     \\
+        int wrong = 0;                                                                          \\
+        for (int64_t at = 0; at < n * n * many; ++at) {                                         \\
+            const int64_t i = at / many / n, j = at / many % n, lane = at % many;               \\
+            T sum = 0;                                                                          \\
+            for (int64_t k = 0; k <= i && k <= j; ++k) {                                        \\
+                const int64_t own = k + 3 * lane;                                               \\
+                sum += (T)(entry(i + 3 * lane, own) * entry(j + 3 * lane, own));                \\
+            }                                                                                   \\
+            left_##name[(i * row + j * column) * many + lane] = i < j ? (T)99 : sum;            \\
+        }                                                                                       \\
+        for (int64_t at = 0; at < n * vectors * many; ++at) {                                   \\
+            const int64_t i = at / many / vectors, v = at / many % vectors, lane = at % many;   \\
+            right_##name[at] = 0;                                                               \\
+            for (int64_t k = 0; k <= i; ++k) {                                                  \\
+                right_##name[at] += (T)(entry(i + 3 * lane, k + 3 * lane) * (int)(k + v - 7));  \\
+            }                                                                                   \\
+        }                                                                                       \\
+        hlo_factor_##name##_cholesky_lanes(left_##name, n, row, column, failed);                \\
+        for (int64_t at = 0; at < n * n * many; ++at) {                                         \\
+            const int64_t i = at / many / n, j = at / many % n, lane = at % many;               \\
+            const T found = left_##name[(i * row + j * column) * many + lane];                  \\
+            wrong += j <= i && found != (T)entry(i + 3 * lane, j + 3 * lane);                   \\
+            wrong += failed[lane] != 0;                                                         \\
+        }                                                                                       \\
+        hlo_factor_##name##_solve_lanes(left_##name, row, column, n, 0, right_##name, vectors,  \\
+                                        1, vectors);                                            \\
+        for (int64_t at = 0; at < n * vectors * many; ++at) {                                   \\
+            wrong += right_##name[at] != (T)(at / many / vectors + at / many % vectors - 7);    \\
+        }                                                                                       \\
+        left_##name[many - 1] = -1;                                                             \\
+        hlo_factor_##name##_cholesky_lanes(left_##name, 1, row, column, failed);                \\
+        return wrong + (failed[many - 1] != 1) + (failed[0] != 0);                              \\
+    }                                                                                           \\
     static int all_wrong_##name(void) {                                                         \\
         int wrong = 0;                                                                          \\
+        for (int64_t n = 1; n <= 12; ++n) {                                                     \\
+            wrong += wrong_lanes_##name(n, n, 1) + wrong_lanes_##name(n, 1, n);                 \\
+        }                                                                                       \\
         for (int64_t n = 8; n <= MOST; n += 8 * (1 + n / 24) * SHARE) {                         \\
             wrong += wrong_factor_##name(n);                                                    \\
         }                                                                                       \\
