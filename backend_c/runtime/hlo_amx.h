@@ -61,17 +61,18 @@ typedef struct {
     uint8_t rows[16];
 } hlo_amx_shapes;
 
-/* Gives the tiles of left factors and of sums their rows, upper and lower ones. */
+/* Gives the tiles of left factors and of sums their rows, upper and lower ones. Shapes that were
+ * written byte by byte just before take longer to load than those of whole tiles, from a table. */
 HLO_FUNCTION void hlo_amx_configure(int64_t upper, int64_t lower) {
-    hlo_amx_shapes shapes;
-    memset(&shapes, 0, sizeof shapes);
-    shapes.palette = 1;
-    for (int tile = 0; tile < 8; ++tile) {
-        const int is_lower = tile == 2 || tile == 3 || tile == 5;
-        const int64_t rows = tile >= 6 ? HLO_AMX_ROWS : is_lower ? lower : upper;
-        shapes.bytes[tile] = HLO_AMX_BYTES;
-        shapes.rows[tile] = (uint8_t)(rows < 1 ? 1 : rows);
+    static const hlo_amx_shapes whole = {
+        1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+    hlo_amx_shapes shapes = whole;
+    if (upper == HLO_AMX_ROWS && lower == HLO_AMX_ROWS) {
+        __asm__ volatile("ldtilecfg %0" : : "m"(whole) : "memory");
+        return;
     }
+    shapes.rows[0] = shapes.rows[1] = shapes.rows[4] = (uint8_t)upper;
+    shapes.rows[2] = shapes.rows[3] = shapes.rows[5] = (uint8_t)(lower < 1 ? 1 : lower);
     __asm__ volatile("ldtilecfg %0" : : "m"(shapes) : "memory");
 }
 

@@ -94,15 +94,19 @@ class FastContraction:
         with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
             first = ix.multiply(column_block, shared)
             count = ix.clamp(0, ix.subtract(strips, first), shared)
+            if self.product.room is not None and self.stored is not None:
+                first_column = self.scope.bind(ix.multiply(first, COLUMNS))
+                self._strip(b, ix.multiply(row_block, self.rows), first_column, COLUMNS * shared)
+                return
             with self.scope.loop(count) as place:
                 strip = self.scope.bind(ix.add(first, place))
                 self._strip(b, ix.multiply(row_block, self.rows), ix.multiply(strip, COLUMNS))
 
-    def _strip(self, b: Expr, first_row: Expr, first_column: Expr) -> None:
+    def _strip(self, b: Expr, first_row: Expr, first_column: Expr, width: int = COLUMNS) -> None:
         """Write the sums of a strip of columns in a block of rows, and what is done with them."""
         scope, factors = self.scope, self.factors
         rows = scope.bind(ix.clamp(0, ix.subtract(factors.m, first_row), self.rows))
-        columns = scope.bind(ix.clamp(0, ix.subtract(factors.n, first_column), COLUMNS))
+        columns = scope.bind(ix.clamp(0, ix.subtract(factors.n, first_column), width))
         at = b, first_row, first_column
         if self.stored is not None:
             array, strides = self.stored
