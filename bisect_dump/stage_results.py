@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +40,7 @@ from hlo.values import Array, Value, arrays_of, placed, placed_arrays
 from interp.envelope.budget import REWRITTEN, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import enclose
-from interp.envelope.sums_in_order import has_unusual_sums
+from interp.envelope.sums_in_order import usual_budgets
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, resolved
 
 _MOST_OPENINGS = 8  # instructions named where an envelope opened
@@ -142,13 +141,12 @@ class Meanings:
 
     def _beside_usual(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:
         """Judge what is left by narrow sums as compilers usually add them: legal, and tight."""
-        left = [n for n, output in outputs.items() if output.has(UNSURE)]
-        if not left or not has_unusual_sums(before.module):
-            return outputs
         found = dict(outputs)
-        for n, legal in self._legal(before, left, replace(REWRITTEN, usual_sums=True)).items():
-            again = beside(legal, *found[n].both())
-            found[n] = found[n]._replace(marks=resolved(found[n].marks, again))
+        for budget in usual_budgets(before.module, REWRITTEN):
+            left = [n for n, output in found.items() if output.has(UNSURE)]
+            for n, legal in self._legal(before, left, budget).items() if left else ():
+                again = beside(legal, *found[n].both())
+                found[n] = found[n]._replace(marks=resolved(found[n].marks, again))
         return found
 
     def _beside_first(self, before: Read, outputs: dict[int, Output]) -> dict[int, Output]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +21,16 @@ from hlo.types import F32, ElementType
 from hlo.values import Array
 
 _finfo: Any = ml_dtypes.finfo
+
+
+class NarrowSums(Enum):
+    """How sums of types narrower than f32 are added, of the usual ways: in f32 or in the order
+    written, rounded at each step; in one of these alone; or in blocks, rounded at each step."""
+
+    IN_F32_OR_IN_ORDER = auto()
+    IN_F32 = auto()
+    IN_ORDER = auto()
+    IN_BLOCKS = auto()
 
 
 @dataclass(frozen=True)
@@ -35,10 +46,10 @@ class Budget:
     Each of these is a permission: a budget with one more admits all that it admitted without, the
     literal evaluation of the text above all, which rounds every instruction in the type and order
     written. ``usual_sums`` is none: it leaves out sums of narrow types that are rounded in those
-    at each step, but for the order written, and orders of long sums in which most numbers go
-    through more additions than :meth:`additions`. What is in such an enclosure is legal; what is
-    outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than so many
-    standard deviations of random rounding (:mod:`interp.envelope.random_rounding`)."""
+    at each step, but for the orders of ``narrow_sums``, and orders of long sums in which most
+    numbers go through more additions than :meth:`additions`. What is in such an enclosure is legal;
+    what is outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than
+    so many standard deviations of random rounding (:mod:`interp.envelope.random_rounding`)."""
 
     name: str
     ulps: Mapping[str, float] = field(default_factory=dict)
@@ -49,6 +60,7 @@ class Budget:
     rewrites: bool = False
     through_f32: bool = False
     usual_sums: bool = False
+    narrow_sums: NarrowSums = NarrowSums.IN_F32_OR_IN_ORDER
     deviations: float = 0.0
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -28,7 +28,7 @@ from interp.envelope.random_rounding import (
     unlikely,
 )
 from interp.envelope.recorded_values import exposed
-from interp.envelope.sums_in_order import has_narrow_floats, has_unusual_sums
+from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
@@ -94,6 +94,7 @@ class Judge:
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials = trials
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
+        self._usual_results: list[tuple[Enclosure, ...]] = []
 
     @cached_property
     def enclosed(self) -> Enclosed:
@@ -105,22 +106,22 @@ class Judge:
 
     @cached_property
     def _plan(self) -> anchors.Plan:
-        given = self._usual if has_narrow_floats(self._module) else None
-        return anchors.planned(self._inlined, *self._values, **(given or self._given))
+        given = self._usual[0] if has_narrow_floats(self._module) else self._given
+        return anchors.planned(self._inlined, *self._values, **given)
 
     @cached_property
-    def _usual(self) -> dict[str, Any] | None:
-        """The budget for sums as compilers usually add them, where the module has sums of narrow
-        types or long ones: what it encloses is legal, and tight."""
-        peer: Budget = self._given["peer"]
-        if not has_unusual_sums(self._module):
-            return None
-        return {**self._given, "peer": replace(peer, usual_sums=True)}
+    def _usual(self) -> Sequence[dict[str, Any]]:
+        """The budgets for what compilers usually do."""
+        budgets = usual_budgets(self._module, self._given["peer"])
+        return [{**self._given, "peer": budget} for budget in budgets]
 
-    @cached_property
-    def _usually(self) -> tuple[Enclosure, ...]:
-        assert self._usual is not None
-        return tuple(arrays_of(enclose(self._module, *self._values, **self._usual).result))
+    def _usually(self, number: int) -> tuple[Enclosure, ...]:
+        """The enclosures of results by one of these budgets, computed once."""
+        while len(self._usual_results) <= number:
+            given = self._usual[len(self._usual_results)]
+            found = enclose(self._module, *self._values, **given)
+            self._usual_results.append(tuple(arrays_of(found.result)))
+        return self._usual_results[number]
 
     @cached_property
     def _likely(self) -> tuple[Enclosure, ...]:
@@ -140,8 +141,9 @@ class Judge:
         if mismatch is not None:
             return Found((), mismatch=mismatch)
         found = self._kinds(actual, legal)
-        if _is_open(found) and self._usual is not None:
-            found = [*map(resolved, found, self._kinds(actual, self._usually))]
+        for number in range(len(self._usual)):
+            if _is_open(found):
+                found = [*map(resolved, found, self._kinds(actual, self._usually(number)))]
         wrong: tuple[Step, ...] = ()
         if _is_open(found) and self._plan.names:
             found, wrong = self._by_steps(actual, found, run)
@@ -186,14 +188,16 @@ class Judge:
         known = dict(zip(names, steps[len(actual) :], strict=True))
         narrower, wrong = self._followed(known, own, self._given)
         kinds_of = [*map(resolved, found, map(beside_middle, actual, narrower))]
-        if not wrong and self._usual is not None and _is_open(kinds_of):
-            usual, unusual = self._followed(known, own, self._usual)
-            if not unusual:  # else what follows may rest on an illegal value
-                kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, usual))]
+        for given in self._usual if not wrong else ():
+            if _is_open(kinds_of):
+                usual, unusual = self._followed(known, own, given)
+                if not unusual:  # else what follows may rest on an illegal value
+                    kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, usual))]
         if not wrong and _is_open(kinds_of):
             wrong = self._followed(known, own, self._given, Trust.ONCE)[1]
         if not wrong and _is_open(kinds_of):
-            one_way, illegal = self._followed(known, own, self._usual or self._given, Trust.STEPS)
+            given = self._usual[0] if self._usual else self._given
+            one_way, illegal = self._followed(known, own, given, Trust.STEPS)
             if not illegal:
                 kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, one_way))]
         return kinds_of, wrong

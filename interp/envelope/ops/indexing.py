@@ -28,7 +28,7 @@ from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import sum_of
 from interp.envelope.ops.updating import updated
-from interp.envelope.sums_in_order import or_in_order, ordered_addition
+from interp.envelope.sums_in_order import or_rounded, ordered_addition
 from interp.ops import indexing as exact
 from interp.ops import reduction
 
@@ -86,7 +86,7 @@ def scatter(
             )
 
         result = _summed(values[0], updates[0], scattered)
-        return or_in_order(result, (values[0], updates[0]), in_order)
+        return or_rounded(result, (values[0], updates[0]), in_order)
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
         return joined(*(_summed(value, update, scattered) for value, update in pairs))

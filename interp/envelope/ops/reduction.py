@@ -31,7 +31,7 @@ from interp.envelope.enclosure import (
 from interp.envelope.fold_orders import disagree, ends_of, open_where
 from interp.envelope.interval_rules import compared, flushed, of_either_sign
 from interp.envelope.ops.contraction import rounding_error
-from interp.envelope.sums_in_order import added_along, or_in_order
+from interp.envelope.sums_in_order import added_along, or_rounded
 from interp.ops import reduction as exact
 
 __all__ = ["reduce"]
@@ -198,7 +198,7 @@ def sum_along(operand: Enclosure, dimensions: tuple[int, ...], init: Enclosure) 
     magnitudes = most[0].sum(axis=dimensions) + most[1]
     result = sum_of(low, high, magnitudes, terms, operand.element_type)
     in_order = partial(added_along, dimensions=dimensions)
-    result = or_in_order(result, (operand, init), in_order)
+    result = or_rounded(result, (operand, init), in_order)
     if all(mask.all() for mask in finite):
         return result
     special = ~finite[0].all(axis=dimensions) | ~finite[1]

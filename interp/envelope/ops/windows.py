@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from hlo.attributes import Window
+from hlo.attributes import Window, WindowDimension
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, fold_orders
@@ -24,7 +24,7 @@ from interp.envelope.ops.reduction import (
     sum_of,
     with_specials,
 )
-from interp.envelope.sums_in_order import or_in_order, ordered_addition
+from interp.envelope.sums_in_order import Total, or_rounded, ordered_addition, prefix_sums
 from interp.ops import reduction as exact
 from interp.windows import is_trivial, places, window_fold
 
@@ -72,12 +72,31 @@ def _windows_folded(
         return compared(Enclosure(low, high, nan))
     if monoid == "add" and element_type.is_float:
         ordered = ordered_addition(to_apply)
-        total = partial(exact.reduce_window, to_apply=ordered, window=window)
-        return or_in_order(_window_sums(inputs[0], inits[0], window), (inputs[0], inits[0]), total)
+        in_order = partial(exact.reduce_window, to_apply=ordered, window=window)
+        in_blocks = _in_blocks(window, inputs[0].shape)
+        if inits[0].low.any() or inits[0].high.any():
+            in_blocks = None
+        result = _window_sums(inputs[0], inits[0], window)
+        return or_rounded(result, (inputs[0], inits[0]), in_order, in_blocks)
     if monoid == "add" and element_type.is_complex:
         sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
     return _in_some_order(inputs, inits, to_apply, window, monoid)
+
+
+def _in_blocks(window: Window, dims: tuple[int, ...]) -> Total | None:
+    """Return what adds in blocks where windows are all that comes up to a place along a dimension,
+    or all from it on; None for other windows."""
+    axes = [d for d, one in enumerate(window.dimensions) if not is_trivial(one)]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    one, length = window.dimensions[axis], dims[axis]
+    if one == WindowDimension(length, padding_low=length - 1):
+        return lambda values, init: prefix_sums(values, axis)
+    if one == WindowDimension(length, padding_high=length - 1):
+        return lambda values, init: np.flip(prefix_sums(np.flip(values, axis), axis), axis)
+    return None
 
 
 def _in_some_order(

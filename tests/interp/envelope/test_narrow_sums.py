@@ -1,0 +1,126 @@
+"""Sums of narrow types: in f32, in the order written, or in blocks, rounded or not at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import hlo
+import interp
+from hlo.values import Array
+from interp.envelope.budget import XLA_CPU
+from interp.envelope.judgement import Judge
+from interp.envelope.sums_in_order import prefix_sums
+from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
+
+TYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
+SIZE = 600
+
+
+def program(element_type: str, padding: str) -> hlo.Module:
+    t = element_type
+    return hlo.parse(f"""HloModule prefix_sums
+add {{
+  a = {t}[] parameter(0)
+  b = {t}[] parameter(1)
+  ROOT s = {t}[] add(a, b)
+}}
+ENTRY e {{
+  x = {t}[{SIZE}] parameter(0)
+  z = {t}[] constant(0)
+  ROOT r = {t}[{SIZE}] reduce-window(x, z), window={{size={SIZE} pad={padding}}}, to_apply=add
+}}
+""")
+
+
+def in_f32(x: Array) -> Array:
+    return np.add.accumulate(x.astype(np.float32)).astype(x.dtype)
+
+
+def in_order(x: Array) -> Array:
+    return np.add.accumulate(x)
+
+
+def in_blocks(x: Array) -> Array:
+    """As XLA's ReduceWindowRewriter: in blocks of 16, rounded at each step, and so their sums."""
+    sums, total = [], x.dtype.type(0)
+    blocks = [x[start : start + 16] for start in range(0, len(x), 16)]
+    before: list[Array] = []
+    for first in range(0, len(blocks), 16):
+        inner = x.dtype.type(0)
+        for block in blocks[first : first + 16]:
+            before.append(np.add(total, inner))
+            inner = np.add(inner, np.add.accumulate(block)[-1])
+        total = np.add(total, inner)
+    for start, block in zip(before, blocks, strict=True):
+        sums.append(np.add(np.add.accumulate(block), start))
+    return np.concatenate(sums)
+
+
+def counts(module: hlo.Module, x: Array, actual: Array) -> dict[str, int]:
+    exact = [("", np.asarray(interp.evaluate(module, x)))]
+    judge = Judge(module, (x,), exact, peer=XLA_CPU)
+    return judge.judged([actual], lambda other: None).counts
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("algorithm", [in_f32, in_order, in_blocks])
+def test_usual_prefix_sums_are_within(
+    element_type: str, algorithm: Callable[[Array], Array]
+) -> None:
+    x = np.random.default_rng(5).standard_normal(SIZE).astype(TYPES[element_type])
+    forwards = program(element_type, f"{SIZE - 1}_0")
+    found = counts(forwards, x, algorithm(x))
+    assert found[EQUAL] + found[WITHIN] == SIZE
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_usual_sums_from_the_end_are_within(element_type: str) -> None:
+    x = np.random.default_rng(5).standard_normal(SIZE).astype(TYPES[element_type])
+    backwards = program(element_type, f"0_{SIZE - 1}")
+    as_written = np.stack([np.add.accumulate(x[n:])[-1] for n in range(SIZE)])
+    for actual in (in_f32(x[::-1])[::-1], in_blocks(x[::-1])[::-1], as_written):
+        found = counts(backwards, x, actual)
+        assert found[EQUAL] + found[WITHIN] == SIZE
+
+
+def test_what_no_usual_order_gives_stays_undetermined() -> None:
+    x = np.random.default_rng(5).standard_normal(SIZE).astype(TYPES["bf16"])
+    actual = in_blocks(x)
+    actual[-40:] += TYPES["bf16"].type(16)
+    found = counts(program("bf16", f"{SIZE - 1}_0"), x, actual)
+    assert found[UNDETERMINED] == 40 and not found[OUTSIDE]
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 17, 256, 257, 4097])
+def test_prefix_sums_in_blocks_add_every_number(length: int) -> None:
+    x = np.random.default_rng(6).integers(-9, 9, (2, length, 3))
+    assert (prefix_sums(x, 1) == np.cumsum(x, axis=1)).all()
+
+
+F8 = """HloModule f8_products
+ENTRY e {
+  x = f32[16,32] parameter(0)
+  y = f32[32,16] parameter(1)
+  a = f8e4m3fn[16,32] convert(x)
+  b = f8e4m3fn[32,16] convert(y)
+  ROOT r = f32[16,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+@pytest.mark.parametrize("is_rounded", [True, False])
+def test_products_of_f8_that_is_rounded_as_written_are_within(is_rounded: bool) -> None:
+    """Left in f32 the numbers may be off by a sixteenth: nothing tells such products apart."""
+    x, y = np.random.default_rng(7).standard_normal((2, 16, 32)).astype(np.float32)
+    given = (x, np.ascontiguousarray(y.T))
+    f8 = [array.astype(ml_dtypes.float8_e4m3fn).astype(np.float32) for array in given]
+    actual = np.matmul(*(f8 if is_rounded else given))
+    module = hlo.parse(F8)
+    exact = [("", np.asarray(interp.evaluate(module, *given)))]
+    found = Judge(module, given, exact, peer=XLA_CPU).judged([actual], lambda other: None).counts
+    assert not found[OUTSIDE]
+    assert (found[UNDETERMINED] == 0) is is_rounded
