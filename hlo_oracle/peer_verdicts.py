@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
-_TRIALS = 24  # of programs with values in between, until they give the results that are judged
+TRIALS = 24  # of programs with values in between, until they give the results that are judged
 
 
 class Peer(NamedTuple):
@@ -143,7 +143,7 @@ def judged(
     if answer.outputs is None:
         return Judgement(refused=_first_line(answer.error or ""))
     right = list(placed_arrays(exact))
-    judging = Judge(module, values, right, peer=budget, seed=seed, trials=_TRIALS)
+    judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
     found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
     why = left_open(module, arrays) if _is_wrong(found) else None
     if why is not None:

@@ -22,6 +22,7 @@ from hlo import archive
 from hlo.module import Module
 from hlo.program_file import read
 from hlo.values import Array, arrays_of, placed_arrays
+from hlo_oracle.peer_verdicts import TRIALS
 from interp.envelope.budget import UNKNOWN, XLA_CPU
 from interp.envelope.judgement import Judge
 
@@ -58,10 +59,10 @@ class Court:
         return {"distance": max((distance(one, other) for one, other in pairs), default=0.0)}
 
     def judge(self, peer: str, results: str) -> dict[str, Any]:
-        """Return the number of elements of each verdict."""
+        """Return the number of elements of each verdict, judged as ``hlo check`` judges."""
         budget = _BUDGETS.get(peer, UNKNOWN)
         if budget.name not in self._judges:
-            made = Judge(self._module, self._values, self._exact, peer=budget)
+            made = Judge(self._module, self._values, self._exact, peer=budget, trials=TRIALS)
             self._judges[budget.name] = made
         with _asked(peer, self._values) as run:
             return {"counts": self._judges[budget.name].judged(self._read(results), run).counts}

@@ -1,7 +1,8 @@
 """Say of the results of each compiler what they are beside the interpreter's.
 
-A verdict depends on the program, its arguments and the bits of the results, so it is remembered by
-the hash of these: what has been judged once is not judged again until a result changes. Where the
+A verdict depends on the program, its arguments, the bits of the results, and how they are judged,
+so it is remembered by the hash of these: what has been judged once is not judged again until a
+result or the interpreter changes. Where the
 envelope takes longer than it may, the verdict is how far the results are from the interpreter's;
 where that takes too long, how far they are from those of XLA.
 """
@@ -13,8 +14,11 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+import interp
 from backend_c.native.cache import default_directory
 from bench.speed import catalogue
 from bench.speed.process import Process
@@ -71,8 +75,9 @@ def verdicts(
     seconds: float,
 ) -> dict[str, Verdict]:
     """Judge the results of compilers that lie in a place, each question within so many seconds."""
-    keys = {peer: _key(program, peer, place) for peer in peers}
-    found = {peer: memory.get(key, seconds) for peer, key in keys.items()}
+    judge = judge_digest()
+    keys = {peer: key(program, peer, place, judge) for peer in peers}
+    found = {peer: memory.get(known, seconds) for peer, known in keys.items()}
     missing = [peer for peer in peers if found[peer] is None]
     for peer, verdict in _judged(program, missing, place, seconds).items():
         memory.add(keys[peer], verdict)
@@ -80,8 +85,19 @@ def verdicts(
     return {peer: verdict for peer, verdict in found.items() if verdict is not None}
 
 
-def _key(program: catalogue.Program, peer: str, place: Place) -> str:
-    digest = hashlib.sha256(peer.encode())
+@cache
+def judge_digest(package: ModuleType = interp) -> str:
+    """Hash the source of what judges: the interpreter, its envelope included."""
+    (folder,) = package.__path__
+    digest = hashlib.sha256()
+    for path in sorted(Path(folder).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def key(program: catalogue.Program, peer: str, place: Place, judge: str) -> str:
+    """Hash what a verdict depends on."""
+    digest = hashlib.sha256(f"{peer} {judge}".encode())
     for path in (Path(program.path), place.arguments, place.results(peer)):
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())

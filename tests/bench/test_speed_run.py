@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from conftest import CORPUS, ROOT, has_c_compiler
 
+import hlo
 from bench.speed import catalogue
 from bench.speed.process import Process
 from bench.speed.session import Place
-from bench.speed.verdicts import Memory, verdicts
+from bench.speed.verdicts import Memory, judge_digest, key, verdicts
 from hlo import archive
 
 PROGRAMS = [CORPUS / "jax" / f"{n}.before_optimizations.txt" for n in ("scalar_tiny", "gelu_1k")]
@@ -72,6 +73,18 @@ def test_results_are_compared_with_those_of_xla_where_there_is_no_time(tmp_path:
     )
     assert found["exact"].is_wrong
     assert found["xla"].text == "not judged: no answer in 0 s"
+
+
+def test_verdicts_are_of_a_judge_and_of_results(tmp_path: Path) -> None:
+    (program,) = catalogue.found([PROGRAMS[1]])
+    place = Place(tmp_path, tmp_path)
+    archive.write(place.arguments, [("p0", np.zeros(1000, np.float32))])
+    keys = []
+    for value, judge in ((1.25, "one"), (1.25, "other"), (1.0, "one"), (1.25, "one")):
+        archive.write(place.results("fast"), [("r0", np.full(1000, value, np.float32))])
+        keys.append(key(program, "fast", place, judge))
+    assert len(set(keys)) == 3 and keys[0] == keys[-1]
+    assert judge_digest() == judge_digest() != judge_digest(hlo)
 
 
 def test_process_that_dies_is_an_answer() -> None:
