@@ -15,6 +15,7 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.cholesky_and_substitution import conjugate
+from backend_c.kernels.parts.contraction_loops import as_type
 from backend_c.kernels.parts.factor_panels import (
     AREA,
     BLOCK,
@@ -31,6 +32,7 @@ from backend_c.kernels.parts.interleaved_matrices import are_small_and_many, int
 from hlo.types import S32
 
 _FEW = 4  # tasks: threads share the blocks of each
+_FEW_VECTORS = 4  # for which reading the matrix once for each takes less time than panels do
 _LONG = 512  # steps that make blocks enough to share
 
 
@@ -62,8 +64,45 @@ def fast_triangular_solve(
     is_small = are_small_and_many(size, count, numbers.sums) and vectors < WIDTH
     if is_small and numbers.parts == 1:
         interleaved_solve(a, b, system, write, scope)
+    elif vectors <= _FEW_VECTORS and numbers.parts == 1:
+        _solve_vectors(a, b, system, write, scope)
     else:
         _BlockedSolve(a, b, system, write, scope).emit()
+
+
+def _solve_vectors(a: Element, b: Element, system: System, write: Writer, scope: Scope) -> None:
+    """Write the solutions of real systems of a few vectors, one by one."""
+    *batch, rows, columns = b.shape.dims
+    size, vectors = (rows, columns) if system.left_side else (columns, rows)
+    count, sums = math.prod(batch), numbers_of(b.shape.element_type).sums
+    matrices = a.array
+    if matrices is None or matrices.memory is not None or matrices.element_type is not sums:
+        matrices = scope.scratch(sums, a.shape.elements, frozen=True)
+        with nest.flat(scope, a.shape.dims) as index:
+            scope.store(matrices, ix.linearize(index, a.shape.dims), as_type(a.at(*index), sums))
+    x = scope.scratch(sums, b.shape.elements)
+
+    def place(index: tuple[Expr, ...]) -> Expr:
+        """Return where an element of b is in x, in which every vector lies in order."""
+        return ix.linearize(
+            (*index[:-2], *(index[:-3:-1] if system.left_side else index[-2:])),
+            (*batch, vectors, size),
+        )
+
+    with nest.flat(scope, b.shape.dims) as index:
+        scope.store(x, place(index), as_type(b.at(*index), sums))
+    with nest.outer(scope, (count, vectors), size * size // 2) as (matrix, vector):
+        number = ix.add(ix.multiply(matrix, vectors), vector)
+        flags = system.is_across, system.is_forward, system.unit
+        scope.call(
+            f"hlo_factor_{sums}_vector",
+            Pointer(matrices, ix.multiply(matrix, size * size)),
+            *(ix.constant(size), ix.constant(size)),
+            *(Constant(S32, int(flag)) for flag in flags),
+            Pointer(x, ix.multiply(number, size)),
+        )
+    with nest.flat(scope, b.shape.dims) as index:
+        write(index, (as_type(scope.load(x, place(index)), b.shape.element_type),))
 
 
 class _BlockedSolve:

@@ -153,7 +153,12 @@ def _system(name: str, count: int, n: int, vectors: int) -> tuple[hlo.Module, li
 
 @pytest.mark.parametrize(
     ("name", "count", "n", "vectors"),
-    [*((name, 1, 37, 5) for name in _DTYPES), ("f32", 18, 7, 3), ("f64", 9, 18, 2)],
+    [
+        *((name, 1, 37, 5) for name in _DTYPES),
+        ("f32", 18, 7, 3),
+        ("f64", 9, 18, 2),
+        ("bf16", 1, 37, 3),
+    ],
 )
 def test_triangular_solve(name: str, count: int, n: int, vectors: int) -> None:
     """Also where what is not read, the diagonal of ones among it, is NaN."""

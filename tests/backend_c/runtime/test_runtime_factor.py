@@ -132,8 +132,32 @@ static int entry(int64_t row, int64_t column) {
         hlo_factor_##name##_cholesky_lanes(left_##name, 1, row, column, failed);                \\
         return wrong + (failed[many - 1] != 1) + (failed[0] != 0);                              \\
     }                                                                                           \\
+    /* One system, whose matrix lies by rows or by columns; beside its triangle are 99. */      \\
+    static int wrong_vector_##name(int64_t n, int is_across, int is_forward, int unit) {        \\
+        int wrong = 0;                                                                          \\
+        for (int64_t i = 0; i < n; ++i) {                                                       \\
+            right_##name[i] = 0;                                                                \\
+            for (int64_t k = 0; k < n; ++k) {                                                   \\
+                const int is_read = (is_forward ? k <= i : k >= i) && !(unit && i == k);        \\
+                const T value = is_read ? (T)entry(i, k) : i == k;                              \\
+                left_##name[is_across ? k * n + i : i * n + k] = is_read ? value : (T)99;       \\
+                right_##name[i] += value * (T)(k % 7 - 3);                                      \\
+            }                                                                                   \\
+        }                                                                                       \\
+        hlo_factor_##name##_vector(left_##name, n, n, is_across, is_forward, unit,              \\
+                                   right_##name);                                               \\
+        for (int64_t i = 0; i < n; ++i) {                                                       \\
+            wrong += right_##name[i] != (T)(i % 7 - 3);                                         \\
+        }                                                                                       \\
+        return wrong;                                                                           \\
+    }                                                                                           \\
     static int all_wrong_##name(void) {                                                         \\
         int wrong = 0;                                                                          \\
+        for (int64_t n = 1; n <= 90; n += 1 + n / 4) {                                          \\
+            for (int form = 0; form < 8; ++form) {                                              \\
+                wrong += wrong_vector_##name(n, form & 1, form & 2, form & 4);                  \\
+            }                                                                                   \\
+        }                                                                                       \\
         for (int64_t n = 1; n <= 12; ++n) {                                                     \\
             wrong += wrong_lanes_##name(n, n, 1) + wrong_lanes_##name(n, 1, n);                 \\
         }                                                                                       \\
