@@ -52,16 +52,18 @@ class ConvolutionDimensions:
 
 @dataclass(frozen=True, slots=True)
 class OperandSparsity:
-    """``{sparsity=2x4 dimension=1 stride=0}``: of 4 elements along a dimension 2 are stored; None
-    is what is not said."""
+    """``{sparsity=1x4 dimension=1 stride=1 idx=2}``: of 4 elements along a dimension 1 is stored,
+    and operand 2 says which; None is what is not said."""
 
     sparsity: tuple[int, int] | None = None
     dimension: int | None = None
     stride: int | None = None
+    indices: int | None = None
 
     def __str__(self) -> str:
         ratio = None if self.sparsity is None else "{}x{}".format(*self.sparsity)
         parts = {"sparsity": ratio, "dimension": self.dimension, "stride": self.stride}
+        parts["idx"] = self.indices
         return _named(f"{name}={part}" for name, part in parts.items() if part is not None)
 
 

@@ -32,9 +32,10 @@ from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors,
 from backend_c.kernels.parts.products import bf16_product, integer_product, plain_product
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
+from backend_c.kernels.parts.sparse_operand import with_all_elements
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
-from hlo.errors import Unsupported
+from hlo.sparse_operands import stored_sparsely
 from hlo.types import C128, F32, F64, ArrayShape, ElementType
 
 __all__ = ["convolution", "dot"]
@@ -66,7 +67,7 @@ def dot(
 def convolution(
     lhs: Element,
     rhs: Element,
-    *,
+    *indices: Element,
     shape: ArrayShape,
     dim_labels: ConvolutionDimensions,
     window: Window = Window(),  # noqa: B008  # frozen
@@ -82,10 +83,13 @@ def convolution(
     """result[b, y, f] = sum over t, c of lhs[b, y * stride + t * dilation - low, c] * rhs[t, c, f].
 
     t are the taps of the window, c the input features. Exact and rounded once; padding and the
-    holes of base dilation are no factors. Raises Unsupported for sparse operands.
+    holes of base dilation are no factors.
     """
-    if sparsity_config not in (None, SparsityConfig()):
-        raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
+    operands = [lhs, rhs, *indices]
+    for sparse in stored_sparsely(sparsity_config):
+        stored, places = operands[sparse.operand], operands[sparse.indices]
+        operands[sparse.operand] = with_all_elements(stored, places, sparse)
+    lhs, rhs = operands[:2]
     groups = feature_group_count, batch_group_count
     types = lhs.shape.element_type, rhs.shape.element_type
     factors = convolution_factors(lhs, rhs, shape, dim_labels, window, groups)

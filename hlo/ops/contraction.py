@@ -6,8 +6,11 @@ Sources: ``InferDotOpShape``, ``InferRaggedDotOpShape`` and ``InferConvolveShape
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.ops.constraints import array, arrays, distinct_dimensions, require
+from hlo.sparse_operands import dense_shape, of_operands
 from hlo.types import BF16, ArrayShape, ElementType, bounded, is_bounded
 
 __all__ = ["convolution", "dot", "ragged_dot", "scaled_dot"]
@@ -167,7 +170,7 @@ def scaled_dot(
 def convolution(
     lhs: ArrayShape,
     rhs: ArrayShape,
-    *,
+    *indices: ArrayShape,
     shape: ArrayShape,
     dim_labels: ConvolutionDimensions,
     window: Window = Window(),  # noqa: B008  # frozen
@@ -181,11 +184,12 @@ def convolution(
     """C1: arrays of the rank of dim_labels; C2: a window dimension for each spatial one, of the
     kernel's size; C3: positive strides, dilations and group counts, not both counts > 1; C4: the
     features divide into groups, those of the result are not bounded; C6: a known kind, which
-    changes nothing."""
+    changes nothing; C7: one of each block of elements of a sparse operand is stored, at indices of
+    its sizes."""
     kinds = ("", "unset", "fprop", "dgrad", "wgrad")
     message = f"convolution_kind={convolution_kind}: one of {', '.join(kinds[1:])}"
     require("C6", convolution_kind in kinds, message)
-    left, right = arrays("C1", (lhs, rhs))
+    left, right = _dense(arrays("C1", (lhs, rhs)), indices, sparsity_config)
     labels = dim_labels
     rank = len(labels.input_spatial) + 2
     message = f"dim_labels are of rank {rank}, operands are {left} and {right}"
@@ -209,6 +213,38 @@ def convolution(
     return bounded(
         element_type, tuple(dims[d] for d in places), tuple(dynamic.get(d, False) for d in places)
     )
+
+
+def _dense(
+    operands: Sequence[ArrayShape], indices: Sequence[ArrayShape], config: SparsityConfig | None
+) -> list[ArrayShape]:
+    """Return the shapes of the operands with all of their elements."""
+    found = list(operands)
+    named = []
+    for number, one in of_operands(config):
+        shape, (stored, block) = operands[number], one.sparsity or (0, 0)
+        dimension = one.dimension or 0
+        if one.indices is None and (number == 0 or one.sparsity is None):
+            continue  # XLA looks at nothing of it
+        message = f"sparsity={stored}x{block} of {shape}: 1xN is needed, with N > 0"
+        require("C7", stored == 1 and block > 0, message)
+        message = f"dimension={dimension} of a sparse {shape}"
+        require("C7", 0 <= dimension < shape.rank, message)
+        require("C7", not shape.is_dynamic, f"{shape} is sparse, and bounded")
+        found[number] = dense_shape(shape, dimension, block)
+        if one.indices is not None:
+            named.append(one.indices)
+            inside = 2 <= one.indices < 2 + len(indices)
+            require("C7", inside, f"idx={one.indices}: there are {2 + len(indices)} operands")
+            (places,) = arrays("C7", indices[one.indices - 2 : one.indices - 1])
+            message = f"indices {places} of elements of {shape}: integers of its sizes are needed"
+            fits = places.element_type.is_integer and places.dims == shape.dims
+            require("C7", fits and not places.is_dynamic, message)
+    rest = sorted({*range(2, 2 + len(indices))}.difference(named))
+    message = f"{2 + len(indices)} operands, 2 are needed, and those that an idx= names: not {rest}"
+    require("operands", not rest, message)
+    require("C7", len(set(named)) == len(named), "one array of indices for two operands")
+    return found
 
 
 def _groups(

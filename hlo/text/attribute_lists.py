@@ -32,6 +32,10 @@ _LISTS = frozenset(("branch_computations", "called_computations"))
 _FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\}"
 _METADATA = re.compile(_FLAT)
 _SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
+_REMOVED = {
+    "sparsity": "XLA has removed sparse operands of dot (jaxlib 0.10.2 reads none): put zeros"
+    " between the elements, or write a convolution with a sparsity_config",
+}
 _NO_METADATA = ";"  # nothing that stands behind metadata
 _IN_VALUE = (_MESH, _LITERAL, _WORD, _STRING)
 
@@ -163,6 +167,8 @@ class TailReader:
         if value is None:
             if name in COMPUTATION_ATTRIBUTES and "=" in self._source.code[start:end]:
                 return self._bodies(name, start, end)
+            if name in _REMOVED:
+                self._source.fail(f"{name}: {_REMOVED[name]}", key)
             if name not in CODECS:
                 hint = suggestion(name, CODECS)
                 self._source.fail(f"unexpected attribute {name!r}{hint}", key)

@@ -15,7 +15,7 @@ _DOMAIN = ["entry", "exit", "kind"]
 _OPERAND = re.compile(r"\s*+(lhs|rhs)=\s*+\{([^{}]*+)\}\s*+", re.ASCII)
 _RATIO = re.compile(r"(\d{1,18}+)x(\d{1,18}+)", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,18}+", re.ASCII)
-_SPARSITY = "expected {lhs={sparsity=NxM dimension=D stride=S} rhs={…}}, each at most once"
+_SPARSITY = "expected {lhs={sparsity=NxM dimension=D stride=S idx=K} rhs={…}}, each at most once"
 
 
 def read_domain(text: str) -> Domain:
@@ -34,7 +34,7 @@ def show_domain(domain: Domain) -> str:
 
 
 def read_sparsity(text: str) -> SparsityConfig:
-    """``{lhs={sparsity=2x4 dimension=1 stride=0} rhs={…}}``; nothing of it need be there."""
+    """``{lhs={sparsity=2x4 dimension=1 stride=0 idx=2} rhs={…}}``; nothing of it need be there."""
     inner = _inner(text, _SPARSITY)
     found: dict[str, OperandSparsity] = {}
     position = 0
@@ -56,7 +56,7 @@ def _inner(text: str, message: str) -> str:
 
 
 def _operand(text: str) -> OperandSparsity:
-    found = dict.fromkeys(("sparsity", "dimension", "stride"), "")
+    found = dict.fromkeys(("sparsity", "dimension", "stride", "idx"), "")
     for part in text.split():
         name, _, value = part.partition("=")
         pattern = _RATIO if name == "sparsity" else _NUMBER
@@ -68,4 +68,5 @@ def _operand(text: str) -> OperandSparsity:
         (int(stored), int(block)) if stored else None,
         int(found["dimension"]) if found["dimension"] else None,
         int(found["stride"]) if found["stride"] else None,
+        int(found["idx"]) if found["idx"] else None,
     )

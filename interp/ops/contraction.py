@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window, WindowDimension
 from hlo.errors import Unsupported
+from hlo.sparse_operands import Sparse, stored_sparsely
 from hlo.types import ArrayShape, ElementType
 from hlo.values import Array
 from interp.exact.conversion import type_of
@@ -78,10 +79,25 @@ def _stack(operand: Array, *groups: Sequence[int]) -> Array:
     return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
 
 
+def with_all_elements(operand: Array, indices: Array, sparse: Sparse) -> Array:
+    """Put the stored elements of a sparse operand into their blocks; the others are zero. An index
+    outside of its block (XLA's evaluator refuses it) leaves nothing of an element."""
+    if type_of(operand).name == "f8e8m0fnu":
+        raise Unsupported("sparse operands of f8e8m0fnu, which has no zero")
+    axis = sparse.dimension + 1
+    places = np.arange(sparse.block).reshape(-1, *(1,) * (operand.ndim - axis))
+    is_stored = np.expand_dims(indices.astype(np.int64), axis) == places
+    zero = np.zeros((), operand.dtype)
+    blocks = np.where(is_stored, np.expand_dims(operand, axis), zero)
+    dims = list(operand.shape)
+    dims[sparse.dimension] *= sparse.block
+    return np.asarray(blocks.reshape(dims))
+
+
 def convolution(
     lhs: Array,
     rhs: Array,
-    *,
+    *indices: Array,
     shape: ArrayShape,
     dim_labels: ConvolutionDimensions,
     window: Window = Window(),  # noqa: B008  (frozen)
@@ -95,10 +111,14 @@ def convolution(
     """Each output is the product of a patch of lhs, as a row, and a kernel, as a column.
 
     Positions in padding and in dilation holes do not take part. Groups of input features (or of
-    batches) meet only their own group of output features.
+    batches) meet only their own group of output features. Sparse operands have all their elements
+    first, most of them zeros.
     """
-    if sparsity_config not in (None, SparsityConfig()):
-        raise Unsupported(f"a convolution of sparse operands: {sparsity_config}")
+    operands = [lhs, rhs, *indices]
+    for sparse in stored_sparsely(sparsity_config):
+        stored, places = operands[sparse.operand], operands[sparse.indices]
+        operands[sparse.operand] = with_all_elements(stored, places, sparse)
+    lhs, rhs = operands[:2]
     labels = dim_labels
     if type_of(lhs).name == "f8e8m0fnu":  # has no zero for padding and holes
         lhs = lhs.astype(np.float32)

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
+from hlo.sparse_operands import stored_sparsely
 from hlo.types import F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
@@ -26,6 +27,7 @@ from interp.envelope.enclosure import (
     between,
     finfo,
     is_nan,
+    moved,
     point,
     rounded_down,
     rounded_up,
@@ -92,7 +94,7 @@ def dot(
 def convolution(
     lhs: Enclosure,
     rhs: Enclosure,
-    *,
+    *indices: Enclosure,
     shape: ArrayShape,
     dim_labels: ConvolutionDimensions,
     window: Window = Window(),  # noqa: B008  (frozen)
@@ -104,15 +106,22 @@ def convolution(
     sparsity_config: SparsityConfig | None = None,
 ) -> Enclosure:
     """Enclose convolution: a sum has as many terms as the kernel has elements per output
-    feature."""
+    feature. Sparse operands have all their elements first, at certain places."""
     del operand_precision, convolution_kind
+    operands = [lhs, rhs, *indices]
+    for sparse in stored_sparsely(sparsity_config):
+        places = operands[sparse.indices]
+        if not all_certain(places):
+            return anything(shape.dims, shape.element_type)
+        fill = partial(exact.with_all_elements, indices=places.low, sparse=sparse)
+        operands[sparse.operand] = moved(fill, operands[sparse.operand])
+    lhs, rhs = operands[:2]
     exactly = partial(
         exact.convolution,
         dim_labels=dim_labels,
         window=window,
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
-        sparsity_config=sparsity_config,
     )
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0

@@ -17,7 +17,7 @@ from interp.envelope.sums_in_order import prefix_sums
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
 TYPES = {"bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16)}
-SIZE = 600
+SIZE = 300
 
 
 def program(element_type: str, padding: str) -> hlo.Module:
