@@ -17,7 +17,7 @@ from hlo import elementary
 from hlo.elementary.fast import FAST_FUNCTIONS
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
-from hlo.types import F32, F64, PRED, U64, ElementType
+from hlo.types import C64, C128, F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
 ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
@@ -44,6 +44,8 @@ _INFIX = {
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
+# What ``fast`` computes without pairs of floats (runtime/hlo_complex.h).
+_FAST_COMPLEX = {("multiply", C64), ("multiply", C128), ("divide", C64), ("abs", C64)}
 _INTEGER_INFIX = having(BITWISE | MONOID)
 _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elementary, rounded once
 
@@ -67,6 +69,8 @@ def render_operation(
     operand = types[0]
     if numerics is Numerics.FAST and _has_fast_sequence(operation, operand):
         return _fast(operation, texts, operand)
+    if numerics is Numerics.FAST and (operation, operand) in _FAST_COMPLEX:
+        return f"hlo_{operation}_{operand}_fast({', '.join(texts)})", ATOM
     if operation.startswith("compare-"):
         return _compared(operation, texts, operand)
     if operand is PRED:

@@ -217,4 +217,33 @@ HLO_FUNCTION hlo_c64 hlo_sign_c64(hlo_c64 x) {
     return hlo_make_c64(zero ? x.re : re, zero ? x.im : im);
 }
 
+/* Fast mode: no pairs, but f64 where the components are f32, so that nothing overflows between. */
+HLO_FUNCTION hlo_c64 hlo_multiply_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
+    const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
+    return hlo_make_c64((float)(a * c - b * d), (float)(a * d + b * c));
+}
+
+HLO_FUNCTION hlo_c128 hlo_multiply_c128_fast(hlo_c128 lhs, hlo_c128 rhs) {
+    return hlo_make_c128(lhs.re * rhs.re - lhs.im * rhs.im, lhs.re * rhs.im + lhs.im * rhs.re);
+}
+
+HLO_FUNCTION hlo_c64 hlo_divide_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
+    const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
+    const double by = c * c + d * d;
+    const int finite = hlo_is_finite_f32(lhs.re) & hlo_is_finite_f32(lhs.im) &
+                       hlo_is_finite_f32(rhs.re) & hlo_is_finite_f32(rhs.im);
+    const hlo_c64 edge = hlo_quotient_at_edge_c64(lhs, rhs);
+    const hlo_c64 plain =
+        hlo_make_c64((float)((a * c + b * d) / by), (float)((b * c - a * d) / by));
+    return (finite & (by != 0.0)) ? plain : edge;
+}
+
+HLO_FUNCTION float hlo_abs_c64_fast(hlo_c64 x) {
+    const float re = hlo_abs_f32(x.re), im = hlo_abs_f32(x.im);
+    const float infinity = hlo_f32_from_bits(0x7f800000u);
+    const double a = (double)re, b = (double)im;
+    const float finite = (float)hlo_sqrt_f64(a * a + b * b);
+    return ((re == infinity) | (im == infinity)) ? infinity : finite;
+}
+
 #endif
