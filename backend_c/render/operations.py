@@ -1,6 +1,7 @@
 """Render each operation of the loop IR in C, by the kind of its operands: one table.
 
 Registers hold floats narrower than f32 as an exact ``float``; every operation on them rounds once.
+In ``fast`` f16 and bf16 keep the precision of f32 there: only what is stored is rounded.
 Integer operations whose C meaning is undefined somewhere (overflow, shift, division) are functions
 of ``hlo_integer.h``.
 """
@@ -17,7 +18,7 @@ from hlo import elementary
 from hlo.elementary.fast import FAST_FUNCTIONS
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
-from hlo.types import C64, C128, F32, F64, PRED, U64, ElementType
+from hlo.types import BF16, C64, C128, F16, F32, F64, PRED, U64, ElementType
 
 _Texts = Sequence[str]
 ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
@@ -42,10 +43,13 @@ _INFIX = {
 }
 # Infix on floats and complex; on integers only what cannot overflow.
 _FLOAT_INFIX = frozenset(("add", "subtract", "multiply", "divide"))
+_ROUNDED = _FLOAT_INFIX | {"negate", "sqrt", "remainder"}
 # Results that are operands, so that narrow floats need no rounding.
 _EXACT = frozenset(("maximum", "minimum", "abs"))
 # What ``fast`` computes without pairs of floats (runtime/hlo_complex.h).
 _FAST_COMPLEX = {("multiply", C64), ("multiply", C128), ("divide", C64), ("abs", C64)}
+# Types that `fast` computes in f32 (excess precision); of 8 bits and fewer each step is rounded.
+_KEPT_WIDE = frozenset((F16, BF16))
 _INTEGER_INFIX = having(BITWISE | MONOID)
 _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elementary, rounded once
 
@@ -63,10 +67,12 @@ def render_operation(
     :func:`operand_binding` allows to bind less tightly. ``numerics`` says which sequence an
     elementary function of f32 and narrower types is.
     """
+    operand = types[0]
+    if numerics is Numerics.FAST and result in _KEPT_WIDE and _fits_f32(operation, operand):
+        return render_operation(operation, texts, [_widened(t) for t in types], F32, numerics)
     special = _SPECIAL.get(operation)
     if special is not None:
         return special(texts, types, result)
-    operand = types[0]
     if numerics is Numerics.FAST and _has_fast_sequence(operation, operand):
         return _fast(operation, texts, operand)
     if numerics is Numerics.FAST and (operation, operand) in _FAST_COMPLEX:
@@ -86,6 +92,19 @@ def render_operation(
         # C promotes narrow integers to int: the cast brings the result back to its type.
         return (f"({integer_type(operand)})({text})", ATOM) if operand.bits < 32 else (text, OTHER)
     return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
+
+
+def _fits_f32(operation: str, operand: ElementType) -> bool:
+    """Return whether ``fast`` has an operation of f32 for one on operands that are narrower."""
+    if operation == "convert":
+        return operand is F32 or operand in _KEPT_WIDE
+    is_function = operation in _ELEMENTARY and _identifier(operation) in FAST_FUNCTIONS
+    return operand in _KEPT_WIDE and (operation in _ROUNDED or is_function)
+
+
+def _widened(element_type: ElementType) -> ElementType:
+    """Return the type that a value is computed in."""
+    return F32 if element_type in _KEPT_WIDE else element_type
 
 
 def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:

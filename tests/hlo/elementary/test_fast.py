@@ -19,7 +19,7 @@ from backend_c.render.elementary_functions import definitions
 from backend_c.render.operations import render_operation
 from hlo.elementary.fast import FAST_FUNCTIONS, evaluate_fast
 from hlo.errors import Unsupported
-from hlo.types import BF16, F32, F64
+from hlo.types import BF16, ELEMENT_TYPES, F32, F64
 from hlo.values import Array
 from interp.exact.elementary_machine import evaluated
 from selftest.prove import fit_fast
@@ -94,10 +94,14 @@ def test_coefficients_are_those_of_the_fit(name: str) -> None:
 
 
 def test_fast_numerics_render_f32_functions() -> None:
-    fast = Numerics.FAST
+    fast, f8 = Numerics.FAST, ELEMENT_TYPES["f8e5m2"]
     assert render_operation("tanh", ["x"], [F32], F32, fast)[0] == "hlo_tanh_fast(x)"
-    assert render_operation("tanh", ["x"], [BF16], BF16, fast)[0] == (
-        "hlo_round_bf16(hlo_tanh_fast(x))"
+    # What is computed of bf16 stays in f32; of f8 it is rounded each time.
+    assert render_operation("tanh", ["x"], [BF16], BF16, fast)[0] == "hlo_tanh_fast(x)"
+    assert render_operation("add", ["x", "y"], [BF16, BF16], BF16, fast)[0] == "x + y"
+    assert render_operation("add", ["x", "y"], [BF16, BF16], BF16)[0] == "hlo_round_bf16(x + y)"
+    assert (
+        render_operation("tanh", ["x"], [f8], f8, fast)[0] == "hlo_round_f8e5m2(hlo_tanh_fast(x))"
     )
     assert render_operation("tanh", ["x"], [F64], F64, fast)[0] == "hlo_tanh_f64(x)"
     assert render_operation("tanh", ["x"], [F32], F32)[0] == "(float)hlo_tanh((double)x)"
