@@ -67,7 +67,7 @@ def render_operation(
     :func:`operand_binding` allows to bind less tightly. ``numerics`` says which sequence an
     elementary function of f32 and narrower types is.
     """
-    operand = types[0]
+    operand = types[0] if types else result  # a thread's number has no operands
     if numerics is Numerics.FAST and result in _KEPT_WIDE and _fits_f32(operation, operand):
         return render_operation(operation, texts, [_widened(t) for t in types], F32, numerics)
     special = _SPECIAL.get(operation)
