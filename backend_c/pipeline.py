@@ -6,6 +6,7 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -181,8 +182,10 @@ def _settings(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     if numerics not in list(Numerics):
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
     grain = FAST_GRAIN if numerics == Numerics.FAST else GRAIN
-    # A launch costs the same for one thread of a GPU as for all of them.
-    return Settings(Numerics(numerics), 1 if dialect is CUDA else grain)
+    if dialect is CUDA:
+        # Launches have addresses of their own, and one costs the same for one thread as for all.
+        return Settings(Numerics(numerics), grain=1, least_exchanged=sys.maxsize)
+    return Settings(Numerics(numerics), grain)
 
 
 def _require(target: str) -> Dialect:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from backend_c.cuda import phases
 from backend_c.cuda.threads import launch_shape
 from backend_c.emit.byte_array import aligned_bytes
-from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
 from backend_c.native.toolchain import RUNTIME
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
@@ -75,6 +75,8 @@ def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
         case Copy(source, target):
             pointers = [program.pointers[source], program.pointers[target]]
             return {"copy": source.bytes, "from": pointers[0], "to": pointers[1]}
+        case Exchange():
+            raise AssertionError("launches have addresses of their own: Settings.least_exchanged")
         case Repeat(condition, predicate, body):
             return {
                 "while": program.pointers[predicate],

@@ -8,7 +8,18 @@ from dataclasses import replace
 
 from backend_c.explain.rows import Bound, Edge, Machine, Row
 from backend_c.ir.loop_ir import Call, Constant, If, Kernel, Loop, Statement
-from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Origin, Plan, Repeat, Step, in_order
+from backend_c.lower.plan import (
+    Branch,
+    Buffer,
+    Copy,
+    Exchange,
+    Launch,
+    Origin,
+    Plan,
+    Repeat,
+    Step,
+    in_order,
+)
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.fusion_reasons import Group, Groups
 from hlo.types import ArrayShape
@@ -16,6 +27,8 @@ from hlo.work import Counts, Operations, bytes_read, bytes_written, trips
 
 # Seconds of a kernel that does nothing: the call, and its result through memory to the next one.
 _CALL = 5e-9
+
+_EXCHANGED = "the old state changes places with the new one, which is no copy"
 
 
 class Describer:
@@ -97,6 +110,8 @@ class Describer:
                     row, kind="copy", shapes=shapes, read=source.bytes, written=source.bytes,
                     bound=bound,
                 )  # fmt: skip
+            case Exchange(_, target):
+                return replace(row, kind="exchange", shapes=(str(target.shape),), why=_EXCHANGED)
             case Repeat():
                 instruction = self._instruction(origin)
                 return replace(row, kind=instruction.opcode if instruction else "while")
@@ -209,7 +224,7 @@ def _read(step: Step) -> tuple[Buffer, ...]:
     match step:
         case Launch(_, inputs, outputs, _):
             return (*inputs, *outputs) if step.origin.in_place else inputs
-        case Copy(source, _):
+        case Copy(source, _) | Exchange(source, _):
             return (source,)
         case Branch(selector, _):
             return (selector,)
@@ -222,7 +237,7 @@ def _written(step: Step) -> tuple[Buffer, ...]:
     match step:
         case Launch(_, _, outputs, _):
             return outputs
-        case Copy(_, target):
+        case Copy(_, target) | Exchange(_, target):
             return (target,)
         case _:
             return ()

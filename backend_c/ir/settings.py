@@ -25,6 +25,8 @@ GRAIN = 1 << 16
 FAST_GRAIN = 1 << 18
 # Half a gigabyte of left factors in f64: the patches of a convolution may be many times its input.
 MOST_PACKED = 1 << 26
+# Bytes: less is copied in the time that following a pointer takes.
+LEAST_EXCHANGED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,14 @@ class Settings:
 
     ``grain`` is the grain size: loops of at least so many element operations run on several
     threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
+    A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
+    computed into, if it can, instead of being copied.
     """
 
     numerics: Numerics = Numerics.EXACT
     grain: int = GRAIN
     most_packed: int = MOST_PACKED
+    least_exchanged: int = LEAST_EXCHANGED
 
     @property
     def is_fast(self) -> bool:

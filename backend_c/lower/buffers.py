@@ -9,11 +9,23 @@ the whole lifetime (Pisarchyk and Lee, "Efficient memory management for deep neu
 
 from __future__ import annotations
 
+import math
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step, inner_steps
+from backend_c.lower.plan import (
+    Branch,
+    Buffer,
+    Copy,
+    Exchange,
+    Launch,
+    Plan,
+    Repeat,
+    Step,
+    in_order,
+    inner_steps,
+)
 
 ALIGNMENT = 64  # a cache line, and the widest vector
 
@@ -31,7 +43,7 @@ def allocate(plan: Plan) -> Workspace:
     lives = _workspace_lifetimes(plan)
     # Ties by number, so that the same plan gets the same offsets in every run.
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
-    placed: list[tuple[int, int, tuple[int, int]]] = []  # start, end, life
+    placed: list[tuple[int, int, tuple[int, float]]] = []  # start, end, life
     offsets: dict[Buffer, int] = {}
     for buffer in order:
         first, last = lives[buffer]
@@ -63,17 +75,37 @@ def allocate_apart(plan: Plan) -> Workspace:
     return Workspace(offsets, end)
 
 
-def _workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, int]]:
+def _workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
     """Return the lifetimes of the buffers that lie in the workspace."""
     elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
     elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}
-    return {b: life for b, life in _lifetimes(plan.steps).items() if b not in elsewhere}
+    lives = _lifetimes(plan.steps)
+    for together in exchanged(plan.steps):
+        # Each may be anywhere that one of them is, and a result is read in the end.
+        end = math.inf if together & set(plan.results) else 0
+        first = min(lives[buffer][0] for buffer in together)
+        last = max(end, *(lives[buffer][1] for buffer in together))
+        lives |= dict.fromkeys(together, (first, last))
+    return {b: life for b, life in lives.items() if b not in elsewhere}
 
 
-def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, int]]:
+def exchanged(steps: Sequence[Step]) -> list[set[Buffer]]:
+    """Group the buffers that change places with each other."""
+    groups: list[set[Buffer]] = []
+    for _, step in in_order(steps):
+        if isinstance(step, Exchange):
+            pair = {step.source, step.target}
+            groups = [
+                pair.union(*(group for group in groups if group & pair)),
+                *(group for group in groups if not group & pair),
+            ]
+    return groups
+
+
+def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
     """Return the first and the last step at which each buffer must hold its value."""
     first: dict[Buffer, int] = {}
-    last: dict[Buffer, int] = {}
+    last: dict[Buffer, float] = {}
     clock = 0
 
     def visit(step: Step) -> None:
@@ -105,7 +137,7 @@ def _buffers_of(step: Step) -> Iterator[Buffer]:
     match step:
         case Launch(_, inputs, outputs, scratch):
             yield from (*inputs, *outputs, *scratch)
-        case Copy(source, target):
+        case Copy(source, target) | Exchange(source, target):
             yield from (source, target)
         case Branch(selector, _):
             yield selector

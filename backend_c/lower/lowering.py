@@ -10,6 +10,7 @@ import numpy as np
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.columns import Columns, columns
+from backend_c.lower.exchanges import with_exchanges
 from backend_c.lower.ownership import Ownership
 from backend_c.lower.plan import Buffer, Origin, Plan, Value
 from hlo.errors import Unsupported
@@ -42,7 +43,8 @@ def lower(module: Module, settings: Settings) -> Plan:
             buffer = lowering.copied(buffer, _RESULT)
         results.append(buffer)
     steps = tuple(lowering.steps)
-    return replace(lowering.plan, arguments=arguments, results=results, steps=steps)
+    plan = replace(lowering.plan, arguments=arguments, results=results, steps=steps)
+    return with_exchanges(plan, settings.least_exchanged)
 
 
 class Lowering(Block):

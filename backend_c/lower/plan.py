@@ -69,6 +69,17 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """Let two buffers of the same size change places: what the source held, the target does then.
+    The source may hold anything.
+    """
+
+    source: Buffer
+    target: Buffer
+    origin: Origin = field(default=Origin(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Repeat:
     """Loop: run ``condition``; while ``predicate`` then holds, run ``body`` and start again."""
 
@@ -90,7 +101,7 @@ class Branch:
     origin: Origin = field(default=Origin(), compare=False)
 
 
-Step = Launch | Copy | Repeat | Branch
+Step = Launch | Copy | Exchange | Repeat | Branch
 
 
 @dataclass(slots=True)

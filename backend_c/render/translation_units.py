@@ -21,8 +21,8 @@ import numpy as np
 
 from backend_c.cuda.threads import launch_shape
 from backend_c.lower import buffers
-from backend_c.lower.buffers import Workspace
-from backend_c.lower.plan import Branch, Buffer, Copy, Launch, Plan, Repeat, Step
+from backend_c.lower.buffers import Workspace, exchanged
+from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import OPENMP, Dialect
 from backend_c.render.elementary_functions import definitions
@@ -250,14 +250,19 @@ class _Entry:
         timers: Timers,
         dialect: Dialect,
     ) -> None:
-        self._pointers, self._names, self._plan = pointers, names, plan
+        groups = exchanged(plan.steps)
+        self._moving = sorted((b for group in groups for b in group), key=lambda b: b.number)
+        self._starts = pointers
+        places = {buffer: f"place_{n}" for n, buffer in enumerate(self._moving)}
+        self._pointers, self._names, self._plan = {**pointers, **places}, names, plan
         self._timers = timers
         self._launches = itertools.count() if dialect.is_launched else None
 
     def text(self) -> str:
         """Render the body."""
         lines = [line for step in self._plan.steps for line in self._step(step)]
-        lines = [*self._timers.started(), *lines, *self._timers.ended()]
+        begin, end = self._places()
+        lines = [*begin, *self._timers.started(), *lines, *end, *self._timers.ended()]
         unused = [
             f"(void){name};"
             for name in ("arguments", "results", "constants", "workspace")
@@ -268,6 +273,17 @@ class _Entry:
             seed = ["(void)seed;"]
         body = "".join(f"{_INDENT}{line}\n" for line in (*unused, *seed, *lines))
         return f"{{\n{body}}}\n"
+
+    def _places(self) -> tuple[list[str], list[str]]:
+        """Render the variables that point to buffers which change places, and the copies of those
+        that are results in the end to where results are wanted."""
+        begin, end = [], []
+        for buffer in self._moving:
+            name, start = self._pointers[buffer], self._starts[buffer]
+            begin.append(f"unsigned char *{name} = (unsigned char *){start};")
+            if buffer in self._plan.results:
+                end.append(f"if ({name} != {start}) memcpy({start}, {name}, {buffer.bytes});")
+        return begin, end
 
     def _pointer(self, buffer: Buffer, const: bool) -> str:
         """Render a buffer's address as a typed pointer."""
@@ -286,6 +302,11 @@ class _Entry:
                 into, out_of = self._pointers[target], self._pointers[source]
                 call = f"memcpy({into}, {out_of}, {source.bytes});"
                 return [call, *self._timers.noted(number)]
+            case Exchange(source, target):
+                here, there = self._pointers[source], self._pointers[target]
+                lines = [f"unsigned char *const kept = {here};", f"{here} = {there};",
+                         f"{there} = kept;", *self._timers.noted(number)]  # fmt: skip
+                return ["{", *(_INDENT + line for line in lines), "}"]
             case Repeat(condition, predicate, body):
                 test = f"if (!*{self._pointer(predicate, True)}) break;"
                 return ["for (;;) {", *self._steps(condition), f"{_INDENT}{test}",
