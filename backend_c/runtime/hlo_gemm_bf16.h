@@ -139,6 +139,7 @@ HLO_FUNCTION const float *hlo_gemm_bf16_start(const float *note) {
     return NULL;
 }
 
+HLO_GEMM_NARROW_ROW(bf16, uint16_t, float)
 #if HLO_AMX
 HLO_GEMM_NARROW(bf16, uint16_t, float, 2, HLO_BF16_ROOM, bf16, f32)
 #else

@@ -119,13 +119,67 @@ HLO_FUNCTION uint32_t hlo_bytes_joined(const uint8_t *from, int64_t pitch, int64
     return low | high << 16;
 }
 
+#if HLO_HAS_BUILTIN(__builtin_shufflevector)
+typedef uint8_t hlo_bytes_16 __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint16_t hlo_bytes_8 __attribute__((vector_size(16), aligned(1), may_alias));
+
+#define HLO_BYTES_LOW(a, b) \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HLO_BYTES_HIGH(a, b) \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define HLO_BYTES_PAIRS_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HLO_BYTES_PAIRS_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+
+/* A row of words by interleaving four rows of bytes: gcc 12 widens each byte twice instead. */
+HLO_FUNCTION void hlo_bytes_row(const uint8_t *from, int64_t pitch, uint32_t *into) {
+    for (int place = 0; place < HLO_GEMM_COLUMNS(uint32_t); place += 16) {
+        hlo_bytes_16 rows[4];
+        for (int row = 0; row < 4; ++row) {
+            rows[row] = *(const hlo_bytes_16 *)(from + row * pitch + place);
+        }
+        const hlo_bytes_8 low = (hlo_bytes_8)HLO_BYTES_LOW(rows[0], rows[1]);
+        const hlo_bytes_8 high = (hlo_bytes_8)HLO_BYTES_HIGH(rows[0], rows[1]);
+        const hlo_bytes_8 low_2 = (hlo_bytes_8)HLO_BYTES_LOW(rows[2], rows[3]);
+        const hlo_bytes_8 high_2 = (hlo_bytes_8)HLO_BYTES_HIGH(rows[2], rows[3]);
+        hlo_bytes_8 *words = (hlo_bytes_8 *)(into + place);
+        words[0] = HLO_BYTES_PAIRS_LOW(low, low_2);
+        words[1] = HLO_BYTES_PAIRS_HIGH(low, low_2);
+        words[2] = HLO_BYTES_PAIRS_LOW(high, high_2);
+        words[3] = HLO_BYTES_PAIRS_HIGH(high, high_2);
+    }
+}
+#define HLO_BYTES_ROW(name)                                                                        \
+    HLO_FUNCTION void hlo_gemm_bytes_##name##_row(const uint8_t *from, int64_t pitch,              \
+                                                  uint32_t *into) {                                \
+        if (HLO_GEMM_COLUMNS(uint32_t) >= 16) {                                                    \
+            hlo_bytes_row(from, pitch, into);                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t place = 0; place < HLO_GEMM_COLUMNS(uint32_t); ++place) {                     \
+            into[place] = hlo_bytes_joined(from, pitch, place);                                    \
+        }                                                                                          \
+    }
+#else
+#define HLO_BYTES_ROW(name) HLO_GEMM_NARROW_ROW(bytes_##name, uint8_t, uint32_t)
+#endif
+
+/* Whether tiles, which have instructions for all signs, make the products. */
+HLO_FUNCTION int hlo_bytes_has_tiles(void) {
+#if HLO_AMX
+    return hlo_amx_is_usable();
+#else
+    return 0;
+#endif
+}
+
 /* Adds to what sums of columns start with: -128 or 128 times the right factors. */
 #define HLO_BYTES_NOTED(name, a, b)                                                                \
     HLO_FUNCTION void hlo_gemm_bytes_##name##_noted(const uint32_t *panel, int64_t words,          \
                                                     int is_first, uint32_t *note) {                \
         const hlo_gemm_stored_u32 *vectors = (const hlo_gemm_stored_u32 *)panel;                   \
         hlo_gemm_stored_u32 *noted = (hlo_gemm_stored_u32 *)note;                                  \
-        for (int v = 0; HLO_BYTES_FLIPPED_##name && v < HLO_GEMM_VECTORS; ++v) {                   \
+        const int needed = HLO_BYTES_FLIPPED_##name && !hlo_bytes_has_tiles();                     \
+        for (int v = 0; needed && v < HLO_GEMM_VECTORS; ++v) {                                     \
             hlo_gemm_vector_u32 sum = {0};                                                         \
             for (int64_t word = 0; word < words; ++word) {                                         \
                 const hlo_gemm_vector_u32 some = vectors[word * HLO_GEMM_VECTORS + v];             \
@@ -154,6 +208,7 @@ HLO_FUNCTION uint32_t hlo_bytes_joined(const uint8_t *from, int64_t pitch, int64
                                                          int64_t place) {                          \
         return hlo_bytes_joined(from, pitch, place);                                               \
     }                                                                                              \
+    HLO_BYTES_ROW(name)                                                                            \
     HLO_BYTES_NOTED(name, a, b)                                                                    \
     HLO_FUNCTION const uint32_t *hlo_gemm_bytes_##name##_start(const uint32_t *note) {             \
         return HLO_BYTES_FLIPPED_##name ? note : NULL;                                             \
@@ -195,13 +250,14 @@ HLO_FUNCTION uint32_t hlo_bytes_joined(const uint8_t *from, int64_t pitch, int64
         (void)note;                                                                                \
         return NULL;                                                                               \
     }                                                                                              \
+    HLO_GEMM_NARROW_ROW(bytes_##name, uint8_t, uint32_t)                                           \
     HLO_GEMM_NARROW(bytes_##name, uint8_t, uint32_t, 2, HLO_BYTES_ROOM, u32, u32)
 #endif
 
 #if HLO_AMX && HLO_BYTES_COUNT == 4
 #define HLO_BYTES_TILES(name, instruction) HLO_AMX_DEFINE(bytes_##name, instruction)
 #define HLO_BYTES_BY_TILES(name)                                                                   \
-    if (hlo_amx_is_usable()) {                                                                     \
+    if (hlo_bytes_has_tiles()) {                                                                   \
         hlo_amx_bytes_##name((const unsigned char *)lhs, row_pitch, panels, HLO_BYTES_ROOM(k),     \
                              rows, columns, k, c, c_pitch);                                        \
         return;                                                                                    \

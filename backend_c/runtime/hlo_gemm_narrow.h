@@ -18,6 +18,7 @@
  *   hlo_gemm_NAME_words(from, count, words, into)   factors of a row as left words, then zeros
  *   hlo_gemm_NAME_right(from, count, words, into)   the same for right words
  *   hlo_gemm_NAME_joined(from, pitch, place)        the word of COUNT right factors at a pitch
+ *   hlo_gemm_NAME_row(from, pitch, into)   those of all columns of a panel, side by side in a row
  *   hlo_gemm_NAME_noted(panel, words, is_first, note)   takes note of packed words
  *   hlo_gemm_NAME_start(note, columns)              what sums of columns start with, NULL for zeros
  */
@@ -33,6 +34,15 @@
 #define HLO_NARROW_STEPS 64
 
 HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The row of a panel, word by word: compilers make vectors of that. */
+#define HLO_GEMM_NARROW_ROW(name, STORED, WORD)                                                    \
+    HLO_FUNCTION void hlo_gemm_##name##_row(const STORED *HLO_RESTRICT from, int64_t pitch,        \
+                                            WORD *HLO_RESTRICT into) {                             \
+        for (int64_t place = 0; place < HLO_GEMM_COLUMNS(WORD); ++place) {                         \
+            into[place] = hlo_gemm_##name##_joined(from, pitch, place);                            \
+        }                                                                                          \
+    }
 
 /* Packs factors of k into panels: `count` of them, the first of them `first`, which is a multiple
  * of COUNT. Columns and steps that are not there are zeros. */
@@ -60,9 +70,7 @@ HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a :
         for (int64_t word = 0; word < whole; ++word, panel += wide) {                              \
             const STORED *from = source + word * (COUNT) * step_pitch;                             \
             if (column_pitch == 1 && columns == wide) {                                            \
-                for (int64_t place = 0; place < HLO_GEMM_COLUMNS(WORD); ++place) {                 \
-                    panel[place] = hlo_gemm_##name##_joined(from, step_pitch, place);              \
-                }                                                                                  \
+                hlo_gemm_##name##_row(from, step_pitch, panel);                                    \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t place = 0; place < wide; ++place) {                                       \

@@ -37,6 +37,7 @@ HLO_FUNCTION const uint32_t *hlo_gemm_s16_start(const uint32_t *note) {
     return NULL;
 }
 
+HLO_GEMM_NARROW_ROW(s16, uint16_t, uint32_t)
 HLO_GEMM_NARROW(s16, uint16_t, uint32_t, 2, HLO_S16_ROOM, u32, u32)
 
 HLO_LINKED_PROCEDURE void hlo_gemm_s16(const void *lhs, int64_t row_pitch, const uint32_t *panels,
