@@ -22,13 +22,17 @@ from backend_c.kernels.parts.strided_access import (
     has_lines_side_by_side,
 )
 
-_WIDEST = 32  # columns of the widest tile
+WIDEST = 32  # columns of the widest tile
 _FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
 
 Pair = tuple[Expr, Expr]
 Pitches = tuple[int, int]  # of lines and of steps
+
+
+# Maps a batch, a first column, a number of columns and an address to nothing: writes a packing.
+Packing = Callable[[Expr, Expr, Expr, Pointer], None]
 
 
 class Side(NamedTuple):
@@ -101,24 +105,44 @@ def _transpose_out(
 
 def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
     """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
+    read, k = factors.rhs, factors.k
+    strides = factor_strides(read, (factors.batch, factors.n, k), product.right)
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % WIDEST or product.room is not None
+    if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
+        return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
+    pitch = -(-factors.n // WIDEST) * WIDEST
+    panels = scope.scratch(product.panel, factors.batch * pitch * product.rows(k), frozen=True)
+    pack = packing(factors, product, strip, scope)
+
+    def address(b: Expr, column: Expr) -> Pointer:
+        place = ix.add(ix.multiply(b, pitch), column)
+        return Pointer(panels, ix.multiply(place, product.rows(k)))
+
+    width = min(factors.n, strip)
+    with nest.outer(scope, (factors.batch, -(-factors.n // width)), width * k) as (b, number):
+        first = scope.bind(ix.multiply(number, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
+        pack(b, first, count, address(b, first))
+    return Side(address, 1, 0)
+
+
+def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Packing:
+    """Return what writes the packing of a strip of right factors to an address.
+
+    It takes the batch, the first column, the number of columns and the address. Must be called
+    outside loops.
+    """
     read, k, element_type = factors.rhs, factors.k, product.right
     sizes = factors.batch, factors.n, k
     strides = factor_strides(read, sizes, element_type)
-    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _WIDEST or product.room is not None
-    if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
-        return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
-    pitch = -(-factors.n // _WIDEST) * _WIDEST
-    room = k if product.room is None else product.room(k)
-    panels = scope.scratch(product.panel, factors.batch * pitch * room, frozen=True)
-
-    def address(b: Expr, column: Expr) -> Pointer:
-        return Pointer(panels, ix.multiply(ix.add(ix.multiply(b, pitch), column), room))
+    lines_in_order = has_lines_side_by_side(read, sizes, scope)
+    width = min(factors.n, strip)
 
     def pack(source: Pointer, pitches: Pitches, count: Expr, steps: Pair, target: Pointer) -> None:
         arguments = *map(ix.constant, pitches), count, *steps, ix.constant(k)
         scope.call(f"hlo_gemm_{product.name}_pack", source, *arguments, target)
 
-    def pack_computed(b: Expr, first: Expr, count: Expr) -> None:
+    def pack_computed(b: Expr, first: Expr, count: Expr, target: Pointer) -> None:
         steps = min(k, _STEPS)
         buffer = scope.local(element_type, width * steps)
         pitches = (1, width) if lines_in_order else (steps, 1)
@@ -127,19 +151,14 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
             here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
             into = buffer, ix.constant(0), pitches
             _write_out(read, (b, first, start), (count, here), into, scope)
-            pack(Pointer(buffer, ix.constant(0)), pitches, count, (start, here), address(b, first))
+            pack(Pointer(buffer, ix.constant(0)), pitches, count, (start, here), target)
 
-    lines_in_order = has_lines_side_by_side(read, sizes, scope)
-    width = min(factors.n, strip)
-    with nest.outer(scope, (factors.batch, -(-factors.n // width)), width * k) as (b, number):
-        first = scope.bind(ix.multiply(number, width))
-        count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
-        if strides is None:
-            pack_computed(b, first, count)
-        else:
-            source = factor_pointer(read, b, first, ix.constant(0))
-            pack(source, strides, count, (ix.constant(0), ix.constant(k)), address(b, first))
-    return Side(address, 1, 0)
+    def pack_in_memory(b: Expr, first: Expr, count: Expr, target: Pointer) -> None:
+        assert strides is not None
+        source = factor_pointer(read, b, first, ix.constant(0))
+        pack(source, strides, count, (ix.constant(0), ix.constant(k)), target)
+
+    return pack_computed if strides is None else pack_in_memory
 
 
 def _write_out(

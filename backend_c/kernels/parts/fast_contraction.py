@@ -14,7 +14,7 @@ from backend_c.ir.element import Writer
 from backend_c.ir.loop_ir import INDEX, Address, Array, Constant, Expr, Pointer, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction_loops import Write, as_type, exact_sum_of_products
-from backend_c.kernels.parts.factor_memory import Side, left_factors, right_factors
+from backend_c.kernels.parts.factor_memory import WIDEST, Side, left_factors, packing, right_factors
 from backend_c.kernels.parts.factors import Factors
 from backend_c.kernels.parts.products import Product
 from backend_c.kernels.parts.strided_access import result_array, result_offset
@@ -28,6 +28,10 @@ _NARROW_ROWS = 96
 # L2 cache. 16 take 7 % less time than 4 (4096x768x3072); threads need several blocks each.
 _STRIPS = 16
 _BLOCKS = 16
+# Where so few blocks of rows share a strip of right factors, the thread that packs it uses it up,
+# while it is in the L2 cache: so many elements of a panel at most.
+_FEW_ROW_BLOCKS = 4
+_STRIP = 1 << 16
 
 
 def is_padded(factors: Factors) -> bool:
@@ -59,8 +63,23 @@ class FastContraction:
         self.is_padded = self.sums.is_float and is_padded(factors)
         self.stored = None if self.is_padded else result_array(write, factors, self.sums)
         self.left: Side = left_factors(factors, product, self.rows, scope)
-        self.right: Side = right_factors(factors, product, COLUMNS, scope)
+        self.in_strips = self._has_strips()
+        if self.in_strips:
+            self.pack = packing(factors, product, COLUMNS, scope)
+        else:
+            self.right: Side = right_factors(factors, product, COLUMNS, scope)
         self.least = self._least() if product.is_checked else None
+
+    def _has_strips(self) -> bool:
+        """Return whether threads share strips of columns, each with all rows."""
+        factors, product = self.factors, self.product
+        row_blocks, strips = -(-factors.m // self.rows), -(-factors.n // COLUMNS)
+        return (
+            product.room is not None
+            and row_blocks <= _FEW_ROW_BLOCKS
+            and factors.batch * strips >= _BLOCKS
+            and min(factors.n, COLUMNS) * product.rows(factors.k) <= _STRIP
+        )
 
     def _least(self) -> Array:
         """Write what hlo_gemm_bf16_least says of each block of rows."""
@@ -86,6 +105,9 @@ class FastContraction:
         factors = self.factors
         row_blocks = -(-factors.m // self.rows)
         strips = -(-factors.n // COLUMNS)
+        if self.in_strips:
+            self._emit_strips(row_blocks, strips)
+            return
         shared = _STRIPS
         while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
             shared //= 2
@@ -101,6 +123,20 @@ class FastContraction:
             with self.scope.loop(count) as place:
                 strip = self.scope.bind(ix.add(first, place))
                 self._strip(b, ix.multiply(row_block, self.rows), ix.multiply(strip, COLUMNS))
+
+    def _emit_strips(self, row_blocks: int, strips: int) -> None:
+        """Write strips of columns, packed where they are used."""
+        factors, product, scope = self.factors, self.product, self.scope
+        cost = factors.m * min(factors.n, COLUMNS) * factors.k
+        room = -(-min(factors.n, COLUMNS) // WIDEST) * WIDEST * product.rows(factors.k)
+        with nest.outer(scope, (factors.batch, strips), cost) as (b, strip):
+            first = scope.bind(ix.multiply(strip, COLUMNS))
+            count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), COLUMNS))
+            panels = Pointer(scope.local(product.panel, room), ix.constant(0))
+            self.pack(b, first, count, panels)
+            self.right = Side(lambda b, column: panels, 1, 0)
+            with scope.loop(row_blocks) as row_block:
+                self._strip(b, ix.multiply(row_block, self.rows), first)
 
     def _strip(self, b: Expr, first_row: Expr, first_column: Expr, width: int = COLUMNS) -> None:
         """Write the sums of a strip of columns in a block of rows, and what is done with them."""

@@ -28,6 +28,10 @@ class Product(NamedTuple):
     room: Callable[[int], int] | None = None
     is_checked: bool = False
 
+    def rows(self, k: int) -> int:
+        """Return how many elements of type ``panel`` a column's packed right factors take."""
+        return k if self.room is None else self.room(k)
+
 
 def plain_product(sums: ElementType) -> Product:
     """Return the product of factors of the type of their sums (runtime/hlo_gemm.h)."""

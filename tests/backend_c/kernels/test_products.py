@@ -86,7 +86,7 @@ class Dot:
 def _dots(draw: st.DrawFn) -> Dot:
     result = draw(st.sampled_from(("s32", "s32", "u32", "s8")))
     return Dot(
-        draw(st.sampled_from((1, 1, 3, 0))),
+        draw(st.sampled_from((1, 1, 3, 17, 0))),
         draw(st.sampled_from((1, 5, 6, 16, 33, 97, 130))),
         draw(st.sampled_from((1, 5, 6, 15, 33, 64, 100))),
         draw(st.sampled_from((0, 1, 5, 8, 63, 130, 300))),
