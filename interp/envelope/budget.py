@@ -23,12 +23,13 @@ from hlo.values import Array
 _finfo: Any = ml_dtypes.finfo
 
 
-class NarrowSums(Enum):
-    """How sums of types narrower than f32 are added, of the usual ways: in f32 or in the order
-    written, rounded at each step; in one of these alone; or in blocks, rounded at each step."""
+class Folds(Enum):
+    """How numbers are folded, of the usual ways: sums of types narrower than f32 in f32, or in the
+    order written and rounded at each step, other folds in any order; such sums in f32 alone; or all
+    of these in the order written, or in blocks, rounded at each step."""
 
-    IN_F32_OR_IN_ORDER = auto()
-    IN_F32 = auto()
+    USUAL = auto()
+    SUMS_IN_F32 = auto()
     IN_ORDER = auto()
     IN_BLOCKS = auto()
 
@@ -46,7 +47,7 @@ class Budget:
     Each of these is a permission: a budget with one more admits all that it admitted without, the
     literal evaluation of the text above all, which rounds every instruction in the type and order
     written. ``usual_sums`` is none: it leaves out sums of narrow types that are rounded in those
-    at each step, but for the orders of ``narrow_sums``, and orders of long sums in which most
+    at each step, but for the orders of ``folds``, and orders of long sums in which most
     numbers go through more additions than :meth:`additions`. What is in such an enclosure is legal;
     what is outside may be. Nor is ``deviations``, if any: it leaves out sums that err by more than
     so many standard deviations of random rounding (:mod:`interp.envelope.random_rounding`)."""
@@ -60,7 +61,7 @@ class Budget:
     rewrites: bool = False
     through_f32: bool = False
     usual_sums: bool = False
-    narrow_sums: NarrowSums = NarrowSums.IN_F32_OR_IN_ORDER
+    folds: Folds = Folds.USUAL
     deviations: float = 0.0
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
 

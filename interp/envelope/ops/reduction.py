@@ -12,6 +12,7 @@ from hlo.types import ElementType, leaves
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, fold_orders
+from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosed_values import hull_of, spread
 from interp.envelope.enclosure import (
@@ -31,7 +32,7 @@ from interp.envelope.enclosure import (
 from interp.envelope.fold_orders import disagree, ends_of, open_where
 from interp.envelope.interval_rules import compared, flushed, of_either_sign
 from interp.envelope.ops.contraction import rounding_error
-from interp.envelope.sums_in_order import added_along, or_rounded
+from interp.envelope.sums_in_order import added_along, or_rounded, step_by_step
 from interp.ops import reduction as exact
 
 __all__ = ["reduce"]
@@ -100,6 +101,9 @@ def _folded(
         return joined(*sums)
     if fold_orders.grows(monoid, inputs[0], inits[0]):
         return _folded_ends(inputs[0], inits[0], dimensions, to_apply)
+    if budget.current().folds in (Folds.IN_ORDER, Folds.IN_BLOCKS):
+        with step_by_step():
+            return _in_order(inputs, inits, dimensions, to_apply)
     steps = math.prod(inputs[0].shape[axis] for axis in dimensions)
     is_product = monoid == "multiply" and element_type.is_float
     if rounds and steps > 1 and not is_product and fold_orders.rounds(to_apply.computation):

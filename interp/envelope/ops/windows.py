@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from hlo.attributes import Window, WindowDimension
+from hlo.attributes import Window
 from hlo.values import Array
 from hlo.walk import Callee
 from interp.envelope import budget, fold_orders
+from interp.envelope.budget import Folds
 from interp.envelope.complex_numbers import joined, parts
-from interp.envelope.enclosed_values import spread
-from interp.envelope.enclosure import Enclosure, Value, anything, moved, where
+from interp.envelope.enclosure import Enclosure, Value, anything, where
 from interp.envelope.fold_orders import disagree, ends_of, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import (
@@ -24,7 +24,8 @@ from interp.envelope.ops.reduction import (
     sum_of,
     with_specials,
 )
-from interp.envelope.sums_in_order import Total, or_rounded, ordered_addition, prefix_sums
+from interp.envelope.running_folds import in_some_blocks, is_running, windows_in_order
+from interp.envelope.sums_in_order import or_rounded, ordered_addition, step_by_step
 from interp.ops import reduction as exact
 from interp.windows import is_trivial, places, window_fold
 
@@ -73,30 +74,20 @@ def _windows_folded(
     if monoid == "add" and element_type.is_float:
         ordered = ordered_addition(to_apply)
         in_order = partial(exact.reduce_window, to_apply=ordered, window=window)
-        in_blocks = _in_blocks(window, inputs[0].shape)
-        if inits[0].low.any() or inits[0].high.any():
-            in_blocks = None
+        in_blocks = partial(in_some_blocks, inputs, inits, to_apply, window)
         result = _window_sums(inputs[0], inits[0], window)
-        return or_rounded(result, (inputs[0], inits[0]), in_order, in_blocks)
+        fits = is_running(window, inputs[0].shape)
+        return or_rounded(result, (inputs[0], inits[0]), in_order, in_blocks if fits else None)
     if monoid == "add" and element_type.is_complex:
         sums = [_window_sums(x, i, window) for x, i in zip(parts(inputs[0]), parts(inits[0]))]
         return joined(*sums)
+    way = budget.current().folds
+    if way in (Folds.IN_ORDER, Folds.IN_BLOCKS):
+        is_in_blocks = way is Folds.IN_BLOCKS and is_running(window, inputs[0].shape)
+        with step_by_step():
+            fold = in_some_blocks if is_in_blocks else windows_in_order
+            return fold(inputs, inits, to_apply, window)
     return _in_some_order(inputs, inits, to_apply, window, monoid)
-
-
-def _in_blocks(window: Window, dims: tuple[int, ...]) -> Total | None:
-    """Return what adds in blocks where windows are all that comes up to a place along a dimension,
-    or all from it on; None for other windows."""
-    axes = [d for d, one in enumerate(window.dimensions) if not is_trivial(one)]
-    if len(axes) != 1:
-        return None
-    (axis,) = axes
-    one, length = window.dimensions[axis], dims[axis]
-    if one == WindowDimension(length, padding_low=length - 1):
-        return lambda values, init: prefix_sums(values, axis)
-    if one == WindowDimension(length, padding_high=length - 1):
-        return lambda values, init: np.flip(prefix_sums(np.flip(values, axis), axis), axis)
-    return None
 
 
 def _in_some_order(
@@ -114,9 +105,9 @@ def _in_some_order(
     is_product = monoid == "multiply" and element_type.is_float
     if rounds and len(steps) > 1 and not is_product and fold_orders.rounds(to_apply.computation):
         totals = [partial(_window_sums, x, init, window) for x, init in zip(inputs, inits)]
-        in_order = partial(_windows_in_order, inputs, inits, to_apply, window)
+        in_order = partial(windows_in_order, inputs, inits, to_apply, window)
         return separately(to_apply, totals, in_order, dims)
-    result = _windows_in_order(inputs, inits, to_apply, window)
+    result = windows_in_order(inputs, inits, to_apply, window)
     if is_product and rounds:
         return in_any_order(
             result,
@@ -147,22 +138,6 @@ def _in_some_order(
     for value, init in zip(inputs, inits):  # a NaN is neither above nor below
         open_ = open_ | _any_in_windows(value.nan, window) | init.nan
     return open_where(open_, result)
-
-
-def _windows_in_order(
-    inputs: tuple[Enclosure, ...],
-    inits: tuple[Enclosure, ...],
-    to_apply: Callee[Value],
-    window: Window,
-) -> Value:
-    dims = tuple(map(places, window.dimensions, inputs[0].shape))
-    state = [spread(x, dims) for x in inits]
-    for step in exact.steps_of(window, inputs[0].shape):
-        elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
-        result = to_apply(*state, *(spread(x, dims) for x in elements))
-        after = result if isinstance(result, tuple) else (result,)
-        state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
-    return to_apply.bundled(state)
 
 
 def _any_in_windows(mask: Array, window: Window) -> Array:

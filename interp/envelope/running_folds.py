@@ -1,0 +1,133 @@
+"""Fold windows in the order written, and running ones in blocks, as XLA's ``ReduceWindowRewriter``.
+
+A running fold (a cumulative sum) combines all elements up to a place, or all from it on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlo.attributes import Window, WindowDimension
+from hlo.values import Array
+from hlo.walk import Callee
+from interp.envelope.enclosed_values import spread
+from interp.envelope.enclosure import Enclosure, Value, moved, where
+from interp.ops import reduction as exact
+from interp.windows import is_trivial, places
+
+_BLOCK = 16  # elements
+
+Values = tuple[Enclosure, ...]
+
+
+def windows_in_order(
+    inputs: Values, inits: Values, to_apply: Callee[Value], window: Window
+) -> Value:
+    """Fold each window in row-major order."""
+    dims = tuple(map(places, window.dimensions, inputs[0].shape))
+    state = [spread(x, dims) for x in inits]
+    for step in exact.steps_of(window, inputs[0].shape):
+        elements = [moved(lambda x, at=step.elements: x[at], x) for x in inputs]
+        result = to_apply(*state, *(spread(x, dims) for x in elements))
+        after = result if isinstance(result, tuple) else (result,)
+        state = [where(step.inside, new, old) for new, old in zip(after, state, strict=True)]
+    return to_apply.bundled(state)
+
+
+def is_running(window: Window, dims: tuple[int, ...]) -> bool:
+    """Test for windows that are all up to a place along one dimension, or all from it on."""
+    return _running(window, dims) is not None
+
+
+def _running(window: Window, dims: tuple[int, ...]) -> tuple[int, bool] | None:
+    """Find the dimension, and whether windows end at their place."""
+    axes = [d for d, one in enumerate(window.dimensions) if not is_trivial(one)]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    for is_up_to in (True, False):
+        if window.dimensions[axis] == _along(dims[axis], is_up_to):
+            return axis, is_up_to
+    return None
+
+
+def _along(length: int, is_up_to: bool) -> WindowDimension:
+    low, high = (length - 1, 0) if is_up_to else (0, length - 1)
+    return WindowDimension(length, padding_low=low, padding_high=high)
+
+
+def in_some_blocks(inputs: Values, inits: Values, to_apply: Callee[Value], window: Window) -> Value:
+    """Fold running windows in blocks of 16, and these with the fold of the blocks before (or
+    behind), which is a running fold itself."""
+    found = _running(window, inputs[0].shape)
+    assert found is not None
+    axis, is_up_to = found
+    rows = [moved(lambda x: np.moveaxis(x, axis, -1), x) for x in inputs]
+    results = _folded(rows, inits, to_apply, is_up_to)
+    return to_apply.bundled([moved(lambda x: np.moveaxis(x, -1, axis), x) for x in results])
+
+
+def _folded(
+    rows: list[Enclosure], inits: Values, to_apply: Callee[Value], is_up_to: bool
+) -> list[Enclosure]:
+    """Fold along the last dimension."""
+    length = rows[0].shape[-1]
+    if length <= _BLOCK:
+        return _in_order(rows, inits, to_apply, is_up_to)
+    blocks = -(-length // _BLOCK)
+    inside = _in_order(
+        [_in_rows(x, init, blocks) for x, init in zip(rows, inits, strict=True)],
+        inits,
+        to_apply,
+        is_up_to,
+    )
+    last = -1 if is_up_to else 0
+    totals = [moved(lambda x: x[..., last], x) for x in inside]
+    running = _folded(totals, inits, to_apply, is_up_to)
+    others = [_shifted(x, init, is_up_to) for x, init in zip(running, inits, strict=True)]
+    combined = to_apply(*inside, *(_repeated(x) for x in others))
+    parts = combined if isinstance(combined, tuple) else (combined,)
+    dims = rows[0].shape
+    return [moved(lambda x: x.reshape(*dims[:-1], -1)[..., :length], part) for part in parts]
+
+
+def _in_order(
+    rows: list[Enclosure], inits: Values, to_apply: Callee[Value], is_up_to: bool
+) -> list[Enclosure]:
+    *others, length = rows[0].shape
+    ones = (WindowDimension(1),) * len(others)
+    window = Window((*ones, _along(length, is_up_to)))
+    result = windows_in_order(tuple(rows), inits, to_apply, window)
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def _in_rows(value: Enclosure, init: Enclosure, blocks: int) -> Enclosure:
+    """Fill up with the init, and divide into rows of a block."""
+    *others, length = value.shape
+
+    def filled(array: Array, nothing: Array) -> Array:
+        whole = np.empty((*others, blocks * _BLOCK), array.dtype)
+        whole[...] = nothing
+        whole[..., :length] = array
+        return whole.reshape(*others, blocks, _BLOCK)
+
+    return moved(filled, value, init)
+
+
+def _shifted(value: Enclosure, init: Enclosure, is_up_to: bool) -> Enclosure:
+    """Leave out the block itself: the first one (or the last) has the init."""
+
+    def shifted(array: Array, nothing: Array) -> Array:
+        found = np.empty_like(array)
+        if is_up_to:
+            found[..., 1:], found[..., 0] = array[..., :-1], nothing
+        else:
+            found[..., :-1], found[..., -1] = array[..., 1:], nothing
+        return found
+
+    return moved(shifted, value, init)
+
+
+def _repeated(value: Enclosure) -> Enclosure:
+    dims = (*value.shape, _BLOCK)
+    return moved(lambda x: np.broadcast_to(x[..., None], dims), value)
