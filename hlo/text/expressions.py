@@ -175,9 +175,8 @@ class ExpressionReader:
 
     def _operands(self, start: int, end: int, known: Known) -> tuple[str, ...]:
         fields = parts(self._source.code, start, end)
-        if fields and fields[-1][0] == fields[-1][1]:
-            fields.pop()  # XLA takes a comma behind the last operand
-        return tuple([self._operand(first, last, known) for first, last in fields])
+        # Between commas nothing need be: XLA skips what is empty.
+        return tuple([self._operand(*field, known) for field in fields if field[0] != field[1]])
 
     def _operand(self, first: int, last: int, known: Known) -> str:
         """Its name; what is written in its place becomes an instruction of its own."""

@@ -19,7 +19,7 @@ from hlo.replica_groups import (
 )
 from hlo.text.scanning import fields
 
-_ID = r"-?\d{1,18}+"  # that no id is negative is for the verifier
+_ID = r"-?\d{1,19}+"  # that no id is negative, or too large, is for the verifier
 _ROW = rf"\{{\s*+(?:{_ID}\s*+(?:,\s*+{_ID}\s*+)*+)?+\}}"
 _LISTS = re.compile(rf"\{{\s*+(?:{_ROW}\s*+(?:,\s*+{_ROW}\s*+)*+)?+\}}", re.ASCII)
 _IDS = re.compile(r"\{([^{}]*+)\}")
