@@ -78,8 +78,9 @@ class _Ordered(Callee[Value]):
 
 
 def step_by_step() -> AbstractContextManager[None]:
-    """Choose, within a block, that the steps of a fold are not rewritten as one expression."""
-    return budget.using(replace(budget.current(), rewrites=False))
+    """Choose, within a block, that the steps of a fold are neither rewritten as one expression nor
+    contracted."""
+    return budget.using(replace(budget.current(), rewrites=False, contracts=False))
 
 
 def ordered_addition(to_apply: Callee[Value]) -> Callee[Value]:
