@@ -70,7 +70,8 @@ def asked(named: Iterator[Named]) -> tuple[Counter[str], list[str]]:
         outcomes = cuda_emulated([case for _, case in some])
         for (name, _), outcome in zip(some, outcomes, strict=True):
             counts["programs"] += 1
-            if isinstance(outcome, LeftOut):
+            # A program whose constants were left out of the text has no value.
+            if isinstance(outcome, LeftOut) or (outcome and outcome.kind == "ArgumentError"):
                 counts["left out"] += 1
             elif isinstance(outcome, Difference):
                 is_bits = outcome.kind == "other bits"

@@ -78,7 +78,7 @@ def _is_lanes(statement: Statement) -> bool:
     """Return whether threads of a block share a statement: a loop over independent iterations."""
     if not isinstance(statement, Loop) or statement.kind == "serial":
         return False
-    # Of a parallel loop around loops in lanes, those are shared.
+    # Of a loop around loops in lanes, those are shared.
     return "lanes" in statement.kind or not any(map(_is_lanes, every(statement.body)))
 
 

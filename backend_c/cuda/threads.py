@@ -12,7 +12,11 @@ from dataclasses import replace
 
 from backend_c.cuda.cooperation import alone, by_one_block, row_by_block
 from backend_c.cuda.walks import every
-from backend_c.ir.loop_ir import Kernel, Loop, Statement
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Kernel, Let, Loop, Statement
+
+# A GPU runs some hundred blocks at a time, and so many threads.
+_FEW_ROWS, _WIDE = 256, 1 << 14
 
 
 def mapped(kernel: Kernel) -> Kernel:
@@ -43,5 +47,24 @@ def _shared(statement: Statement, kernel: Kernel) -> Statement:
     """Return a statement of a kernel that all blocks run."""
     if not isinstance(statement, Loop) or not _is_independent(statement):
         return statement
+    if statement.kind == "parallel" and _is_wide_map(statement):
+        return statement._replace(kind="serial", body=tuple(map(_in_all_threads, statement.body)))
     by_block = row_by_block(statement, kernel) if statement.kind == "parallel" else None
     return by_block or statement._replace(kind="parallel lanes", body=alone(statement.body))
+
+
+def _is_wide_map(loop: Loop) -> bool:
+    """Return whether a loop computes few long rows, by one loop in lanes with all that stores."""
+    *values, last = loop.body
+    if not isinstance(last, Loop) or last.kind != "lanes" or last.sums:
+        return False
+    if not all(isinstance(one, Let) for one in values):
+        return False
+    return ix.bounds(loop.extent)[1] < _FEW_ROWS and ix.bounds(last.extent)[1] >= _WIDE
+
+
+def _in_all_threads(statement: Statement) -> Statement:
+    """Return a statement of which all threads share the loops."""
+    if not isinstance(statement, Loop):
+        return statement
+    return statement._replace(kind="parallel lanes", body=alone(statement.body))

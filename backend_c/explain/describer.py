@@ -249,7 +249,7 @@ def _statements(statements: Sequence[Statement], times: int = 1) -> Iterator[tup
         yield statement, times
         match statement:
             case Loop(_, extent, kind, body):
-                known = isinstance(extent, Constant) and kind == "serial"
+                known = isinstance(extent, Constant) and kind in ("serial", "independent")
                 repeats = int(str(extent.value)) if known and isinstance(extent, Constant) else 1
                 yield from _statements(body, times * repeats)
             case If(_, then, otherwise):

@@ -166,7 +166,8 @@ class Store(NamedTuple):
 class Loop(NamedTuple):
     """Run ``body`` for ``variable`` in 0 … extent-1.
 
-    ``kind`` is "parallel" (over threads), "lanes" (vectorised), "parallel lanes" or "serial".
+    ``kind`` is "parallel" (over threads), "lanes" (vectorised), "parallel lanes", "independent"
+    (one after the other on a processor, as "lanes" on a GPU) or "serial".
     Iterations of all but serial loops must be independent, except that each may combine the mutable
     variables ``sums`` with values of its own by ``operator`` (+ * max min & | ^), in any order.
     """

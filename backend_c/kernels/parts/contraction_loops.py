@@ -86,7 +86,7 @@ class DoubleDoubleLoops:
             first = scope.bind(ix.multiply(panel, self.width))
             columns = ix.clamp(0, ix.subtract(factors.n, first), self.width)
             sums = self._added(b, m, first, columns)
-            with scope.loop(columns) as lane:
+            with scope.loop(columns, "independent") as lane:
                 n = ix.add(first, lane)
                 result = self._rounded(sums, lane, (b, m, n))
                 self.write(factors.place(b, m, n), (result,))

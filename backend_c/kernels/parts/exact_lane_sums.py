@@ -44,7 +44,7 @@ class LaneSums:
         """Write the sums; ``write(lane, sum)`` is called for each lane."""
         # No fast path: an accumulator per lane, one lane after the other.
         if element_type is F64 or element_type.is_complex:
-            with self._scope.loop(self._lanes) as lane:
+            with self._scope.loop(self._lanes, "independent") as lane:
                 write(lane, self._exact(lane, element_type))
             return
         totals, sizes = (self._scope.local(F64, self._width) for _ in range(2))
@@ -83,7 +83,7 @@ class LaneSums:
             no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
             scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
             scope.store(results, lane, result)
-        with scope.loop(self._lanes) as lane:
+        with scope.loop(self._lanes, "independent") as lane:
             doubt = scope.load(doubts, lane)
             with scope.when(apply("compare-NE", doubt, Constant(F64, 0.0), type=PRED)):
                 scope.store(results, lane, self._exact(lane, element_type))

@@ -140,7 +140,7 @@ class NarrowContraction:
                 product = self._product(at(lane), step)
                 self._store_sum(totals, lane, product)
                 self._store_sum(magnitudes, lane, apply("abs", product))
-            with scope.loop(count) as lane:
+            with scope.loop(count, "independent") as lane:
                 sums = scope.load(totals, lane), scope.load(magnitudes, lane)
                 result = self._rounded(*sums, factors.k + 1, at(lane))
                 self._write(factors.place(*at(lane)), (result,))

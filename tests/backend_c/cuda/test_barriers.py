@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from conftest import has_c_compiler
 
-import backend_c
-import hlo
+from backend_c.cuda import phases
 from backend_c.cuda.barriers import BARRIER, Barriers
 from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
@@ -19,15 +21,29 @@ from backend_c.ir.loop_ir import (
     Assign,
     Expr,
     If,
+    Kernel,
     Load,
+    LocalArray,
     Loop,
     Statement,
     Store,
     Variable,
 )
 from backend_c.ir.scope import apply
-from hlo.types import F32, F64, PRED
-from hlo_oracle.arguments import from_seed
+from backend_c.lower.plan import Launch, Plan
+from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.cuda_emulation import (
+    Emulated,
+    EmulatedLibrary,
+    Schedule,
+    build_emulated,
+    launches,
+)
+from backend_c.native.emulation_findings import EmulationError
+from backend_c.native.toolchain import known_compiler
+from backend_c.render.dialect import CUDA_EMULATED
+from backend_c.render.translation_units import render_plans
+from hlo.types import F32, F64, PRED, ArrayShape
 
 LANE = Variable(INDEX, "i", 0, 63)
 T = Array("t1", F32, 64, mutable=True, is_local=True)
@@ -97,17 +113,40 @@ def test_what_combines_sums_is_a_barrier() -> None:
     assert [index for index, one in enumerate(body) if one is BARRIER] == [0]
 
 
+def reversed_rows() -> Plan:
+    """Reverse each of 5 rows, by way of an array that the threads of a block share."""
+    plan = Plan()
+    given, result = (plan.buffer(ArrayShape(F32, (5, 64))) for _ in range(2))
+    row = Variable(INDEX, "n", 0, 4)
+    place = ix.add(ix.multiply(row, 64), LANE)
+    source, target = Array("a0", F32, 320), Array("r0", F32, 320)
+    body = (
+        LocalArray(T),
+        lanes(copied(T, LANE, source, place)),
+        lanes(copied(target, place, T, OTHER)),
+    )
+    rows = Loop(row, ix.constant(5), "parallel", body)
+    plan.kernels.append(Kernel((source,), (target,), (), (rows,)))
+    step = Launch(0, (given,), (result,), ())
+    return replace(plan, steps=(step,), arguments=[given], results=[result])
+
+
+def emulated(plan: Plan) -> Emulated:
+    plan = phases.split(plan)
+    (program,) = render_plans([plan], CUDA_EMULATED)
+    cache = open_cache(default_directory(os.environ))
+    path = build_emulated(program.sources, known_compiler(os.environ, cache), cache)
+    library = EmulatedLibrary(path, [launches(plan, program.kernel_names)])
+    shape = plan.arguments[0].shape
+    return Emulated(library, program, [("x", shape)], shape)
+
+
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_the_emulation_reports_a_barrier_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = hlo.parse("""
-        HloModule m
-        ENTRY main {
-          x = f32[32] parameter(0)
-          y = f32[32,64] parameter(1)
-          ROOT r = f32[64] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}
-        }""")
-    arguments = from_seed(module, 0)
-    backend_c.emulate(module)(*arguments)
+    x = np.arange(320, dtype=np.float32).reshape(5, 64)
+    for threads in (1, 32, 33, 128):
+        found = emulated(reversed_rows())(x, schedule=Schedule(threads, blocks=2))
+        assert np.array_equal(found, x[:, ::-1]), threads
     monkeypatch.setattr("backend_c.cuda.barriers._conflict", lambda one, other: False)
-    with pytest.raises(backend_c.EmulationError, match="t1, which thread .* without a barrier"):
-        backend_c.emulate(module)(*arguments)
+    with pytest.raises(EmulationError, match=r"shared t1, which thread \d+ .* without a barrier"):
+        emulated(reversed_rows())(x)

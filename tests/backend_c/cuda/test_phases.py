@@ -50,10 +50,25 @@ def test_reductions_in_blocks_of_any_size() -> None:
     arguments = from_seed(module, 0)
     expected = interp.evaluate(module, *arguments)
     emulated = backend_c.emulate(module)
-    for threads in (*SIZES, 33):
-        for blocks, seed in ((3, 0), (1, 5), (70, 9)):
-            found = emulated(*arguments, schedule=Schedule(threads, blocks, seed))
-            assert not differences(expected, found), (threads, blocks, seed)
+    for blocks, threads in enumerate((*SIZES, 33), start=1):
+        found = emulated(*arguments, schedule=Schedule(threads, blocks, seed=threads))
+        assert not differences(expected, found), threads
+
+
+def test_rows_that_all_threads_share() -> None:
+    module = hlo.parse("""
+        HloModule m
+        ENTRY main {
+          x = f32[3,20000] parameter(0)
+          y = f32[20000] parameter(1)
+          z = f32[3,20000] broadcast(y), dimensions={1}
+          ROOT r = f32[3,20000] add(x, z)
+        }""")
+    arguments = from_seed(module, 0)
+    emulated = backend_c.emulate(module)
+    (text,) = emulated.source.values()
+    assert "i1 < 3; ++i1" in text and "blockDim.x + threadIdx.x; i2 < 20000" in text
+    assert not differences(interp.evaluate(module, *arguments), emulated(*arguments))
 
 
 def test_a_value_that_phases_hand_on() -> None:
@@ -75,6 +90,6 @@ def test_a_value_that_phases_hand_on() -> None:
 
 def test_regressions_have_the_same_bits() -> None:
     files = sorted((TESTS / "regressions").glob("*.hlo"))
-    modules = [hlo.parse(file.read_text()) for file in files[::4]]
+    modules = [hlo.parse(file.read_text()) for file in files[::6]]
     outcomes = cuda_emulated([Case(module, from_seed(module, 0)) for module in modules])
-    assert {str(file): one for file, one in zip(files[::4], outcomes) if one is not None} == {}
+    assert {str(file): one for file, one in zip(files[::6], outcomes) if one is not None} == {}
