@@ -28,15 +28,6 @@
 #define HLO_FACTOR_WIDTH 32 /* lanes of a task: whole tiles of hlo_gemm.h in every vector */
 #define HLO_FACTOR_TILE 8
 
-/* Threads of a CUDA block all come here, and one does the work, which is in place. */
-#if defined(__CUDACC__)
-#define HLO_FACTOR_BEGIN if (threadIdx.x == 0) {
-#define HLO_FACTOR_END } __syncthreads();
-#else
-#define HLO_FACTOR_BEGIN {
-#define HLO_FACTOR_END }
-#endif
-
 HLO_FUNCTION int64_t hlo_factor_least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* Elements of a panel that has room for n steps in whole blocks. */
@@ -159,7 +150,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
     HLO_GEMM_LINKED void hlo_factor_##name##_solve(                                                \
         const T *left, int64_t block_pitch, int64_t row_pitch, int64_t step_pitch, int64_t n,      \
         int64_t parts, int unit, T *x, int64_t width) {                                            \
-        HLO_FACTOR_BEGIN                                                                           \
         for (int64_t first = 0; first < n; first += HLO_FACTOR_PITCH) {                            \
             const int64_t rows = hlo_factor_least(n - first, HLO_FACTOR_PITCH);                    \
             const T *factors = left + first / HLO_FACTOR_PITCH * block_pitch;                      \
@@ -168,7 +158,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
             hlo_factor_##name##_block(factors + first * step_pitch, row_pitch, step_pitch, rows,   \
                                       parts, unit, into, width);                                   \
         }                                                                                          \
-        HLO_FACTOR_END                                                                             \
     }
 
 /* The Cholesky factor of a matrix of order n, a multiple of 8, in panels: for each
@@ -203,7 +192,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
         const int64_t rows = hlo_factor_least(n - place, HLO_FACTOR_PITCH);                        \
         const int64_t end = (rows + wide - 1) / wide * wide;                                       \
         T *const block = panels + number * hlo_factor_panel(n) + place * HLO_FACTOR_PITCH;         \
-        HLO_FACTOR_BEGIN                                                                           \
         if (number > 0) {                                                                          \
             const T *before = block - HLO_FACTOR_PITCH * HLO_FACTOR_PITCH;                         \
             hlo_factor_##name##_add(before, 1, HLO_FACTOR_PITCH, rows, HLO_FACTOR_PITCH, before,   \
@@ -216,7 +204,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
                                     end - start);                                                  \
             hlo_factor_##name##_cholesky_tile(block, first, HLO_FACTOR_TILE, end, place, failed);  \
         }                                                                                          \
-        HLO_FACTOR_END                                                                             \
     }                                                                                              \
     /* Strip `strip` after block `number`: what the block before that lacks in it, the block       \
      * itself, and of the next one all that is known. */                                           \
@@ -229,7 +216,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
         T *const x = panels + (number + 1 + strip / strips) * size +                               \
                      strip % strips * HLO_FACTOR_WIDTH;                                            \
         T *const into = x + number * area;                                                         \
-        HLO_FACTOR_BEGIN                                                                           \
         if (number > 0) {                                                                          \
             hlo_factor_##name##_add(left + (number - 1) * area, 1, HLO_FACTOR_PITCH,               \
                                     HLO_FACTOR_PITCH, HLO_FACTOR_PITCH, into - area, into,         \
@@ -240,7 +226,6 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
         hlo_factor_##name##_add(left + size, 1, HLO_FACTOR_PITCH,                                  \
                                 hlo_factor_least(n - next, HLO_FACTOR_PITCH), first, x,            \
                                 into + area, HLO_FACTOR_WIDTH);                                    \
-        HLO_FACTOR_END                                                                             \
     }
 
 #define HLO_FACTOR_DEFINE(name, T)                                                                 \

@@ -73,7 +73,6 @@
         T *matrices, int64_t n, int64_t row, int64_t column, int32_t *failed) {                    \
         const int64_t together = HLO_FACTOR_TOGETHER(T);                                           \
         const int64_t pitch = row * together, step = column * together;                            \
-        HLO_FACTOR_BEGIN                                                                           \
         for (int64_t lane = 0; lane < together; lane += HLO_GEMM_LANES(T)) {                       \
             for (int64_t j = 0; j < n; ++j) {                                                      \
                 T *pivots = matrices + j * pitch + lane, inverse[HLO_GEMM_LANES(T)];               \
@@ -92,7 +91,6 @@
                 failed[lane] = roots[lane] > 0 ? failed[lane] : (int32_t)(j + 1);                  \
             }                                                                                      \
         }                                                                                          \
-        HLO_FACTOR_END                                                                             \
     }                                                                                              \
     /* `count` right-hand sides, up to 4, of one vector of systems. */                             \
     HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_forward(                                 \
@@ -122,7 +120,6 @@
         const T *left, int64_t row, int64_t column, int64_t n, int unit, T *x, int64_t step,       \
         int64_t next, int64_t vectors) {                                                           \
         const int64_t together = HLO_FACTOR_TOGETHER(T);                                           \
-        HLO_FACTOR_BEGIN                                                                           \
         for (int64_t lane = 0; lane < together; lane += HLO_GEMM_LANES(T)) {                       \
             for (int64_t v = 0; v < vectors; v += 4) {                                             \
                 hlo_factor_##name##_forward(left + lane, row * together, column * together, n,     \
@@ -130,7 +127,6 @@
                                             next * together, hlo_factor_least(vectors - v, 4));    \
             }                                                                                      \
         }                                                                                          \
-        HLO_FACTOR_END                                                                             \
     }
 
 #endif

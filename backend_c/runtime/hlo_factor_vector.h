@@ -81,7 +81,6 @@
                                                        T *x) {                                     \
         const int64_t row = is_across ? 1 : pitch, column = is_across ? pitch : 1;                 \
         const int64_t blocks = (n + HLO_FACTOR_STEPS - 1) / HLO_FACTOR_STEPS;                      \
-        HLO_FACTOR_BEGIN                                                                           \
         for (int64_t done = 0; done < blocks; ++done) {                                            \
             const int64_t block = is_forward ? done : blocks - 1 - done;                           \
             const int64_t first = block * HLO_FACTOR_STEPS;                                        \
@@ -104,7 +103,6 @@
                                                      is_forward ? n : first);                      \
             }                                                                                      \
         }                                                                                          \
-        HLO_FACTOR_END                                                                             \
     }
 
 #endif
