@@ -69,7 +69,7 @@
         }                                                                                          \
     }                                                                                              \
     /* The factors in place; failed[lane] is 0, or 1 + the first column without a factor. */       \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_cholesky_lanes(                                    \
+    HLO_GEMM_LINKED void hlo_factor_##name##_cholesky_lanes(                                       \
         T *matrices, int64_t n, int64_t row, int64_t column, int32_t *failed) {                    \
         const int64_t together = HLO_FACTOR_TOGETHER(T);                                           \
         const int64_t pitch = row * together, step = column * together;                            \
@@ -116,7 +116,7 @@
         }                                                                                          \
     }                                                                                              \
     /* Systems in place of right-hand sides: step i of number v is element i * vectors + v. */     \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_solve_lanes(                                       \
+    HLO_GEMM_LINKED void hlo_factor_##name##_solve_lanes(                                          \
         const T *left, int64_t row, int64_t column, int64_t n, int unit, T *x, int64_t step,       \
         int64_t next, int64_t vectors) {                                                           \
         const int64_t together = HLO_FACTOR_TOGETHER(T);                                           \

@@ -76,9 +76,9 @@
     }                                                                                              \
     /* Solves T x = b in place of b, for T[i][k] = a[i * pitch + k], or a[k * pitch + i] (across); \
      * lower triangles forwards, upper ones backwards. */                                          \
-    HLO_GEMM_PROCEDURE void hlo_factor_##name##_vector(const T *a, int64_t pitch, int64_t n,       \
-                                                       int is_across, int is_forward, int unit,    \
-                                                       T *x) {                                     \
+    HLO_GEMM_LINKED void hlo_factor_##name##_vector(const T *a, int64_t pitch, int64_t n,          \
+                                                    int is_across, int is_forward, int unit,       \
+                                                    T *x) {                                        \
         const int64_t row = is_across ? 1 : pitch, column = is_across ? pitch : 1;                 \
         const int64_t blocks = (n + HLO_FACTOR_STEPS - 1) / HLO_FACTOR_STEPS;                      \
         for (int64_t done = 0; done < blocks; ++done) {                                            \
