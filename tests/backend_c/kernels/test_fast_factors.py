@@ -200,3 +200,22 @@ ENTRY e {
     expected = interp.evaluate(module, a, b)
     found = backend_c.compile(module, "fast")(a, b)
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-4, atol=1e-6)
+
+
+def test_on_emulated_threads_of_cuda() -> None:
+    """Of each kind of kernel one: panels, matrices side by side, a vector."""
+    shapes = ["f32[9,34,34]", "f32[6,5,5]", "f32[6,5,2]", "f32[20,20]", "f32[20,1]"]
+    solve = "left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE"
+    results = [
+        (shapes[0], "cholesky(a0), lower=true"),
+        (shapes[1], "cholesky(a1), lower=false"),
+        (shapes[2], f"triangular-solve(a1, a2), {solve}"),
+        (shapes[4], f"triangular-solve(a3, a4), {solve}"),
+    ]
+    arrays = [_positive("f32", 9, 34, 34), _positive("f32", 6, 5, 5), _random("f32", 6, 5, 2)]
+    arrays += [_positive("f32", 1, 20, 20)[0], _random("f32", 20, 1)]
+    arrays = [array.astype(np.float32) for array in arrays]
+    module = _module(shapes, results)
+    found = backend_c.emulate(module, "fast")(*arrays, schedule=backend_c.Schedule(threads=32))
+    for expected, actual in zip(_same_with_threads(module, *arrays), found, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
