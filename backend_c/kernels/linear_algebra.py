@@ -200,7 +200,11 @@ def triangular_solve(
         return
     if block.settings.is_fast:
         system = System(
-            left_side, lower, unit_diagonal, transpose_a != "NO_TRANSPOSE", transpose_a == "ADJOINT"
+            left_side,
+            lower,
+            unit_diagonal,
+            is_transposed=transpose_a in ("TRANSPOSE", "ADJOINT"),
+            is_conjugate=transpose_a == "ADJOINT",
         )
         right = zero_beyond(b, b.sizes) if b.sizes else b
         fast_triangular_solve(identity_beyond(a), right, system, write, block)

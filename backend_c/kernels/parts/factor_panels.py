@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
         return apply("complex", *numbers, type=self.element_type)
 
     def with_real_diagonal(self, value: Expr, is_diagonal: Expr) -> Expr:
-        """Return an element of a Cholesky factor, whose diagonal is real but for roundings."""
+        """Return an element of a matrix whose diagonal counts as real."""
         if self.parts == 1:
             return value
         real, imag = self.of(value)

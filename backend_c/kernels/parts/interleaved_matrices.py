@@ -97,7 +97,10 @@ class _Rows:
                 matrix = ix.clamp(0, ix.add(group.first(), lane), last)
                 batch = tuple(scope.bind(i) for i in ix.delinearize(matrix, group.batch))
                 with scope.loop(rows) as i, scope.loop(group.dims[1], "lanes") as j:
-                    value = scope.bind(operand.at(*batch, ix.add(first, i), j))
+                    row = ix.add(first, i)
+                    value = scope.bind(operand.at(*batch, row, j))
+                    if group.is_square:
+                        value = group.numbers.with_real_diagonal(value, compare("EQ", row, j))
                     for place, number in self._places(value).items():
                         scope.store(self._buffer, self._at(lane, i, j, place), number)
             numbers = ix.multiply(rows, group.row)
