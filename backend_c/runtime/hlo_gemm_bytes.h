@@ -220,15 +220,29 @@ HLO_FUNCTION int hlo_bytes_has_tiles(void) {
 #define HLO_BYTES_HALF_s(byte) ((uint32_t)(uint16_t)(int8_t)(byte))
 #define HLO_BYTES_HALF_u(byte) ((uint32_t)(byte))
 
+/* Halves in the order of memory are one widening; of words gcc makes two, and shuffles. */
+#if defined(__GNUC__) && defined(__ORDER_LITTLE_ENDIAN__) && \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+typedef uint16_t hlo_bytes_half __attribute__((may_alias));
+#define HLO_BYTES_WIDEN(sign)                                                                      \
+    hlo_bytes_half *halves = (hlo_bytes_half *)into;                                               \
+    for (int64_t place = 0; place < 2 * whole; ++place) {                                          \
+        halves[place] = (hlo_bytes_half)HLO_BYTES_HALF_##sign(from[place]);                        \
+    }
+#else
+#define HLO_BYTES_WIDEN(sign)                                                                      \
+    for (int64_t word = 0; word < whole; ++word) {                                                 \
+        into[word] = HLO_BYTES_HALF_##sign(from[2 * word]) |                                       \
+                     HLO_BYTES_HALF_##sign(from[2 * word + 1]) << 16;                              \
+    }
+#endif
+
 #define HLO_BYTES_WORDS(name, side, sign)                                                          \
     HLO_FUNCTION void hlo_gemm_bytes_##name##_##side(const uint8_t *HLO_RESTRICT from,             \
                                                      int64_t count, int64_t words,                 \
                                                      uint32_t *HLO_RESTRICT into) {                \
         const int64_t whole = count / 2;                                                           \
-        for (int64_t word = 0; word < whole; ++word) {                                             \
-            into[word] = HLO_BYTES_HALF_##sign(from[2 * word]) |                                   \
-                         HLO_BYTES_HALF_##sign(from[2 * word + 1]) << 16;                          \
-        }                                                                                          \
+        HLO_BYTES_WIDEN(sign)                                                                      \
         for (int64_t word = whole; word < words; ++word) {                                         \
             into[word] = 2 * word < count ? HLO_BYTES_HALF_##sign(from[2 * word]) : 0;             \
         }                                                                                          \

@@ -31,6 +31,7 @@ _BLOCKS = 16
 # Where so few blocks of rows share a strip of right factors, the thread that packs it uses it up,
 # while it is in the L2 cache: so many elements of a panel at most.
 _FEW_ROW_BLOCKS = 4
+_TOGETHER = 4  # strips of sums of narrow types that one call writes to the stack
 _STRIP = 1 << 16
 
 
@@ -111,18 +112,26 @@ class FastContraction:
         shared = _STRIPS
         while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
             shared //= 2
+        together = self._together(shared)
         dims = (factors.batch, -(-strips // shared), row_blocks)
         cost = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
         with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
             first = ix.multiply(column_block, shared)
             count = ix.clamp(0, ix.subtract(strips, first), shared)
-            if self.product.room is not None and self.stored is not None:
-                first_column = self.scope.bind(ix.multiply(first, COLUMNS))
-                self._strip(b, ix.multiply(row_block, self.rows), first_column, COLUMNS * shared)
-                return
-            with self.scope.loop(count) as place:
-                strip = self.scope.bind(ix.add(first, place))
-                self._strip(b, ix.multiply(row_block, self.rows), ix.multiply(strip, COLUMNS))
+            with self.scope.loop(ix.divide(ix.add(count, together - 1), together)) as place:
+                strip = self.scope.bind(ix.add(first, ix.multiply(place, together)))
+                first_column = ix.multiply(strip, COLUMNS)
+                width = COLUMNS * together
+                self._strip(b, ix.multiply(row_block, self.rows), first_column, width)
+
+    def _together(self, shared: int) -> int:
+        """Return how many of the strips that share left factors one call takes.
+
+        The words of left factors of narrow types, and the tiles of AMX, are made ready in each.
+        """
+        if self.product.room is None:
+            return 1
+        return shared if self.stored is not None else min(shared, _TOGETHER)
 
     def _emit_strips(self, row_blocks: int, strips: int) -> None:
         """Write strips of columns, packed where they are used."""
@@ -150,7 +159,7 @@ class FastContraction:
             offset = result_offset(self.write, factors, at)
             self._multiply(at, (rows, columns), Pointer(array, offset), strides.line)
             return
-        pitch = min(factors.n, COLUMNS)
+        pitch = min(factors.n, width)
         sums = scope.local(self.sums, min(factors.m, self.rows) * pitch)
         self._multiply(at, (rows, columns), Pointer(sums, ix.constant(0)), pitch)
         if self.is_padded:
