@@ -1,6 +1,6 @@
 """Run every op, and programs of files, as CUDA on emulated threads: against the interpreter's bits.
 
-    python -m selftest.cuda_emulated                      the ops on every type, then the files
+    python -m selftest.cuda_emulated                      large ops, ops on every type, the files
     python -m selftest.cuda_emulated --no-ops FILE|DIR …  given files
 
 Files are those of tests/regressions and tests/corpus unless others are given. Each program runs in
@@ -21,13 +21,14 @@ from itertools import islice
 from pathlib import Path
 
 import hlo
-from fuzz.oracles.cuda_emulated import cuda_emulated
-from fuzz.oracles.oracle import Difference, LeftOut
+from fuzz.oracles.cuda_emulated import cuda_emulated, fast_is_sound
+from fuzz.oracles.oracle import Difference, LeftOut, Property
 from fuzz.reducer.search import Case
 from hlo.module import Module
 from hlo.opcodes import OPCODES
 from hlo.types import leaves
 from hlo_oracle.arguments import from_seed
+from selftest.large_ops import large_ops
 from selftest.op_tables.op_types import by_generator, by_interpreter, cells, module
 
 _TESTS = Path(__file__).parents[1] / "tests"
@@ -47,6 +48,12 @@ def of_ops() -> Iterator[Named]:
                 yield f"{opcode} of {cell.element_type}", Case(made, from_seed(made, 0))
 
 
+def of_large_ops() -> Iterator[Named]:
+    """Yield programs that are large enough for the blocks of kernels."""
+    for name, made in large_ops():
+        yield name, Case(made, from_seed(made, 0))
+
+
 def of_files(paths: Sequence[Path], most: int) -> Iterator[Named]:
     """Yield the programs of files that are small enough."""
     for path in paths:
@@ -63,11 +70,13 @@ def _elements(made: Module) -> int:
     return sum(leaf.elements for i in instructions for leaf in leaves(i.shape))
 
 
-def asked(named: Iterator[Named]) -> tuple[Counter[str], list[str]]:
+def asked(
+    named: Iterator[Named], oracle: Property = cuda_emulated
+) -> tuple[Counter[str], list[str]]:
     """Ask the oracle of programs; return the counts, and what is wrong."""
     counts, wrong = Counter[str](), []
     while some := list(islice(named, _TOGETHER)):
-        outcomes = cuda_emulated([case for _, case in some])
+        outcomes = oracle([case for _, case in some])
         for (name, _), outcome in zip(some, outcomes, strict=True):
             counts["programs"] += 1
             # A program whose constants were left out of the text has no value.
@@ -90,16 +99,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=_MOST, help="elements of a program's values")
     parser.add_argument("--no-ops", action="store_true", help="the files alone")
     given = parser.parse_args(words)
-    parts = {} if given.no_ops else {"ops": of_ops()}
-    parts["files"] = of_files(given.paths or _PATHS, given.most)
+    parts: list[tuple[str, Iterator[Named], Property]] = []
+    if not given.no_ops:
+        parts.append(("large ops", of_large_ops(), cuda_emulated))
+        parts.append(("large ops, fast", of_large_ops(), fast_is_sound))
+        parts.append(("ops", of_ops(), cuda_emulated))
+    parts.append(("files", of_files(given.paths or _PATHS, given.most), cuda_emulated))
     found = list[str]()
-    for name, named in parts.items():
+    for name, named, oracle in parts:
         start = time.perf_counter()
-        counts, wrong = asked(named)
+        counts, wrong = asked(named, oracle)
         found += wrong
         columns = ("programs", "left out", "other bits", "findings")
         told = ", ".join(f"{counts[column]:,} {column}" for column in columns)
-        print(f"{name}: {told} ({time.perf_counter() - start:.0f} s)")
+        print(f"{name}: {told} ({time.perf_counter() - start:.0f} s)", flush=True)
     print(*found, sep="\n", end="\n" if found else "")
     return int(bool(found))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from backend_c.ir.settings import Settings
+from backend_c.ir.settings import Numerics, Settings
 from backend_c.native.cuda_emulation import Emulated, Schedule
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.pipeline import emulated
@@ -19,6 +19,7 @@ from hlo.errors import Error, ToolchainError
 
 SIZES = (1, 32, 96, 128, 1024)
 _CUDA = Settings(grain=1)
+_FAST = Settings(Numerics.FAST, grain=1)
 
 
 def schedules() -> Iterator[Schedule]:
@@ -42,6 +43,23 @@ def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
     for number, program in zip(usable, made, strict=True):
         outcomes[number] = _outcome(cases[number], program)
     return outcomes
+
+
+def fast_is_sound(cases: Sequence[Case]) -> list[Outcome]:
+    """Emulated CUDA of fast numerics, whose bits are its own, does nothing that a GPU has not to
+    bear."""
+    made = emulated([case.module for case in cases], _FAST)
+    return [_finding(case, program) for case, program in zip(cases, made, strict=True)]
+
+
+def _finding(case: Case, program: Emulated) -> Outcome:
+    """Run a program by every schedule; return the first finding."""
+    for schedule in schedules():
+        try:
+            program(*case.arrays, schedule=schedule)
+        except EmulationError as error:
+            return Difference(error.findings[0].kind, f"fast, {schedule}: {error}")
+    return None
 
 
 def _outcome(case: Case, program: Emulated) -> Outcome:

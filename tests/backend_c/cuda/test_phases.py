@@ -10,10 +10,12 @@ import backend_c
 import hlo
 import interp
 from backend_c.native.cuda_emulation import Schedule
-from fuzz.oracles.cuda_emulated import SIZES, cuda_emulated
+from fuzz.oracles.cuda_emulated import SIZES, cuda_emulated, fast_is_sound
+from fuzz.oracles.oracle import Property
 from fuzz.reducer.search import Case
 from hlo.bit_equality import differences
 from hlo_oracle.arguments import from_seed
+from selftest.large_ops import large_ops
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -93,3 +95,11 @@ def test_regressions_have_the_same_bits() -> None:
     modules = [hlo.parse(file.read_text()) for file in files[::6]]
     outcomes = cuda_emulated([Case(module, from_seed(module, 0)) for module in modules])
     assert {str(file): one for file, one in zip(files[::6], outcomes) if one is not None} == {}
+
+
+@pytest.mark.parametrize("oracle", [cuda_emulated, fast_is_sound])
+def test_kernels_of_blocks_and_tiles(oracle: Property) -> None:
+    """A few of those that ``python -m selftest.cuda_emulated`` runs."""
+    wanted = ("dot of bf16", "triangular-solve of few vectors", "cumulative sum", "sum of columns")
+    cases = [Case(made, from_seed(made, 0)) for name, made in large_ops() if name in wanted]
+    assert oracle(cases) == [None] * len(wanted)
