@@ -58,7 +58,8 @@ def compile(
     """
     _require(target)
     if target != OPENMP.name:
-        raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
+        other = ", or emulate" if target == CUDA.name else ""
+        raise Unsupported(f"target {target} is emitted, not run: use emit{other}; run with openmp")
     return compiled(module, _settings(numerics), threads, cache)
 
 
