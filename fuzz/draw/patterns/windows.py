@@ -18,7 +18,10 @@ def _window(builder: Builder, size: int) -> tuple[int, WindowDimension]:
     low, high = (builder.integer(-2, 1) for _ in range(2))
     reach = (kernel - 1) * dilation + 1
     stride = builder.integer(1, 2)
-    extent = max(0, (size - 1) * stride + reach - low - high)
+    padded = (size - 1) * stride + reach
+    # Where there is less than the padding, it is less, too: of no elements are padded no more.
+    high = min(high, padded - low)
+    extent = padded - low - high
     window = WindowDimension(
         kernel, stride, low, high, window_dilation=dilation, reversal=builder.boolean()
     )

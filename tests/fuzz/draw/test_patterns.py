@@ -7,12 +7,13 @@ import interp
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, Seeded, examples
 from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.patterns.windows import cut_convolution
 from fuzz.draw.programs import menu, program
 from fuzz.draw.readable import tidied
 from fuzz.draw.shapes import TYPES, shape
 from fuzz.draw.values import arguments
 from hlo.module import Module
-from hlo.types import F32
+from hlo.types import F32, ArrayShape
 from hlo.values import placed
 
 
@@ -60,3 +61,14 @@ ENTRY e {
     assert [i.name for i in small.entry.instructions] == ["parameter.0", "call.1"]
     assert len(small.computations[0].parameters) == 2
     assert interp.evaluate(small, F32.numpy.type(3)) == 3
+
+
+def test_a_convolution_that_cuts_takes_as_many_places_as_it_says() -> None:
+    """Also where padding is more than there is to be padded: of one place, by a kernel of one."""
+
+    def drawn(choices: Choices) -> Module:
+        builder = Builder(choices, menu(), TYPES, 1)
+        return builder.module([cut_convolution(builder, ArrayShape(F32, (1, 1, 1)))])
+
+    for module in examples(drawn, 300, "cut"):
+        hlo.verify(module)
