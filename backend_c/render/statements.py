@@ -46,6 +46,7 @@ from hlo.types import F64, ElementType
 
 _INDENT = "    "
 _WORD = re.compile(r"\b[acrs]\d+\b")  # names of a kernel's arrays
+_SHORT = 4  # iterations
 _INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
 
 
@@ -193,6 +194,8 @@ class _Body:
         advance = f"{name} += {step}" if step else f"++{name}"
         head = f"for (int64_t {name} = {start}; {name} < {extent}; {advance}) {{"
         pragma = self._dialect.pragmas.get(loop.kind)
+        if loop.kind == "lanes" and not loop.sums and _is_short(loop.extent):
+            pragma = None  # compilers write it out; a vector of part of its lanes takes longer
         lines = []
         if pragma:
             # OpenMP splits the sums over the lanes or threads and combines the parts: the loop says
@@ -247,6 +250,11 @@ class _Body:
             for n, operand in enumerate(inner)
         ]
         return render_operation(operation, texts, types, result, self._numerics)
+
+
+def _is_short(extent: Expr) -> bool:
+    """Return whether a loop has fewer iterations than any vector has lanes."""
+    return isinstance(extent, Constant) and int(extent.value) < _SHORT  # type: ignore[arg-type]
 
 
 def _is_pure(value: Expr) -> bool:

@@ -37,6 +37,7 @@ _PARAMETERS = (
 ENTRY = f"void hlo_entry{_PARAMETERS}"
 _UNIT = 12_000  # characters in one translation unit: below, starting gcc once more costs more
 _UNITS = 8  # at most: more than most machines compile at a time
+_FEW = 8  # elements that are copied one by one
 _INDENT = "    "
 _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
 
@@ -299,9 +300,7 @@ class _Entry:
             case Copy(source, target):
                 if not source.bytes:
                     return []
-                into, out_of = self._pointers[target], self._pointers[source]
-                call = f"memcpy({into}, {out_of}, {source.bytes});"
-                return [call, *self._timers.noted(number)]
+                return [*self._copied(source, target), *self._timers.noted(number)]
             case Exchange(source, target):
                 here, there = self._pointers[source], self._pointers[target]
                 lines = [f"unsigned char *const kept = {here};", f"{here} = {there};",
@@ -328,6 +327,15 @@ class _Entry:
         words += ["hlo_array(&random, 1)"] * kernel.uses_seed
         shape = f"HLO_{launch_shape(kernel).upper()}"
         return f"hlo_launch({', '.join([str(next(self._launches)), shape, name, *words])});"
+
+    def _copied(self, source: Buffer, target: Buffer) -> list[str]:
+        """Render a copy: of a few elements one by one, as what reads more than one store wrote
+        waits until these are in the cache (no store forwarding)."""
+        count = source.shape.elements
+        if 1 < count <= _FEW:
+            into, out_of = self._pointer(target, False), self._pointer(source, True)
+            return [f"({into})[{n}] = ({out_of})[{n}];" for n in range(count)]
+        return [f"memcpy({self._pointers[target]}, {self._pointers[source]}, {source.bytes});"]
 
     def _steps(self, steps: Sequence[Step]) -> list[str]:
         """Render steps, indented."""
