@@ -3,6 +3,7 @@
 from hlo.errors import (
     ArgumentError,
     CollectiveError,
+    DeviceError,
     Error,
     OutOfFuel,
     ParseError,
@@ -19,6 +20,7 @@ __all__ = [
     "ArgumentError",
     "CollectiveError",
     "Computation",
+    "DeviceError",
     "Error",
     "Instruction",
     "Module",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -11,12 +15,24 @@ from hlo.errors import ArgumentError
 from hlo.types import ArrayShape, Shape
 from hlo.values import Value, arrays_of
 
+# How files begin: one array; an archive with members, and without.
+_ARRAY, _ARCHIVES = b"\x93NUMPY", (b"PK\x03\x04", b"PK\x05\x06")
 
-def write(path: Path, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
-    """Named arrays; a single result without a place in a tuple is called ``result``."""
-    named = {name or "result": array for name, array in arrays}
+
+def write(
+    path: Path, arrays: Iterable[tuple[str, np.ndarray]], *, is_compressed: bool = False
+) -> None:
+    """Write named arrays; a single result without a place in a tuple is called ``result``."""
+    named: dict[str, Any] = {name or "result": _stored(array) for name, array in arrays}
     with path.open("wb") as file:
-        np.savez(file, **named)  # type: ignore[arg-type]  # its keywords are typed as flags
+        (np.savez_compressed if is_compressed else np.savez)(file, **named)
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """Return an array of a type that NumPy does not know as bytes of its size (V1, V2), as it comes
+    back: of f8e5m2 NumPy writes what it cannot read."""
+    is_known = array.dtype.isbuiltin == 1
+    return array if is_known else array.view(np.dtype(("V", array.dtype.itemsize)))
 
 
 def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
@@ -25,12 +41,34 @@ def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Types that NumPy does not know (bf16, …) come back as bytes of their size (V2, …)."""
+    """Read the arrays of an ``.npz``, or the one of an ``.npy``.
+
+    Types that NumPy does not know (bf16, …) come back as bytes of their size (V2, …). ArgumentError
+    for other files, and for arrays of Python objects, which would be code to run.
+    """
+    with path.open("rb") as file:
+        return _arrays(path, file)
+
+
+def _arrays(path: Path, file: BinaryIO) -> dict[str, np.ndarray]:
+    first = file.read(len(_ARRAY))
+    file.seek(0)
+    if not first.startswith((_ARRAY, *_ARCHIVES)):
+        is_pickle = first.startswith(b"\x80")
+        why = ": it is a pickle, which may run code" if is_pickle else ""
+        raise ArgumentError(f"{path}: not a file of arrays (.npz or .npy){why}")
     try:
-        with np.load(path) as archive:
+        loaded = np.load(file)
+        if isinstance(loaded, np.ndarray):
+            return {"array": loaded}
+        with loaded as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError) as error:
-        raise ArgumentError(f"{path}: not a file of arrays (.npz): {error}") from error
+    except ValueError as error:
+        objects = "Object arrays" in str(error) or "pickle" in str(error)
+        why = "it holds Python objects, not numbers" if objects else "it is damaged"
+        raise ArgumentError(f"{path}: not a file of arrays: {why}") from error
+    except (EOFError, zipfile.BadZipFile, zlib.error, struct.error) as error:
+        raise ArgumentError(f"{path}: not a file of arrays: it is damaged or cut off") from error
 
 
 def typed(array: np.ndarray, shape: Shape) -> np.ndarray:

@@ -6,9 +6,19 @@ escapes is a defect of ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class Error(Exception):
     """The base of all typed errors: catching it catches every bad input."""
+
+
+def explained(error: BaseException) -> str:
+    """Format an error with the details of the VerifyError that it came from, if it did."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, VerifyError):
+        cause = cause.__cause__
+    return "\n".join([str(error), *(cause.details if cause is not None else ())])
 
 
 class ParseError(Error):
@@ -25,7 +35,15 @@ class ParseError(Error):
 
 
 class VerifyError(Error):
-    """The text parses but means nothing: ``line: %name = opcode, C3: message``."""
+    """The text parses but means nothing: ``line: %name = opcode, C3: message``.
+
+    ``details`` are lines that explain it: the text of the instruction and its operands, and what
+    the label (C3) means.
+    """
+
+    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.details = tuple(details)
 
 
 class Unsupported(Error):
@@ -47,6 +65,11 @@ class OutOfFuel(Error):
 
 class ToolchainError(Error):
     """No C compiler, a failed compilation, or a cache directory that cannot be used."""
+
+
+class DeviceError(Error):
+    """A GPU is missing, or its driver reports an error; the message names the kernel and the HLO
+    instruction if one is known."""
 
 
 class CompilerWarning(UserWarning):

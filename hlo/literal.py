@@ -9,7 +9,7 @@ import numpy as np
 from hlo.types import ArrayShape, Shape
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Literal:
     """A constant. ``value`` is a read-only array, a tuple of literals, or None where the text
     elided it (``{...}``)."""
@@ -24,6 +24,11 @@ class Literal:
         if isinstance(self.value, np.ndarray) and isinstance(other.value, np.ndarray):
             return self.value.tobytes() == other.value.tobytes()
         return self.value is other.value or self.value == other.value
+
+    def __repr__(self) -> str:
+        is_short = isinstance(self.value, np.ndarray) and self.value.size <= 8
+        value = self.value.tolist() if is_short else "…"  # type: ignore[union-attr]
+        return f"Literal({self.shape}, {'{...}' if self.is_elided else value})"
 
     def __hash__(self) -> int:
         if isinstance(self.value, np.ndarray):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hlo.attributes import Attribute, HeaderAttribute
+from hlo.summary import html, line
 from hlo.types import Shape
 
 
@@ -34,6 +35,10 @@ class Instruction(NamedTuple):
     def __hash__(self) -> int:
         return hash(self[:4])  # attributes are a mapping
 
+    def __repr__(self) -> str:
+        operands = ", ".join(f"%{name}" for name in self.operands)
+        return f"%{self.name} = {self.shape} {self.opcode}({operands})"
+
 
 def _number(parameter: Instruction) -> int:
     number = parameter.attributes["parameter_number"]
@@ -41,7 +46,7 @@ def _number(parameter: Instruction) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Computation:
     """Instructions in an order in which they can be evaluated; one of them is ``root``."""
 
@@ -49,6 +54,9 @@ class Computation:
     instructions: tuple[Instruction, ...]
     root: str
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Computation({self.name}: {len(self.instructions)} instructions, root {self.root})"
 
     @property
     def parameters(self) -> tuple[Instruction, ...]:
@@ -61,7 +69,7 @@ class Computation:
         return next(i for i in self.instructions if i.name == self.root)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Module:
     """Computations, callees before callers, one of them the entry.
 
@@ -75,7 +83,14 @@ class Module:
     entry_name: str
     attributes: Mapping[str, HeaderAttribute] = field(default_factory=dict)
     preamble: str = ""
-    text: str = field(default="", compare=False, repr=False)
+    text: str = field(default="", compare=False)
+
+    def __repr__(self) -> str:
+        return line(self)
+
+    def _repr_html_(self) -> str:
+        """Show what it takes, gives and consists of in a notebook."""
+        return html(self)
 
     @property
     def entry(self) -> Computation:

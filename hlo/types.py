@@ -135,15 +135,11 @@ class Layout:
         order = ",".join(map(str, self.minor_to_major))
         return f"{{{order}:{self.suffix}}}" if self.suffix else f"{{{order}}}"
 
-    @property
-    def is_row_major(self) -> bool:
-        return self.minor_to_major == tuple(reversed(range(len(self.minor_to_major))))
-
 
 UNBOUNDED = -1  # the bound of a dimension that has none: it parses and prints, no more
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ArrayShape:
     """``T[dims]{layout}``; tokens and opaque values are shapes of rank 0.
 
@@ -160,6 +156,9 @@ class ArrayShape:
         return (
             str(self.element_type) + self.dims_text + ("" if not self.layout else str(self.layout))
         )
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def dims_text(self) -> str:
@@ -203,7 +202,7 @@ class ArrayShape:
         return self.element_type.is_complex
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TupleShape:
     """``(shape, shape, …)``."""
 
@@ -213,6 +212,9 @@ class TupleShape:
         texts = [str(shape) for shape in self.elements]
         marked = [f"/*index={i}*/{t}" if i and i % 5 == 0 else t for i, t in enumerate(texts)]
         return f"({', '.join(marked)})"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 Shape = ArrayShape | TupleShape

@@ -1,7 +1,7 @@
 """One small walker for every interpretation of a program: shapes, NumPy arrays, C.
 
 A *column* is a package with one function per opcode: operands positional, attributes keyword-only,
-the same names in every column. :func:`walk` calls them in order.
+the same names in every column. :func:`follow` calls them in order.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import keyword
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from hlo.attributes import COMPUTATION_ATTRIBUTES, Attribute
 from hlo.errors import Unsupported
@@ -79,8 +79,8 @@ class Op:
 
 
 # Annotations that mean something to a few ops; their functions name them.
-_ANNOTATIONS = ("backend_config", "frontend_attributes")
-_GIVEN = frozenset(("shape", "operand_shape", "write", "block", *_ANNOTATIONS))
+ANNOTATIONS = ("backend_config", "frontend_attributes")  # those that a function may ask for
+_GIVEN = frozenset(("shape", "operand_shape", "write", "block", *ANNOTATIONS))
 
 
 @cache
@@ -153,6 +153,27 @@ def keywords(
     return with_callees(instruction.attributes, callee)
 
 
+def bound(
+    op: Op,
+    instruction: Instruction,
+    given: Mapping[str, object],
+    operand_shape: Shape | None = None,
+) -> Callable[..., Any]:
+    """Bind everything to a column's function but the operands of an instruction.
+
+    ``given`` has all its keywords; ``operand_shape`` is the declared shape of the first operand,
+    with its layout, for the op (bitcast) whose result depends on it.
+    """
+    extra: dict[str, object] = {}
+    if "operand_shape" in op.given:
+        extra["operand_shape"] = operand_shape
+    if "shape" in op.given:
+        extra["shape"] = instruction.shape
+    for name in op.given.intersection(ANNOTATIONS):
+        extra[name] = instruction.annotations.get(name, "")
+    return partial(op.function, **given, **extra) if given or extra else op.function
+
+
 def call(
     op: Op,
     instruction: Instruction,
@@ -160,21 +181,8 @@ def call(
     given: Mapping[str, object],
     operand_shape: Shape | None = None,
 ) -> V:
-    """Apply a column's function to an instruction's operands.
-
-    ``given`` has all its keywords; ``operand_shape`` is the declared shape of the first operand,
-    with its layout, for the op (bitcast) whose result depends on it.
-    """
-    if not op.given:
-        return op.function(*operands, **given)  # type: ignore[return-value]
-    extra: dict[str, object] = {}
-    if "operand_shape" in op.given:
-        extra["operand_shape"] = operand_shape
-    if "shape" in op.given:
-        extra["shape"] = instruction.shape
-    for name in op.given.intersection(_ANNOTATIONS):
-        extra[name] = instruction.annotations.get(name, "")
-    return op.function(*operands, **given, **extra)  # type: ignore[return-value]
+    """Apply a column's function to an instruction's operands, as :func:`bound` binds it."""
+    return bound(op, instruction, given, operand_shape)(*operands)  # type: ignore[no-any-return]
 
 
 def live(computation: Computation, effects: Callable[[Instruction], bool]) -> frozenset[str]:
@@ -187,33 +195,73 @@ def live(computation: Computation, effects: Callable[[Instruction], bool]) -> fr
     return frozenset(needed)
 
 
+class Visit(NamedTuple):
+    """An instruction in the order of evaluation: the slots of its operands, and the slots that
+    nothing reads after it."""
+
+    instruction: Instruction
+    operands: tuple[int, ...]
+    last_read: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A computation prepared to be walked any number of times.
+
+    Each value has a slot: first those of the parameters, by their numbers in ``parameters``, then
+    one for each visit in order.
+    """
+
+    parameters: tuple[int, ...]
+    visits: tuple[Visit, ...]
+    root: int  # its slot
+
+
+def scheduled(
+    computation: Computation, instructions: Iterable[Instruction] | None = None
+) -> Schedule:
+    """Number the values of a computation, and find the last reader of each (its liveness)."""
+    order = list(computation.instructions if instructions is None else instructions)
+    parameters = [i for i in order if i.opcode == "parameter"]
+    order = [i for i in order if i.opcode != "parameter"]
+    slots = {i.name: slot for slot, i in enumerate((*parameters, *order))}
+    readers = {name: i.name for i in order for name in i.operands}
+    root = slots[computation.root]
+    visits = []
+    for instruction in order:
+        ended = [n for n in dict.fromkeys(instruction.operands) if readers[n] == instruction.name]
+        if instruction.name not in readers:
+            ended.append(instruction.name)
+        ending = tuple(slots[name] for name in ended if slots[name] != root)
+        operands = tuple(slots[name] for name in instruction.operands)
+        visits.append(Visit(instruction, operands, ending))
+    numbers: list[Any] = [p.attributes["parameter_number"] for p in parameters]
+    return Schedule(tuple(numbers), tuple(visits), root)
+
+
+def follow(
+    schedule: Schedule, arguments: Sequence[V], apply: Callable[[Instruction, list[V]], V]
+) -> V:
+    """Evaluate a computation: parameters are ``arguments``, every other result is ``apply``'s.
+
+    A value is dropped after its last use, so memory is that of the live values only.
+    """
+    values: list[Any] = [arguments[number] for number in schedule.parameters]
+    for instruction, operands, last_read in schedule.visits:
+        values.append(apply(instruction, [values[slot] for slot in operands]))
+        for slot in last_read:
+            values[slot] = None
+    return values[schedule.root]  # type: ignore[no-any-return]
+
+
 def walk(
     computation: Computation,
     arguments: Sequence[V],
     apply: Callable[[Instruction, list[V]], V],
     instructions: Iterable[Instruction] | None = None,
 ) -> V:
-    """Evaluate a computation: parameters are ``arguments``, every other result is ``apply``'s.
-
-    A value is dropped after its last use, so memory is that of the live values only.
-    """
-    order = list(computation.instructions if instructions is None else instructions)
-    last_use = {name: i for i, instruction in enumerate(order) for name in instruction.operands}
-    last_use[computation.root] = len(order)
-    values: dict[str, V] = {}
-    for position, instruction in enumerate(order):
-        if instruction.opcode == "parameter":
-            values[instruction.name] = arguments[instruction.attributes["parameter_number"]]  # type: ignore[index]
-        else:
-            operands = [values[name] for name in instruction.operands]
-            values[instruction.name] = apply(instruction, operands)
-            del operands
-        for name in instruction.operands:
-            if last_use[name] == position:
-                values.pop(name, None)
-        if instruction.name not in last_use:
-            del values[instruction.name]
-    return values[computation.root]
+    """Evaluate a computation once, as :func:`follow` does."""
+    return follow(scheduled(computation, instructions), arguments, apply)
 
 
 def op_of(ops: Mapping[str, Op], instruction: Instruction, where: str) -> Op:

@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable
 
 from hlo.aliasing import Alias, Donor
+from hlo.text.patterns import pattern
 
 _INDEX = r"\{\s*+((?:\d{1,9}+\s*+(?:,\s*+\d{1,9}+\s*+)*+)?+)\}"
 _PLACE = rf"\(\s*+(\d{{1,9}}+)\s*+,\s*+{_INDEX}\s*+"
-_ALIAS = re.compile(
+_ALIAS = pattern(
     rf"\s*+{_INDEX}\s*+:\s*+(?:{_PLACE}(?:,\s*+(may-alias|must-alias)\s*+)?+\)|(\d{{1,9}}+))"
     r"\s*+(?P<comma>,?+)",
     re.ASCII,
 )
-_DONOR = re.compile(rf"\s*+{_PLACE}\)\s*+(?P<comma>,?+)", re.ASCII)
+_DONOR = pattern(rf"\s*+{_PLACE}\)\s*+(?P<comma>,?+)", re.ASCII)
 
 
 def read_aliases(text: str) -> tuple[Alias, ...]:

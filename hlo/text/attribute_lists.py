@@ -12,26 +12,27 @@ from typing import Any, NamedTuple, TypeVar
 
 from hlo.attributes import ANNOTATIONS, COMPUTATION_ATTRIBUTES, Attribute
 from hlo.text.codecs import CODECS
+from hlo.text.patterns import pattern
 from hlo.text.scanning import Source, parts
 from hlo.text.shapes import ARRAY
 from hlo.text.suggestion import suggestion
 
 # A name, = right behind it, and a value, also on a later line; a scalar's padding= has none.
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE = pattern(
     r"\s*+,\s*+([A-Za-z_][\w.\-]*+)=(?:(?<!\bpadding=)\s*+|[ \t]*+(?:\s*+(?=[\d\-]))?+)", re.ASCII
 )
-_STRING = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
-_WORD = re.compile(r"[^\s,{}()\[\]\"']++")
+_STRING = pattern(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""", re.S)
+_WORD = pattern(r"[^\s,{}()\[\]\"']++")
 # replica_groups=mesh['x'=2], device_ids=([2]<=[2]) {'x'}
-_MESH = re.compile(
+_MESH = pattern(
     r"mesh\[[^\[\]]*+\](?:\s*+,\s*+device_ids=\((?:[^()]++|\([^()]*+\))*+\))?+\s*+(?=\{)"
 )
-_LITERAL = re.compile(rf"(?<=\bliteral=){ARRAY}[ \t]++(?=\S)", re.ASCII)  # literal=f32[2] {1, 2}
+_LITERAL = pattern(rf"(?<=\bliteral=){ARRAY}[ \t]++(?=\S)", re.ASCII)  # literal=f32[2] {1, 2}
 _LISTS = frozenset(("branch_computations", "called_computations"))
 # Braces without brackets inside, but for those in strings: nearly all metadata.
 _FLAT = r"\{[^{}\"'\[\]()\n]*+(?:\"(?:[^\"\\\n]++|\\.)*+\"[^{}\"'\[\]()\n]*+)*+\}"
-_METADATA = re.compile(_FLAT)
-_SIMPLE = re.compile(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
+_METADATA = pattern(_FLAT)
+_SIMPLE = pattern(rf"(?:{_FLAT}|[^\s,{{}}()\[\]\"']++)(?=[,\n])")  # the whole of most values
 _REMOVED = {
     "sparsity": "XLA has removed sparse operands of dot (jaxlib 0.10.2 reads none): put zeros"
     " between the elements, or write a convolution with a sparsity_config",

@@ -14,15 +14,16 @@ from hlo.text.aliasing import read_aliases, show_aliases
 from hlo.text.enumerations import PRECISION, WORDS
 from hlo.text.literals import read_literal, show_literal
 from hlo.text.named_parts import read_domain, read_sparsity, show_domain
+from hlo.text.patterns import pattern
 from hlo.text.replica_groups import read_groups, read_pairs, show_written
 from hlo.text.scanning import NAME, fields, percent, plain_name
 from hlo.text.shapes import ARRAY, ShapeReader
 from hlo.text.string_escapes import read_string, show_string
 from hlo.types import Shape, TupleShape
 
-_NAME = re.compile(NAME, re.ASCII)
-_INTEGER = re.compile(r"-?\d{1,20}+", re.ASCII)
-_DECIMAL = re.compile(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
+_NAME = pattern(NAME, re.ASCII)
+_INTEGER = pattern(r"-?\d{1,20}+", re.ASCII)
+_DECIMAL = pattern(r"-?\d{1,400}+(?:\.\d{0,400}+)?+(?:[eE][+\-]?\d{1,5}+)?+", re.ASCII)
 _LARGEST = 2.0**128 - 2.0**104  # of f32
 _MOST_NESTED = 64  # as tuple shapes
 _BITS = 64  # of attributes in XLA, which takes numbers of either sign and keeps signed ones
@@ -138,7 +139,7 @@ def _show_literal(value: Literal) -> str:
     return f"{value.shape} {show_literal(value)}"
 
 
-_SLICE = re.compile(r"\[\s*+(-?\d++)\s*+:\s*+(-?\d++)\s*+(?::\s*+(-?\d++)\s*+)?+\]", re.ASCII)
+_SLICE = pattern(r"\[\s*+(-?\d++)\s*+:\s*+(-?\d++)\s*+(?::\s*+(-?\d++)\s*+)?+\]", re.ASCII)
 
 
 def _slices(text: str) -> tuple[tuple[int, int, int], ...]:
@@ -223,7 +224,7 @@ def _show_window(window: Window) -> str:
     return "{" + " ".join(parts) + "}"
 
 
-_LABELS = re.compile(r"([0-9bf?]{2,}+)_([0-9io?]{2,}+)->([0-9bf?]{2,}+)", re.ASCII)
+_LABELS = pattern(r"([0-9bf?]{2,}+)_([0-9io?]{2,}+)->([0-9bf?]{2,}+)", re.ASCII)
 
 
 def _dim_labels(text: str) -> ConvolutionDimensions:

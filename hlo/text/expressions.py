@@ -16,19 +16,20 @@ from hlo.text.async_sugar import extended, fresh, started, wrapped_opcode
 from hlo.text.attribute_lists import Tail, TailReader
 from hlo.text.inference import NotInferred, inferred_shape
 from hlo.text.literals import LiteralError, read_literal
+from hlo.text.patterns import pattern
 from hlo.text.scanning import NAME, Source, parts, plain_name
 from hlo.text.shapes import SPACED_ARRAY, ShapeReader
 from hlo.text.suggestion import suggestion
 from hlo.types import Shape, TupleShape, compatible, same_bounds
 
-_HEAD = re.compile(
+_HEAD = pattern(
     rf"(ROOT(?:\s++|(?=%)))?+(?:(?=[%\"])({NAME})|({NAME})(?:(?<=:)|(?=\s)))\s*+=\s*+",
     re.ASCII,
 )
-_ARRAY_SHAPE = re.compile(SPACED_ARRAY, re.ASCII)
-_OPCODE = re.compile(r"([a-z][a-z0-9\-]*+)\s*+\(", re.ASCII)
-_OPERAND = re.compile(rf"(?:(.*\S)(?:\s++|(?=%)))?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
-_PARAMETER = re.compile(r"\s*+(\d{1,9}+)\s*+", re.ASCII)
+_ARRAY_SHAPE = pattern(SPACED_ARRAY, re.ASCII)
+_OPCODE = pattern(r"([a-z][a-z0-9\-]*+)\s*+\(", re.ASCII)
+_OPERAND = pattern(rf"(?:(.*\S)(?:\s++|(?=%)))?({NAME})((?:#\d{{1,9}}+)*+)\Z", re.S | re.ASCII)
+_PARAMETER = pattern(r"\s*+(\d{1,9}+)\s*+", re.ASCII)
 _DEPTH = 60  # reading what is nested recurses
 _ANONYMOUS = "_"
 _GIVEN = having(GIVEN)
@@ -292,6 +293,6 @@ class ExpressionReader:
 
     def fresh_computation(self, name: str) -> str:
         """A name for a computation that has none in the text."""
-        declared = re.compile(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
+        declared = pattern(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
         taken = set(declared.findall(self._source.code))  # later ones too
         return fresh(name, lambda n: n in self._computations or n in taken)

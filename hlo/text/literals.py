@@ -7,6 +7,7 @@ import re
 
 from hlo.literal import Literal
 from hlo.text.numbers import NumberError, read_numbers, show_numbers
+from hlo.text.patterns import pattern
 from hlo.text.scanning import Unbalanced, closing, parts, without_comments
 from hlo.types import ArrayShape, ElementType, Shape, TupleShape
 from hlo.values import Array
@@ -20,15 +21,15 @@ _SPELLINGS = {
     "float": (_DECIMAL, "a number"),
     "complex": (rf"\(\s*+{_DECIMAL}\s*+,\s*+{_DECIMAL}\s*+\)", "a complex number (re, im)"),
 }
-_NUMBERS = {kind: re.compile(spelling, re.A) for kind, (spelling, _) in _SPELLINGS.items()}
+_NUMBERS = {kind: pattern(spelling, re.A) for kind, (spelling, _) in _SPELLINGS.items()}
 _SEQUENCES = {
-    kind: re.compile(rf"[\s,{{}}]*+(?:{spelling}(?:[\s,{{}}]++|\Z))*+", re.A)
+    kind: pattern(rf"[\s,{{}}]*+(?:{spelling}(?:[\s,{{}}]++|\Z))*+", re.A)
     for kind, (spelling, _) in _SPELLINGS.items()
 }
-_ROW = re.compile(r"\{([^{}]*+)\}")
-_BETWEEN_ROWS = re.compile(r"[\s,]++")
+_ROW = pattern(r"\{([^{}]*+)\}")
+_BETWEEN_ROWS = pattern(r"[\s,]++")
 _AROUND = str.maketrans(",{}", "   ")
-_ELIDED = re.compile(r"\s*+\{\s*+\.\.\.\s*+\}\s*+")
+_ELIDED = pattern(r"\s*+\{\s*+\.\.\.\s*+\}\s*+")
 _FEW = 10  # XLA prints longer constants as {...} unless asked
 _DIMENSIONS = 64  # of NumPy's arrays
 _BYTES = 2**63  # NumPy counts them so where a dimension is 0, too

@@ -12,6 +12,7 @@ from typing import Any
 
 from hlo.attributes import EntryLayout, HeaderAttribute
 from hlo.text.aliasing import read_donors, read_header_aliases, show_donors, show_header_aliases
+from hlo.text.patterns import pattern
 from hlo.text.shapes import ShapeReader
 from hlo.text.suggestion import suggestion
 from hlo.types import TupleShape
@@ -32,7 +33,7 @@ _TEXTS = {
     "origin_recovery_table": _BRACES,
     "debug_attributes": _BRACES,
 }
-_COMPILED = {name: re.compile(pattern, re.A | re.S) for name, (pattern, _) in _TEXTS.items()}
+_COMPILED = {name: pattern(text, re.A | re.S) for name, (text, _) in _TEXTS.items()}
 
 
 def _entry_layout(text: str, shapes: ShapeReader) -> EntryLayout:
@@ -59,17 +60,17 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 def read_header(name: str, code: str, text: str, shapes: ShapeReader) -> HeaderAttribute:
     """The value of an attribute of a module, from its text without comments and with them;
     ValueError says what is wrong."""
-    read, pattern = _READ.get(name), _COMPILED.get(name)
+    read, wanted = _READ.get(name), _COMPILED.get(name)
     if read is not None:
         try:
             return read(code, shapes)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    if pattern is None:
+    if wanted is None:
         known = (*_TEXTS, *_READ)
         hint = suggestion(name, known) or f"; allowed: {', '.join(sorted(known))}"
         raise ValueError(f"unexpected attribute {name!r} of a module{hint}")
-    if not pattern.fullmatch(code):
+    if not wanted.fullmatch(code):
         raise ValueError(f"{name}: expected {_TEXTS[name][1]}")
     return text
 

@@ -18,23 +18,25 @@ from hlo.module import Computation, Instruction, Module
 from hlo.text.attribute_lists import TailReader
 from hlo.text.expressions import ExpressionReader, Known
 from hlo.text.module_header import read_header
+from hlo.text.patterns import pattern
 from hlo.text.plain_lines import LineReader, odd_name
 from hlo.text.scanning import KEYWORDS, NAME, Source, plain_name, source_of
 from hlo.text.shapes import ShapeReader
 from hlo.types import ELEMENT_TYPES, Shape, same_bounds
 
-_MODULE = re.compile(rf"HloModule\s++({NAME})", re.ASCII)
-_COMPUTATION = re.compile(rf"(ENTRY\s++)?+({NAME})\s*+(?=[({{])", re.ASCII)
+_MODULE = pattern(rf"HloModule\s++({NAME})", re.ASCII)
+_COMPUTATION = pattern(rf"(ENTRY\s++)?+({NAME})\s*+(?=[({{])", re.ASCII)
 _ROWS = {
     "FileNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
     "FunctionNames": r"(?:\d++\s*+\"(?:[^\"\\]|\\.)*+\"\s*+)*+",
     "FileLocations": r"(?:\d++\s*+\{[^{}]*+\}\s*+)*+",
     "StackFrames": r"(?:\d++\s*+\{[^{}]*+\}\s*+)*+",
 }
-_TABLES = [re.compile(rf"{name}\b\s*+{rows}", re.ASCII) for name, rows in _ROWS.items()]
-_SHAPE = re.compile(r"\(|[a-z]\w*+\[", re.ASCII)
-_INSTRUCTION = re.compile(rf"{_SHAPE.pattern}|(?:ROOT\s++)?+{NAME}\s*+=", re.ASCII)
-_MARKED = re.compile(r"(?:ROOT\s*+)?+(?:%|[\w.\-]++:)", re.ASCII)  # a name, whatever it is
+_TABLES = [pattern(rf"{name}\b\s*+{rows}", re.ASCII) for name, rows in _ROWS.items()]
+_SHAPE = pattern(r"\(|[a-z]\w*+\[", re.ASCII)
+_FILE_NAME = pattern(r"[^\s{}()=]++(?:(?<=\.(?:hlo|txt))|(?<=\.mlir)|(?<=\.(?:pb|gz)))\s*+")
+_INSTRUCTION = pattern(rf"{_SHAPE.pattern}|(?:ROOT\s++)?+{NAME}\s*+=", re.ASCII)
+_MARKED = pattern(r"(?:ROOT\s*+)?+(?:%|[\w.\-]++:)", re.ASCII)  # a name, whatever it is
 _ANONYMOUS = "_"  # XLA's name for what has none
 _WORDS = KEYWORDS | ELEMENT_TYPES.keys()
 
@@ -128,7 +130,9 @@ class _ModuleReader:
         """A module of one instruction; operands that are not defined are its parameters."""
         source, read = self._source, self._expressions
         if not _INSTRUCTION.match(source.code, position):
-            source.fail("expected HloModule, a computation, or an instruction", position)
+            expected = "expected HloModule, a computation, or an instruction"
+            hint = f"{expected}: this is the name of a file; hlo_oracle.load(path) reads it"
+            source.fail(hint if _FILE_NAME.fullmatch(source.text) else expected, position)
         found: Known = {}
         read.take_undefined_for_parameters()
         if _SHAPE.match(source.code, position):

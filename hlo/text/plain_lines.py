@@ -15,16 +15,17 @@ from hlo.module import Instruction
 from hlo.opcodes import OPCODES
 from hlo.text.attribute_lists import TailReader
 from hlo.text.expressions import ExpressionReader, Known
+from hlo.text.patterns import pattern
 from hlo.text.scanning import Source
 from hlo.text.shapes import ARRAY, ShapeReader
 from hlo.types import Shape
 
-_TYPED = re.compile(rf"({ARRAY}) %?([\w.\-]++)(?:, |\Z)", re.ASCII)  # an operand with its shape
-_CONTINUED = re.compile(r"^[^\S\n]*+,", re.M)  # a line that goes on with the one above
+_TYPED = pattern(rf"({ARRAY}) %?([\w.\-]++)(?:, |\Z)", re.ASCII)  # an operand with its shape
+_CONTINUED = pattern(r"^[^\S\n]*+,", re.M)  # a line that goes on with the one above
 # The name that all instructions share. What an async-update calls may be left to its async-start.
 _PLAIN = {opcode: opcode for opcode in OPCODES if opcode != "async-update"}
-_PLAIN_NAMES = re.compile(r"[A-Za-z_][\w.\-]*+(?:\n[A-Za-z_][\w.\-]*+)*+", re.ASCII)
-_QUOTED = re.compile(r'(?:ROOT\s++)?+%?"')
+_PLAIN_NAMES = pattern(r"[A-Za-z_][\w.\-]*+(?:\n[A-Za-z_][\w.\-]*+)*+", re.ASCII)
+_QUOTED = pattern(r'(?:ROOT\s++)?+%?"')
 _new = tuple.__new__  # half the time of Instruction(…), whose __new__ is Python
 
 

@@ -17,28 +17,29 @@ from hlo.replica_groups import (
     ReplicaGroups,
     SourceTargetPairs,
 )
+from hlo.text.patterns import pattern
 from hlo.text.scanning import fields
 
 _ID = r"-?\d{1,19}+"  # that no id is negative, or too large, is for the verifier
 _ROW = rf"\{{\s*+(?:{_ID}\s*+(?:,\s*+{_ID}\s*+)*+)?+\}}"
-_LISTS = re.compile(rf"\{{\s*+(?:{_ROW}\s*+(?:,\s*+{_ROW}\s*+)*+)?+\}}", re.ASCII)
-_IDS = re.compile(r"\{([^{}]*+)\}")
+_LISTS = pattern(rf"\{{\s*+(?:{_ROW}\s*+(?:,\s*+{_ROW}\s*+)*+)?+\}}", re.ASCII)
+_IDS = pattern(r"\{([^{}]*+)\}")
 _NUMBERS = r"\d{1,18}+(?:\s*+,\s*+\d{1,18}+)*+"
 _ORDER = rf"\[\s*+({_NUMBERS})\s*+\](?:\s*+T\(\s*+({_NUMBERS})\s*+\))?+"
-_IOTA = re.compile(rf"\[\s*+(\d{{1,18}}+)\s*+,\s*+(\d{{1,18}}+)\s*+\]\s*+<=\s*+{_ORDER}", re.ASCII)
-_MESH = re.compile(
+_IOTA = pattern(rf"\[\s*+(\d{{1,18}}+)\s*+,\s*+(\d{{1,18}}+)\s*+\]\s*+<=\s*+{_ORDER}", re.ASCII)
+_MESH = pattern(
     r"mesh\[([^\[\]{}()]*+)\]\s*+(?:,\s*+device_ids="
     r"\(\s*+((?:[^(){}]|\([^(){}]*+\))*+)\)\s*+)?+\{([^{}]*+)\}",
     re.ASCII,
 )
-_DEVICES = re.compile(rf"(?:{_ORDER}|({_NUMBERS}))\s*+", re.ASCII)
-_AXIS = re.compile(r"""["']([^"']*+)["']\s*+=\s*+(\d{1,18}+)""", re.ASCII)
-_PART = re.compile(
+_DEVICES = pattern(rf"(?:{_ORDER}|({_NUMBERS}))\s*+", re.ASCII)
+_AXIS = pattern(r"""["']([^"']*+)["']\s*+=\s*+(\d{1,18}+)""", re.ASCII)
+_PART = pattern(
     r"""["']([^"']*+)["'](?:\s*+:\s*+\((0*+[1-9]\d{0,17}+)\)(0*+[1-9]\d{0,17}+))?+""", re.ASCII
 )
 _GROUPS = "expected {{0,1},{2,3}}, [groups,size]<=[ids] or mesh[…] {…}"
 _PAIRS = "expected {{source,target},…}"
-_SEND_RECV = re.compile(r"\b_xla_send_recv_source_target_pairs\s*+=\s*+[\"']?+(\{[\d\s,{}]*\})")
+_SEND_RECV = pattern(r"\b_xla_send_recv_source_target_pairs\s*+=\s*+[\"']?+(\{[\d\s,{}]*\})")
 
 V = TypeVar("V", ListedGroups, IotaGroups, MeshGroups, SourceTargetPairs)
 

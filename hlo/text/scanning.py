@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from hlo.errors import ParseError
+from hlo.text.patterns import pattern
 from hlo.types import ELEMENT_TYPES
 
 _STRING = r""""(?:[^"\\]|\\.)*+"?+|'(?:[^'\\]|\\.)*+'?+"""
@@ -19,17 +20,17 @@ _IN_QUOTES = r'"[^"\n]*+"'
 # A name as a text has it: %name, name, or name: (which XLA's lexer takes for one token, as %name).
 NAME = rf"(?:%(?:{_BARE}|{_IN_QUOTES})|{_BARE}:?+|{_IN_QUOTES})"
 
-_TOKEN = re.compile(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
-_COMMENT_START = re.compile(r"/(?=[/*])")
-_COMMENT_OR_STRING = re.compile(
+_TOKEN = pattern(rf"[()\[\]{{}},]|{_STRING}|->", re.S)
+_COMMENT_START = pattern(r"/(?=[/*])")
+_COMMENT_OR_STRING = pattern(
     r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+"
     r"""|"(?:[^"\\\n]|\\.)*+"?+|'(?:[^'\\\n]|\\.)*+'?+"""
 )
-_VISIBLE = re.compile(r"\S")
+_VISIBLE = pattern(r"\S")
 # Parentheses around two levels of brackets without strings, as nearly all are.
 _PLAIN = r"""[^()\[\]{}"']"""
 _PIECES = rf"{_PLAIN}++|\[{_PLAIN}*+\]|\{{{_PLAIN}*+\}}"
-_FLAT = re.compile(rf"\((?:{_PIECES}|\((?:{_PIECES})*+\))*+\)")
+_FLAT = pattern(rf"\((?:{_PIECES}|\((?:{_PIECES})*+\))*+\)")
 _BRACKETS = dict(zip("([{", ")]}", strict=True))
 
 
@@ -116,7 +117,7 @@ def plain_name(name: str) -> str:
     return name.removeprefix("%").removesuffix(":").strip('"')
 
 
-_PLAIN_NAME = re.compile(_BARE, re.ASCII)
+_PLAIN_NAME = pattern(_BARE, re.ASCII)
 # Words of the language: names only behind a % or before a colon; instructions are never called like
 # a type.
 KEYWORDS = frozenset(

@@ -6,6 +6,7 @@ import math
 import re
 from itertools import accumulate
 
+from hlo.text.patterns import pattern
 from hlo.text.scanning import Unbalanced, closing, fields
 from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, TupleShape
 
@@ -13,18 +14,16 @@ from hlo.types import ELEMENT_TYPES, UNBOUNDED, ArrayShape, Layout, Shape, Tuple
 # follows may be the { of a computation.
 ARRAY = r"(?<!\w)[a-z]\w*+\[[^\[\]\n]*+\](?:\{[^}\n]*+\})?+"
 SPACED_ARRAY = r"[a-z]\w*+\s*+\[[^\[\]]*+\](?:\s*+\{(?=\s*+[\d:])[^}]*+\}|\{[^}=]*+\})?+"
-_FLAT = re.compile(
-    rf"\(\s*+(?:{ARRAY}\s*+(?:,\s*+(?!\))|(?=\))))*+\)", re.ASCII
-)  # a tuple of arrays
-_ELEMENT = re.compile(ARRAY, re.ASCII)
-_ARRAY = re.compile(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
-_DIMENSION = re.compile(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
-_SIZES = re.compile(r"(?:\d{1,19}+(?:,\d{1,19}+)*+)?+", re.ASCII)  # of a static shape, as printed
-_ORDER = re.compile(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)
+_FLAT = pattern(rf"\(\s*+(?:{ARRAY}\s*+(?:,\s*+(?!\))|(?=\))))*+\)", re.ASCII)  # a tuple of arrays
+_ELEMENT = pattern(ARRAY, re.ASCII)
+_ARRAY = pattern(r"([a-z]\w*+)\s*+\[([^\]]*+)\]\s*+(\{[^}]*+\})?", re.ASCII)
+_DIMENSION = pattern(r"\s*+(?:(<=)?\s*+(\d{1,19}+)|\?)\s*+", re.ASCII)
+_SIZES = pattern(r"(?:\d{1,19}+(?:,\d{1,19}+)*+)?+", re.ASCII)  # of a static shape, as printed
+_ORDER = pattern(r"\s*+(?:\d{1,5}+\s*+(?:,\s*+\d{1,5}+\s*+)*+)?+", re.ASCII)
 _INTEGERS = r"\d++(?:,\d++)*+"
 _PARTS = "T(tile) L(n) #(type) *(type) E(bits) S(space) SC(dimension:indices) M(bytes)"
 # D(), the kind of each dimension, is dropped: XLA drops it, too.
-_SUFFIX = re.compile(
+_SUFFIX = pattern(
     r"(D\([DCS+~,]*+\))?((?:T(?:\((?:[\d*]++(?:,[\d*]++)*+)?\))++)?+(?:L\(\d++\))?+(?:#\(\w++\))?+"
     rf"(?:\*\(\w++\))?+(?:E\(\d++\))?+(?:S\(-?\d++\))?+(?:SC\((?:\d++:{_INTEGERS},?+)*+\))?+"
     r"(?:P\(\w++\[[^()]*+\))?+(?:M\(\d++\))?+)",

@@ -21,14 +21,15 @@ from hlo.verification.carried_states import carried_faults
 from hlo.verification.entry_layout import entry_faults
 from hlo.verification.exclusive_callees import OWNERS, owner_faults
 from hlo.verification.execution_threads import IN_PLACE, execution_threads, thread_faults
+from hlo.verification.explanation import Place, details
 from hlo.verification.group_sizes import participant_faults
-from hlo.walk import Callee, Op, call, called, column, function_name
+from hlo.walk import ANNOTATIONS, Callee, Op, call, called, column, function_name
 
 # Deeper nests of calls than any compiler makes would exhaust the stack of whoever evaluates them.
 _MAXIMUM_DEPTH = 100
 _MAXIMUM_RANK = 64  # of NumPy's arrays
 _EXCHANGES = having(EXCHANGES)
-_DRIVER = ("shape", "operand_shape", "backend_config", "frontend_attributes")
+_DRIVER = ("shape", "operand_shape", *ANNOTATIONS)
 
 
 def verify(module: Module) -> None:
@@ -81,6 +82,8 @@ class _Checker:
         self._agreements = Agreements()
         self._threads = execution_threads(module)
         self._possible: set[int] = set()  # ids of shapes
+        self._alike: set[tuple[object, ...]] = set()  # of instructions that were checked
+        self._here: Computation | None = None  # which is being checked
         try:
             self._ranks = ranks.declared(module)
         except ArgumentError as error:
@@ -88,7 +91,7 @@ class _Checker:
 
     def computation(self, computation: Computation) -> None:
         shapes: dict[str, Shape] = {}
-        depth, chained = 0, False
+        depth, chained, self._here = 0, False, computation
         self._parameters(computation)
         for instruction in computation.instructions:
             if instruction.name in shapes:
@@ -116,6 +119,7 @@ class _Checker:
         self._depths[computation.name] = depth + 1
 
     def carried(self) -> None:
+        self._here = None  # faults may be in any of them
         for fault in carried_faults(self._module):
             raise self._error(*fault)
 
@@ -164,19 +168,30 @@ class _Checker:
             taken.add(number)
 
     def _instruction(self, instruction: Instruction, shapes: Mapping[str, Shape]) -> None:
-        if id(instruction.shape) not in self._possible:  # the module keeps it, so no other has it
-            _possible(instruction.shape)
-            self._possible.add(id(instruction.shape))
+        """Check an instruction as its op wants it, once for all that are alike: in models most
+        are, and a parser shares their shapes and attributes."""
         for operand in instruction.operands:
             if operand not in shapes:
                 raise Violation("operands", f"there is no {operand!r} above")
+        operands = [shapes[operand] for operand in instruction.operands]
+        # The module keeps these objects, so no others have their ids.
+        parts = (instruction.shape, instruction.attributes, *operands)
+        texts = [instruction.annotations.get(name) for name in ANNOTATIONS]
+        alike = (instruction.opcode, *texts, *map(id, parts))
+        if alike not in self._alike:
+            self._one(instruction, operands)
+            self._alike.add(alike)
+
+    def _one(self, instruction: Instruction, operands: list[Shape]) -> None:
+        if id(instruction.shape) not in self._possible:
+            _possible(instruction.shape)
+            self._possible.add(id(instruction.shape))
         if instruction.opcode == "parameter":
             return
         name = function_name(instruction.opcode)
         op = _ops().get(name)
         if op is None:
             raise Violation("opcode", f"there is no opcode {instruction.opcode!r}")
-        operands = [shapes[operand] for operand in instruction.operands]
         _arity(name, instruction)
         given = {
             attribute: self._value(attribute, value)
@@ -215,7 +230,10 @@ class _Checker:
         line = ""
         if instruction.offset >= 0 and self._module.text:
             line = f"{self._module.text.count(chr(10), 0, instruction.offset) + 1}: "
-        return VerifyError(f"{line}%{instruction.name} = {instruction.opcode}, {label}: {message}")
+        said = f"{line}%{instruction.name} = {instruction.opcode}, {label}: {message}"
+        op = _ops().get(function_name(instruction.opcode))
+        place = Place(self._module, self._here, instruction)
+        return VerifyError(said, details(place, label, op))
 
 
 def _arity(name: str, instruction: Instruction) -> None:

@@ -216,3 +216,21 @@ def test_mutated_modules_raise_nothing_but_verify_errors(data: st.DataObject) ->
         hlo.verify(mutated)
     except hlo.VerifyError:
         return
+
+
+@pytest.mark.parametrize(("operand", "is_right"), [("x", True), ("y", True), ("a", False)])
+def test_alike_in_text_is_not_alike(operand: str, is_right: bool) -> None:
+    """Instructions that are alike are checked once: alike in the shapes of operands, too."""
+    module = hlo.parse(f"""HloModule alike
+ENTRY main {{
+  x = f32[2,3] parameter(0)
+  y = f32[3,3] parameter(1)
+  a = f32[1,3] slice(x), slice={{[1:2], [0:3]}}
+  ROOT b = f32[1,3] slice({operand}), slice={{[1:2], [0:3]}}
+}}
+""")
+    if is_right:
+        hlo.verify(module)
+    else:
+        with pytest.raises(hlo.VerifyError, match="%b = slice, C"):
+            hlo.verify(module)

@@ -1,0 +1,82 @@
+"""Locate instructions in the user's own source: the file and line in their metadata.
+
+Frameworks write ``metadata={op_name="jit(f)/sin" source_file="f.py" source_line=3}``, or, in place
+of file and line, ``stack_frame_id=5``: a row of the tables before the first computation
+(``Module.preamble``), which leads to a location and that to the name of a file.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hlo.errors import Error
+from hlo.module import Instruction, Module
+from hlo.text.patterns import pattern
+
+_LONGEST = 300  # characters of an origin in a message
+_LINE_AT_END = pattern(r"from .{1,300}:\d++\)$")  # of a message that names a line of source
+_OP_NAME = pattern(r'op_name="((?:[^"\\]|\\.)*+)"')
+_FILE = pattern(r'source_file="((?:[^"\\]|\\.)*+)" source_line=(\d++)')
+_FRAME = pattern(r"stack_frame_id=(\d++)")
+_ROW = pattern(r"^(\d++) (.*)$", re.MULTILINE)
+_FIELD = pattern(r"([a-z_]++)=(\d++)")
+
+
+def located(error: Error, module: Module, instruction: Instruction) -> Error:
+    """Add an instruction to an error: ``LINE: %name = opcode: message (from ORIGIN)``. An error
+    that has one gets at most the line of source of the instruction that called it."""
+    text, metadata = str(error), instruction.annotations.get("metadata", "")
+    found = "".join(c if c.isprintable() else "?" for c in origin(metadata, module.preamble))
+    if "%" not in text:
+        line = line_of(module, instruction)
+        source = f" (from {found[:_LONGEST]})" if found else ""
+        return type(error)(f"{line}%{instruction.name} = {instruction.opcode}: {text}{source}")
+    if not has_source(metadata) or _LINE_AT_END.search(text):
+        return error
+    return type(error)(f"{text} (called from {found[:_LONGEST]})")
+
+
+def line_of(module: Module, instruction: Instruction) -> str:
+    """Format the line that an instruction is on, as the begin of a message; empty without text."""
+    if instruction.offset < 0 or not module.text:
+        return ""
+    return f"{module.text.count(chr(10), 0, instruction.offset) + 1}: "
+
+
+def has_source(metadata: str) -> bool:
+    """Test whether metadata names a line of source."""
+    return "stack_frame_id=" in metadata or "source_file=" in metadata
+
+
+def operation_name(instruction: Instruction) -> str:
+    """Return the ``op_name`` of an instruction's metadata; of a parameter of a framework's program
+    it is the user's own name. Empty if there is none."""
+    found = _OP_NAME.search(instruction.annotations.get("metadata", ""))
+    return found[1] if found else ""
+
+
+def origin(metadata: str, preamble: str) -> str:
+    """Format ``OP_NAME at FILE:LINE`` from metadata; parts that are missing are left out."""
+    name = _OP_NAME.search(metadata)
+    place = _FILE.search(metadata)
+    where = f"{place[1]}:{place[2]}" if place else _framed(metadata, preamble)
+    return " at ".join(part for part in (name[1] if name else "", where) if part)
+
+
+def _framed(metadata: str, preamble: str) -> str:
+    """Look FILE:LINE up in the module's tables: stack frame, then location, then file name."""
+    frame = _FRAME.search(metadata)
+    if frame is None:
+        return ""
+    frames, locations = (
+        {number: dict(_FIELD.findall(row)) for number, row in _table(preamble, title).items()}
+        for title in ("StackFrames", "FileLocations")
+    )
+    location = locations.get(frames.get(frame[1], {}).get("file_location_id", ""), {})
+    file = _table(preamble, "FileNames").get(location.get("file_name_id", ""), "")
+    return f"{file.strip(chr(34))}:{location.get('line', '?')}" if file else ""
+
+
+def _table(preamble: str, title: str) -> dict[str, str]:
+    _, found, rest = f"\n{preamble}\n".partition(f"\n{title}\n")
+    return dict(_ROW.findall(rest.partition("\n\n")[0])) if found else {}

@@ -1,0 +1,26 @@
+"""Arrays of every type through a file, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hlo import archive
+from hlo.types import ELEMENT_TYPES, ArrayShape
+
+TYPES = [name for name, one in ELEMENT_TYPES.items() if one.dtype is not None]
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("dims", [(), (3,), (2, 5), (0, 4)])
+def test_arrays_come_back(name: str, dims: tuple[int, ...], tmp_path: Path) -> None:
+    """Of f8e5m2 NumPy wrote what it could not read."""
+    shape = ArrayShape(ELEMENT_TYPES[name], dims)
+    array = np.arange(shape.elements).reshape(dims).astype(shape.element_type.numpy)
+    for kept in (array, array[..., ::-1] if dims else array):
+        archive.write(tmp_path / "file.npz", [("x", kept)])
+        found = archive.typed(archive.read(tmp_path / "file.npz")["x"], shape)
+        assert (found.dtype, found.shape) == (array.dtype, dims)
+        assert found.tobytes() == kept.tobytes()
