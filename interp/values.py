@@ -51,7 +51,7 @@ def conforms(value: Value, shape: Shape) -> bool:
 
 def _fits(dims: tuple[int, ...], shape: ArrayShape) -> bool:
     """Test whether sizes fit a shape: equal, or at most the bound."""
-    return len(dims) == len(shape.dynamic) and all(
+    return len(dims) == len(shape.dims) == len(shape.dynamic) and all(
         size <= bound if bounded else size == bound
         for size, bound, bounded in zip(dims, shape.dims, shape.dynamic, strict=True)
     )

@@ -20,15 +20,22 @@ def type_of(operand: Array) -> ElementType:
     return element_type
 
 
+def is_native(element_type: ElementType) -> bool:
+    """Test whether NumPy computes with a type itself."""
+    if element_type.is_float:
+        return element_type in (F32, F64)
+    return not element_type.is_integer or element_type.bits >= 8
+
+
 def widened(operand: Array) -> Array:
     """Convert to a type that NumPy computes with: float64 for floats narrower than float32, 8 bits
     for narrower integers. No value changes."""
     element_type = type_of(operand)
-    if element_type.is_float and element_type not in (F32, F64):
+    if is_native(element_type):
+        return operand
+    if element_type.is_float:
         return operand.astype(np.float64)
-    if element_type.is_integer and element_type.bits < 8:
-        return operand.astype(np.int8 if element_type.kind == "signed" else np.uint8)
-    return operand
+    return operand.astype(np.int8 if element_type.kind == "signed" else np.uint8)
 
 
 def converted(operand: Array, target: ElementType) -> Array:

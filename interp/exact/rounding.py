@@ -15,7 +15,7 @@ import numpy as np
 from hlo.types import F16, F32, F64, ElementType
 from hlo.values import Array
 
-_WITHOUT_NAN = ("f4e2m1fn", "f6e2m3fn", "f6e3m2fn")
+WITHOUT_NAN = ("f4e2m1fn", "f6e2m3fn", "f6e3m2fn")
 
 
 def rounded(values: Array, element_type: ElementType) -> Array:
@@ -23,7 +23,7 @@ def rounded(values: Array, element_type: ElementType) -> Array:
     infinity, else NaN, else its largest value. A NaN becomes -0 where the type has none."""
     if element_type in (F16, F32, F64):
         return values.astype(element_type.numpy, copy=False)
-    if element_type.name in _WITHOUT_NAN:  # ml_dtypes makes zeros of NaNs, with the opposite sign
+    if element_type.name in WITHOUT_NAN:  # ml_dtypes makes zeros of NaNs, with the opposite sign
         values = np.where(np.isnan(values), np.nan, values)
     if element_type.name == "f8e8m0fnu":  # ml_dtypes misrounds below float32's normal numbers
         small = np.where(values < 1.5 * 2.0**-127, 2.0**-127, 2.0**-126)

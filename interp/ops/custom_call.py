@@ -13,6 +13,7 @@ from hlo.attributes import ConvolutionDimensions, Window
 from hlo.custom_calls import require_fitting
 from hlo.errors import Unsupported
 from hlo.literal import Literal
+from hlo.text.suggestion import suggestion
 from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.walk import Callee
 from interp import bounded_arrays
@@ -65,10 +66,12 @@ def target_of(name: str) -> Target:
     known = {**TARGETS, **_REGISTERED.get({})}
     target = known.get(name)
     if target is None:
+        others = [one for one in sorted(known) if not one.startswith(("blas_", "lapack_"))]
         raise Unsupported(
             f"no function is registered for the custom call target {name!r}:"
             " evaluate(module, ..., custom_calls={target: function}) registers one;"
-            f" there are {', '.join(sorted(known))}"
+            f" there are {', '.join(others)}, and {len(known) - len(others)} of BLAS and LAPACK"
+            f"{suggestion(name, known)}"
         )
     return target
 

@@ -42,7 +42,8 @@ def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:
     if literal.is_elided:
         raise ArgumentError(
             f"the constant {shape} was left out of the text ({{...}}); dump it in full:"
-            " XLA_FLAGS=--xla_dump_large_constants, or print_large_constants=True in as_hlo_text"
+            " XLA_FLAGS=--xla_dump_large_constants, or print_large_constants=True in as_hlo_text;"
+            ' or fill it in: --elided random:SEED, hlo_oracle.load(…, elided="random:SEED")'
         )
     if isinstance(literal.value, tuple):
         return tuple(constant(literal=element, shape=element.shape) for element in literal.value)

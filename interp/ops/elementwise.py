@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlo.errors import Unsupported
-from hlo.types import F32, F64, ArrayShape, ElementType
+from hlo.types import ELEMENT_TYPES, F32, F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.exact import complex_arithmetic, conversion, integers
-from interp.exact.conversion import converted, total_order, type_of, widened, wrapped
+from interp.exact.conversion import converted, is_native, total_order, type_of, widened, wrapped
 from interp.exact.elementary_functions import elementary
 from interp.exact.rounding import rounded
 
@@ -74,82 +75,101 @@ __all__ = [
     "xor",
 ]
 
-Function = Callable[..., Any]
+Function = Callable[..., Any]  # of NumPy arrays
+Meaning = Callable[[ElementType], Function]  # what a function is on an element type
 
 
-def _float(function: Function) -> Function:
+def _float(function: Function) -> Meaning:
     """A float function; types narrower than f32 are computed in float64 and rounded once, which
     is exact for + - * / sqrt (53 bits are more than twice what those types have)."""
 
-    def apply(element_type: ElementType, *operands: Array) -> Any:
+    def on(element_type: ElementType) -> Function:
         if element_type in (F32, F64):
-            return function(*operands)
-        return rounded(np.asarray(function(*map(widened, operands))), element_type)
+            return function
+        return lambda *operands: rounded(
+            np.asarray(function(*map(widened, operands))), element_type
+        )
 
-    return apply
+    return on
 
 
-def _integer(function: Function) -> Function:
+def _integer(function: Function) -> Meaning:
     """An integer function that NumPy wraps; types narrower than 8 bits are computed in 8."""
 
-    def apply(element_type: ElementType, *operands: Array) -> Any:
+    def on(element_type: ElementType) -> Function:
         if element_type.bits >= 8:
-            return function(*operands)
-        return wrapped(np.asarray(function(*map(widened, operands))), element_type)
+            return function
+        return lambda *operands: wrapped(
+            np.asarray(function(*map(widened, operands))), element_type
+        )
 
-    return apply
+    return on
 
 
-def _sized(function: Function) -> Function:
+def _sized(function: Function) -> Meaning:
     """An integer function that depends on the width."""
 
-    def apply(element_type: ElementType, *operands: Array) -> Any:
-        return _integer(lambda *wide: function(*wide, element_type.bits))(element_type, *operands)
+    def on(element_type: ElementType) -> Function:
+        return _integer(lambda *wide: function(*wide, element_type.bits))(element_type)
 
-    return apply
-
-
-def _plain(function: Function) -> Function:
-    return lambda element_type, *operands: function(*operands)
+    return on
 
 
-def _elementary(name: str) -> Function:
-    return lambda element_type, *operands: elementary(name, *operands)
+def _plain(function: Function) -> Meaning:
+    return lambda element_type: function
 
 
-Rows = dict[str, Function]  # element kind -> (element type, operands) -> result
+def _elementary(name: str) -> Meaning:
+    return lambda element_type: partial(elementary, name)
+
+
+Rows = dict[str, Meaning]  # by kind of element type
 
 
 def _rows(
-    float_: Function | None = None,
-    integer: Function | None = None,
-    pred: Function | None = None,
-    complex_: Function | None = None,
+    float_: Meaning | None = None,
+    integer: Meaning | None = None,
+    pred: Meaning | None = None,
+    complex_: Meaning | None = None,
 ) -> Rows:
     kinds = {"float": float_, "signed": integer, "unsigned": integer, "pred": pred}
     rows = kinds | {"complex": complex_}
     return {kind: function for kind, function in rows.items() if function is not None}
 
 
-def _row(rows: Rows, element_type: ElementType) -> Function:
-    function = rows.get(element_type.kind)
-    if function is None:
-        raise Unsupported(f"this operation has no meaning on {element_type}")
-    return function
+def _by_type(rows: Rows) -> Mapping[np.dtype[Any], Function]:
+    """Map each type of the arrays that a function has a meaning on to that."""
+    return {
+        element_type.numpy: rows[element_type.kind](element_type)
+        for element_type in ELEMENT_TYPES.values()
+        if element_type.kind in rows
+    }
+
+
+def _meaningless(operand: Array) -> Unsupported:
+    return Unsupported(f"this operation has no meaning on {type_of(operand)}")
 
 
 def _unary(rows: Rows) -> Callable[[Array], Array]:
+    functions = _by_type(rows)
+
     def op(operand: Array) -> Array:
-        element_type = type_of(operand)
-        return _row(rows, element_type)(element_type, operand)  # type: ignore[no-any-return]
+        function = functions.get(operand.dtype)
+        if function is None:
+            raise _meaningless(operand)
+        return function(operand)  # type: ignore[no-any-return]
 
     return op
 
 
 def _binary(rows: Rows) -> Callable[[Array, Array], Array]:
+    functions = _by_type(rows)
+
     def op(lhs: Array, rhs: Array) -> Array:
-        element_type = type_of(lhs)
-        return _row(rows, element_type)(element_type, lhs, rhs)  # type: ignore[no-any-return]
+        function = functions.get(lhs.dtype)
+        if function is None:
+            raise _meaningless(lhs)
+        return function(lhs, rhs)  # type: ignore[no-any-return]
 
     return op
 
@@ -183,9 +203,9 @@ def _round_half_away(operand: Array) -> Array:
     return np.where(np.abs(operand - whole) >= 0.5, whole + one, whole)
 
 
-def _zero(element_type: ElementType, operand: Array) -> Array:
+def _zero(element_type: ElementType) -> Function:
     """Zeros: NaN where the type has none."""
-    return rounded(np.zeros(operand.shape), element_type)
+    return lambda operand: rounded(np.zeros(operand.shape), element_type)
 
 
 add = _binary(
@@ -232,9 +252,9 @@ ceil = _unary(_rows(_float(np.ceil)))
 floor = _unary(_rows(_float(np.floor)))
 round_nearest_afz = _unary(_rows(_float(_round_half_away)))
 round_nearest_even = _unary(_rows(_float(np.rint)))
-is_finite = _unary(_rows(lambda _, operand: np.isfinite(widened(operand))))
+is_finite = _unary(_rows(_plain(lambda operand: np.isfinite(widened(operand)))))
 sqrt = _unary(_rows(_float(np.sqrt), complex_=_elementary("sqrt")))
-real = _unary(_rows(lambda _, operand: operand, complex_=_plain(np.real)))
+real = _unary(_rows(_plain(lambda operand: operand), complex_=_plain(np.real)))
 imag = _unary(_rows(_zero, complex_=_plain(np.imag)))
 
 acos = _function("acos")
@@ -265,10 +285,15 @@ _DIRECTIONS: dict[str, Function] = {
     "GT": np.greater,
     "GE": np.greater_equal,
 }
+_COMPARED_AS_THEY_ARE = frozenset(
+    one.numpy for one in ELEMENT_TYPES.values() if one.is_array and is_native(one)
+)
 
 
 def compare(lhs: Array, rhs: Array, *, direction: str, type: str = "") -> Array:
     """IEEE for floats, where a NaN is unordered, unless ``type`` is TOTALORDER."""
+    if type != "TOTALORDER" and lhs.dtype in _COMPARED_AS_THEY_ARE:
+        return _DIRECTIONS[direction](lhs, rhs)  # type: ignore[no-any-return]
     in_total = type == "TOTALORDER" and type_of(lhs).is_float
     key = total_order if in_total else widened
     return _DIRECTIONS[direction](key(lhs), key(rhs))  # type: ignore[no-any-return]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -65,21 +67,6 @@ ENTRY main { x = pred[] parameter(0)
         run(forever, np.asarray(True), fuel=1000)
 
 
-CONDITIONAL = """HloModule conditional
-a { p = f32[] parameter(0)
-  ROOT n = f32[] negate(p) }
-b { ROOT p = f32[] parameter(0) }
-ENTRY main { i = s32[] parameter(0)
-  x = f32[] parameter(1)
-  ROOT c = f32[] conditional(i, x, x, x), branch_computations={a, b, a} }
-"""
-
-
-@pytest.mark.parametrize(("index", "expected"), [(0, -3), (1, 3), (2, -3), (7, -3), (-1, -3)])
-def test_conditional_out_of_range_takes_the_last(index: int, expected: float) -> None:
-    assert run(CONDITIONAL, np.asarray(index, np.int32), np.float32(3)) == expected
-
-
 MAP = """HloModule map
 f { a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -93,6 +80,47 @@ ENTRY main { x = f32[2,2] parameter(0)
   y = f32[2,2] parameter(1)
   ROOT m = f32[2,2] map(x, y), dimensions={0,1}, to_apply=f }
 """
+
+
+def test_every_instruction_takes_one_unit_of_fuel() -> None:
+    """Also constants, and each run of a computation; a batch takes as much as one element."""
+    for text, arrays, needed in (
+        (LOOP, [f32(1, 2, 3)], 63),
+        (MAP, [f32(1, 2).reshape(2, 1)] * 2, 9),
+    ):
+        text = text.replace("f32[2,2]", "f32[2,1]")
+        run(text, *arrays, fuel=needed)
+        with pytest.raises(OutOfFuel):
+            run(text, *arrays, fuel=needed - 1)
+
+
+def test_values_are_dropped_after_their_last_use() -> None:
+    lines = [f"  x{i + 1} = f32[262144] add(x{i}, x{i})" for i in range(40)]
+    text = "HloModule chain\nENTRY main {\n  x0 = f32[262144] parameter(0)\n" + "\n".join(lines)
+    module, ones = hlo.parse(text + "\n  ROOT r = f32[262144] negate(x40) }"), np.ones(1 << 18)
+    ones = ones.astype(np.float32)
+    tracemalloc.start()
+    try:
+        evaluate(module, ones)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * ones.nbytes
+
+
+CONDITIONAL = """HloModule conditional
+a { p = f32[] parameter(0)
+  ROOT n = f32[] negate(p) }
+b { ROOT p = f32[] parameter(0) }
+ENTRY main { i = s32[] parameter(0)
+  x = f32[] parameter(1)
+  ROOT c = f32[] conditional(i, x, x, x), branch_computations={a, b, a} }
+"""
+
+
+@pytest.mark.parametrize(("index", "expected"), [(0, -3), (1, 3), (2, -3), (7, -3), (-1, -3)])
+def test_conditional_out_of_range_takes_the_last(index: int, expected: float) -> None:
+    assert run(CONDITIONAL, np.asarray(index, np.int32), np.float32(3)) == expected
 
 
 def test_elementwise_computations_run_on_whole_arrays() -> None:
@@ -195,6 +223,21 @@ ENTRY main { x = f32[2] parameter(0)
         run(text, f32(1, 2))
 
 
+def test_an_elided_constant_matters_only_where_it_is_evaluated() -> None:
+    text = """HloModule elided
+a { p = f32[2] parameter(0)
+  c = f32[2] constant({...})
+  ROOT s = f32[2] add(p, c) }
+b { ROOT p = f32[2] parameter(0) }
+ENTRY main { i = pred[] parameter(0)
+  x = f32[2] parameter(1)
+  ROOT c = f32[2] conditional(i, x, x), true_computation=a, false_computation=b }
+"""
+    assert run(text, False, f32(1, 2)).tolist() == [1, 2]  # type: ignore[attr-defined]
+    with pytest.raises(ArgumentError, match="3: %c = constant: .*was left out of the text"):
+        run(text, True, f32(1, 2))
+
+
 def test_an_elided_constant_says_how_to_dump_it() -> None:
     text = """HloModule elided
 f { c = f32[100] constant({...})
@@ -282,3 +325,11 @@ ENTRY main { x = f32[] parameter(0)
 """
     with pytest.raises(Unsupported, match="4: %n = negate: .* does not fit into memory"):
         run(text, np.float32(1))
+
+
+@pytest.mark.parametrize("given", [1.0, [[1.0, 2.0]], [1.0], [], 1])
+def test_arguments_of_other_ranks_are_refused(given: object) -> None:
+    """A scalar for an array of a static shape was a ValueError."""
+    text = "HloModule m\nENTRY e { x = f32[2] parameter(0)\n ROOT y = f32[2] negate(x) }"
+    with pytest.raises(ArgumentError, match=r"parameter 0 \(x\): expected f32\[2\], got "):
+        evaluate(hlo.parse(text), np.asarray(given, np.float32))
