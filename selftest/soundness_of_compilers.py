@@ -29,7 +29,7 @@ from fuzz.campaign.subject import Chunk, Done, Finding, Suspect
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import Against
 from fuzz.judge.undefined_behaviour import left_open, undefined
-from fuzz.oracles.compilers import reads_layouts
+from fuzz.peers.layouts import reads_layouts
 from fuzz.peers.xla import XLA, Answer
 from fuzz.reducer.search import Case
 from hlo.errors import Error
@@ -58,7 +58,6 @@ _SECONDS = 60.0  # for one program
 _XLA_SECONDS = 20.0  # for one program by one set of options
 _FALSE_ALARM, _UNKNOWN = "false alarm", "unknown"
 _ORACLE = "soundness of compilers"
-Compilers = Callable[[Case, int], Iterator[Compiler]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ def in_blocks(
     integers, are left whole."""
     shape = operands[0].shape
     size = math.prod(shape)
+    if size > 1 and all(x.shape == shape and is_uniform(x) for x in operands):
+        return _repeated(rule(*map(_first, operands)), shape)
     fits = all(x.shape == shape and not x.element_type.is_integer for x in operands)
     if size < 2 * block or not fits:
         return rule(*operands)
@@ -37,6 +39,42 @@ def in_blocks(
     if any(part.nan.any() for part in parts):
         return Enclosure(low, high, _joined([part.nan for part in parts], shape))
     return Enclosure(low, high, np.broadcast_to(np.False_, shape))
+
+
+def is_uniform(value: Enclosure) -> bool:
+    """Test for one element, broadcast to a shape."""
+    return not any(any(array.strides) for array in (*value.ends(), value.nan))
+
+
+def _first(value: Enclosure) -> Enclosure:
+    """Take one element of a uniform value, as an array of the same rank."""
+    first = (slice(1),) * len(value.shape)
+    low, *high, nan = (array[first] for array in (*value.ends(), value.nan))
+    return Enclosure(low, high[0] if high else low, nan)
+
+
+def _repeated(value: Enclosure, shape: tuple[int, ...]) -> Enclosure:
+    low, *high, nan = (np.broadcast_to(x, shape) for x in (*value.ends(), value.nan))
+    return Enclosure(low, high[0] if high else low, nan)
+
+
+def in_blocks_of(
+    function: Callable[..., Sequence[Array]], arrays: Sequence[Array], block: int = BLOCK
+) -> Sequence[Array]:
+    """Return the arrays that an elementwise function gives for arrays of one shape, computed by
+    ``block`` elements at a time where there are many."""
+    shape = arrays[0].shape
+    if arrays[0].size < 2 * block:
+        return function(*arrays)
+    flat = [x.reshape(-1) for x in arrays]
+    whole: list[Array] = []
+    for start in range(0, math.prod(shape), block):
+        found = function(*(x[start : start + block] for x in flat))
+        if not whole:
+            whole = [np.empty(math.prod(shape), x.dtype) for x in found]
+        for one, part in zip(whole, found, strict=True):
+            one[start : start + block] = part
+    return [x.reshape(shape) for x in whole]
 
 
 def _blocks(

@@ -6,7 +6,7 @@ of its own exact result. Everything that follows from it is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -42,7 +42,9 @@ class Budget:
     product may go into a sum unrounded (FMA). ``flushes``: subnormal operands and results may
     become zeros. ``rewrites``: chains of elementwise operations may be rewritten by identities of
     real numbers (:mod:`interp.envelope.chains`). ``through_f32``: what is converted from f64 to a
-    narrower type than f32 may be rounded to f32 first.
+    narrower type than f32 may be rounded to f32 first. ``operand_bits[precision]``: the significant
+    bits to which factors of products of matrices in f32 may be rounded, where the program asks for
+    this ``operand_precision`` (24: none are lost).
 
     Each of these is a permission: a budget with one more admits all that it admitted without, the
     literal evaluation of the text above all, which rounds every instruction in the type and order
@@ -60,10 +62,20 @@ class Budget:
     flushes: bool = False
     rewrites: bool = False
     through_f32: bool = False
+    operand_bits: Mapping[str, int] = field(default_factory=dict)
     usual_sums: bool = False
     folds: Folds = Folds.USUAL
     deviations: float = 0.0
     unrounded: bool = False  # of the instruction at hand, which a rewritten chain never rounds
+    is_measured: bool = True  # here, on results of this compiler; or no compiler's own
+
+    def factor_bits(self, precisions: Sequence[str], element_type: ElementType) -> int:
+        """Return the significant bits of factors in a product of matrices, by the precision that
+        the program asks of each operand."""
+        if element_type is not F32:
+            return 64
+        asked = precisions or ("default",)
+        return min(self.operand_bits.get(precision, 64) for precision in asked)
 
     def significant_bits(self, element_type: ElementType) -> int:
         """Precision of the type in which sums of ``element_type`` are accumulated, in bits."""
@@ -128,6 +140,40 @@ XLA_CPU = Budget(
     through_f32=True,
 )
 
+# Products of matrices in TF32 unless the program asks for the highest precision (IsTf32Allowed in
+# XLA's algorithm_util.cc; processors before Ampere have none, which cannot be told from the text),
+# sums in scatter by atomics in any order, functions by libdevice (CUDA C Programming Guide,
+# "Mathematical Functions": 2 to 4 ulp) and XLA's own approximations. Not measured here, where no
+# GPU was at hand: these are twice and more of what is documented.
+XLA_GPU = Budget(
+    "XLA:GPU",
+    {"divide": 2.5, "sqrt": 2.5, "rsqrt": 4.0, "cbrt": 128.0},
+    elementary=16.0,
+    keeps_wide=True,
+    contracts=True,
+    flushes=True,
+    rewrites=True,
+    through_f32=True,
+    operand_bits={"default": 11, "high": 11},
+    is_measured=False,
+)
+
+# Products of matrices of f32 in one pass of bf16, in three for ``high``, in six for ``highest``
+# ("default precision" in JAX's documentation of jax.lax.Precision); functions are approximated by
+# the vector unit. Not measured here; the errors of functions are not documented.
+XLA_TPU = Budget(
+    "XLA:TPU",
+    {"divide": 8.0, "sqrt": 8.0},
+    elementary=4096.0,
+    keeps_wide=True,
+    contracts=True,
+    flushes=True,
+    rewrites=True,
+    through_f32=True,
+    operand_bits={"default": 8, "high": 14, "highest": 20},
+    is_measured=False,
+)
+
 # What becomes of an instruction when a pass writes it as others that mean the same: a quotient as a
 # product with a reciprocal, a constant folded into the next, a function by its definition. Each of
 # those is correctly rounded here, so this is generous: a few roundings of a few instructions.
@@ -149,8 +195,18 @@ FAST = Budget("fast", elementary=1.0, keeps_wide=True, contracts=True)
 
 # The rows of the table.
 BUDGETS: Mapping[str, Budget] = {
-    budget.name: budget for budget in (EXACT, FAST, UNKNOWN, XLA_CPU, REWRITTEN)
+    budget.name: budget for budget in (EXACT, FAST, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, REWRITTEN)
 }
+
+# By platform, as PJRT names them; what is not known may do what any of them may.
+PLATFORMS: Mapping[str, Budget] = {
+    "cpu": XLA_CPU,
+    "gpu": XLA_GPU,
+    "cuda": XLA_GPU,
+    "rocm": XLA_GPU,
+    "tpu": XLA_TPU,
+}
+ANY_PLATFORM = XLA_TPU
 
 _CURRENT: ContextVar[Budget] = ContextVar("budget", default=EXACT)
 

@@ -25,7 +25,7 @@ from interp.envelope.enclosure import Enclosure, finfo
 Sums = Mapping[str, int]  # the number of the constant operand, by the name of the sum
 
 NONE: Sums = MappingProxyType({})
-_SUMS = having(SUM)
+_SUMS, _CALLS = having(SUM), having(CALLS)
 # What a compiler computes of constants, and what it moves a sum through.
 _FOLDED = (of_family(ELEMENTWISE) | having(MOVES)) - having(EFFECT) - having(STATEFUL)
 _HANDS_ON = having(MOVES) | {"convert", "negate", "get-tuple-element", "tuple"}
@@ -38,7 +38,7 @@ def sums_of_constants(module: Module) -> dict[str, Sums]:
     for computation in reversed(module.computations):  # callers go before what they call
         known = _constants(computation, constants.get(computation.name, set()))
         for instruction in computation.instructions:
-            if instruction.opcode in having(CALLS):
+            if instruction.opcode in _CALLS:
                 given = {n for n, name in enumerate(instruction.operands) if name in known}
                 for name in called(instruction):
                     constants.setdefault(name, set()).update(given)

@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from interp.envelope.enclosure import Enclosure, Value, all_certain, anything, hull, point
+from interp.envelope.blocks import is_uniform
+from interp.envelope.enclosure import (
+    Enclosure,
+    Value,
+    all_certain,
+    anything,
+    hull,
+    largest,
+    least,
+    moved,
+    point,
+)
 
 
 def points(value: Any) -> Value:
@@ -57,3 +68,31 @@ def spread(value: Value, dims: tuple[int, ...]) -> Value:
     low = np.broadcast_to(value.low, dims)
     high = low if value.is_point else np.broadcast_to(value.high, dims)
     return Enclosure(low, high, np.broadcast_to(value.nan, dims))
+
+
+def once_if_open(value: Enclosure) -> Enclosure:
+    """Return one element, broadcast, for a value that admits anything everywhere: what follows of
+    it and of constants is computed once, too."""
+    if value.is_point or not value.element_type.is_float or not value.low.size:
+        return value
+    bottom, top = least(value.element_type), largest(value.element_type)
+    first = value.low.flat[0] == bottom and value.high.flat[0] == top and value.nan.flat[0]
+    if not first or is_uniform(value):
+        return value
+    is_open = value.nan.all() and (value.low == bottom).all() and (value.high == top).all()
+    return anything(value.shape, value.element_type) if is_open else value
+
+
+def open_elements(value: Value) -> int:
+    """Count the elements that admit anything."""
+    if isinstance(value, tuple):
+        return sum(map(open_elements, value))
+    if value is None or value.is_point or not value.element_type.is_float:
+        return 0
+    if is_uniform(value) and value.low.size > 1:
+        one = open_elements(moved(lambda x: np.asarray(x.flat[0]), value))
+        return one * int(value.low.size)
+    at_bottom = value.low == least(value.element_type)
+    if not at_bottom.any():
+        return 0
+    return int((at_bottom & (value.high == largest(value.element_type))).sum())

@@ -15,8 +15,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from hlo.types import F64, ElementType
+from hlo.types import F32, F64, ElementType
 from hlo.values import Array
+from interp.envelope import neighbours
 from interp.exact.conversion import type_of
 from interp.exact.rounding import rounded
 
@@ -47,9 +48,8 @@ class Enclosure:
         return (self.low,) if self.is_point else (self.low, self.high)
 
 
-# ml_dtypes has no types for these.
-finfo: Any = ml_dtypes.finfo
-_iinfo: Any = ml_dtypes.iinfo
+finfo: Any = neighbours.finfo
+_iinfo: Any = ml_dtypes.iinfo  # which has no types
 
 Value = Any  # an Enclosure, None (a token) or a tuple of values
 
@@ -164,9 +164,17 @@ def greatest_of(*ends: Array) -> Array:
     return _chosen(np.greater_equal, ends)
 
 
+_WITHOUT_ZEROS: dict[Any, Any] = {np.less_equal: np.fmin, np.greater_equal: np.fmax}
+
+
 def _chosen(better: Callable[[Array, Array], Array], ends: tuple[Array, ...]) -> Array:
     best = ends[0]
     for end in ends[1:]:
+        if best.dtype.char in "fd":
+            found = _WITHOUT_ZEROS[better](best, end)
+            if found.all():  # of zeros of either sign it takes any
+                best = found
+                continue
         if best.dtype.kind == "c":
             parts = [
                 _chosen(better, (x, y)) for x, y in ((best.real, end.real), (best.imag, end.imag))
@@ -242,6 +250,8 @@ def rounded_down(values: Array, element_type: ElementType) -> Array:
     if element_type is F64:
         return values
     nearest = rounded(values, element_type)
+    if element_type is F32:
+        return neighbours.stepped(nearest, nearest > values, upwards=False)
     below = np.nextafter(nearest, np.broadcast_to(least(element_type), nearest.shape))
     return np.where(nearest.astype(np.float64) > values, below, nearest)
 
@@ -251,6 +261,8 @@ def rounded_up(values: Array, element_type: ElementType) -> Array:
     if element_type is F64:
         return values
     nearest = rounded(values, element_type)
+    if element_type is F32:
+        return neighbours.stepped(nearest, nearest < values, upwards=True)
     above = np.nextafter(nearest, np.broadcast_to(largest(element_type), nearest.shape))
     return np.where(nearest.astype(np.float64) < values, above, nearest)
 
@@ -262,44 +274,10 @@ def outward(low: Array, high: Array, ulps: int) -> tuple[Array, Array]:
     return _moved_out(low, ulps, False, spans), _moved_out(high, ulps, True, spans)
 
 
-_WORDS = {2: np.int16, 4: np.int32, 8: np.int64}
-
-
 def _moved_out(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
-    """Move ends by integer arithmetic on their bit patterns, where neighbours are 1 apart."""
-    word = _WORDS.get(ends.dtype.itemsize)
-    if word is None:
-        return _moved_wide(ends, ulps, upwards, spans)
-    info = finfo(ends.dtype)
-    bits = (ends if ends.flags.c_contiguous else ends.copy()).view(word)
-    keys = _ordered(bits)
-    steps = np.full((), ulps, word)
-    moved = keys + steps if upwards else keys - steps
-    # Towards zero units halve below a power of two, of normal numbers.
-    over_power = bits & word((1 << int(info.nmant)) - 1)
-    near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
-    near &= np.abs(keys) > word(1 << (int(info.nmant) + 1))
-    if near.any():
-        more = np.where(near, steps - over_power, 0).astype(word)
-        moved = moved + more if upwards else moved - more
-    if spans:  # and double beyond the next power, which may be between the ends
-        to_power = word(1 << int(info.nmant)) - over_power
-        near = (to_power < steps) & ((keys < 0) if upwards else (keys > 0))
-        more = np.where(near, steps - to_power, 0).astype(word)
-        moved = moved + more if upwards else moved - more
-    through_zero = (keys < 0) != (moved < 0)  # the two zeros are one number
-    if through_zero.any():
-        moved = moved + through_zero if upwards else moved - through_zero
-    top = _ordered(np.asarray(info.max, ends.dtype).view(word)) + word(1)  # infinity
-    moved = np.clip(moved, -top - word(1), top)
-    result: Array = _ordered(moved).view(ends.dtype)
-    nan = np.isnan(ends)
-    return np.where(nan, ends, result) if nan.any() else result
-
-
-def _ordered(bits: Array) -> Array:
-    """Map floats' bits to integers in the order of the numbers, −0 below +0; its own inverse."""
-    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
+    if neighbours.moves_by_bits(ends.dtype):
+        return neighbours.moved(ends, ulps, upwards, spans)
+    return _moved_wide(ends, ulps, upwards, spans)
 
 
 def _moved_wide(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:

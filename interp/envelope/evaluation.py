@@ -21,7 +21,7 @@ from hlo.opcodes import EXCHANGES, MOVES, OPAQUE, SAME_SCALAR, having
 from hlo.types import ArrayShape, Shape, TupleShape
 from hlo.values import Array
 from hlo.verification.verify import verify
-from hlo.walk import Op, call, column, function_name, keywords, live, walk
+from hlo.walk import Op, Schedule, call, column, follow, function_name, keywords, live, scheduled
 from interp.bounded_arrays import results_of, sizes_of
 from interp.envelope import bounded_enclosures, budget, chains, constant_sums, enclosed_values
 from interp.envelope.blocks import in_blocks
@@ -32,15 +32,14 @@ from interp.envelope.enclosure import (
     Value,
     all_certain,
     anything,
-    largest,
-    least,
     moved,
     opened_where_nan,
 )
 from interp.envelope.interval_rules import moved_in_f32
 from interp.envelope.watching import Watched, Watcher
-from interp.evaluator import Evaluation, is_scalar
+from interp.evaluator import Evaluation
 from interp.ops import random
+from interp.planner import is_scalar
 from interp.values import mapped
 
 _MOVES = having(MOVES)
@@ -103,6 +102,7 @@ class Enclosing:
         self._constant_sums = constant_sums.sums_of_constants(module)
         self._stored = chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
+        self._prepared: dict[str, tuple[Schedule, Mapping[str, Shape]]] = {}
         self._rules = column("interp.envelope.ops")
         self._ops = column("interp.ops")
         elementwise = (n for n, op in self._ops.items() if op.home == "interp.ops.elementwise")
@@ -110,13 +110,17 @@ class Enclosing:
 
     def run(self, computation: Computation, *arguments: Value) -> Value:
         """Enclose a computation's result."""
-        names = live(computation, lambda instruction: False)
-        order = [i for i in computation.instructions if i.name in names]
+        prepared = self._prepared.get(computation.name)
+        if prepared is None:
+            names = live(computation, lambda instruction: False)
+            order = [i for i in computation.instructions if i.name in names]
+            prepared = scheduled(computation, order), {i.name: i.shape for i in order}
+            self._prepared[computation.name] = prepared
+        schedule, shapes = prepared
         if self._exact.is_bounded:
             parameters = (parameter.shape for parameter in computation.parameters)
             arguments = tuple(map(bounded_enclosures.filled, arguments, parameters))
-        shapes = {i.name: i.shape for i in order}
-        return walk(computation, arguments, partial(self.apply, computation, shapes), order)
+        return follow(schedule, arguments, partial(self.apply, computation, shapes))
 
     def apply(
         self,
@@ -139,7 +143,7 @@ class Enclosing:
         if sizes is not None:
             result = bounded_enclosures.filled(result, instruction.shape)
         if isinstance(result, Enclosure):
-            result = opened_where_nan(result)
+            result = enclosed_values.once_if_open(opened_where_nan(result))
         self._note(computation, instruction, operands, result)
         known = self._watched.seen(instruction, result, operands) if is_here else None
         if not isinstance(result, Enclosure):
@@ -303,8 +307,8 @@ class Enclosing:
         operands: list[Value],
         result: Value,
     ) -> None:
-        count = _open_elements(result)
-        if count and not any(map(_open_elements, operands)):
+        count = enclosed_values.open_elements(result)
+        if count and not any(map(enclosed_values.open_elements, operands)):
             self.openings.append(
                 Opening(computation.name, instruction.name, instruction.opcode, count)
             )
@@ -371,13 +375,3 @@ def _anything(shape: Shape) -> Value:
         return tuple(map(_anything, shape.elements))
     assert isinstance(shape, ArrayShape)
     return anything(shape.dims, shape.element_type) if shape.element_type.is_array else None
-
-
-def _open_elements(value: Value) -> int:
-    """Count the elements that admit anything."""
-    if isinstance(value, tuple):
-        return sum(map(_open_elements, value))
-    if value is None or value.is_point or not value.element_type.is_float:
-        return 0
-    bottom, top = least(value.element_type), largest(value.element_type)
-    return int(((value.low == bottom) & (value.high == top)).sum())

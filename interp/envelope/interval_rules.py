@@ -95,7 +95,7 @@ def finished(
     if error:
         # Rounding the ends lost half a unit: of the exact result, or of one that is not rounded.
         apart = outward(low, high, math.ceil(error + 0.5))
-        if kept is not None:
+        if kept is not None and kept.any():
             apart = (
                 np.where(kept & (np.isinf(low) | (low == 0)), low, apart[0]),
                 np.where(kept & (np.isinf(high) | (high == 0)), high, apart[1]),
@@ -177,8 +177,11 @@ def settled(*operands: Enclosure) -> Array:
     found: Any = np.False_
     for operand in operands:
         if operand.element_type.is_float:
-            one = (operand.low == operand.high) & np.isinf(operand.low)
-            found = found | one | ((operand.low == 0) & (operand.high == 0))
+            infinite, zero = np.isinf(operand.low), operand.low == 0
+            if infinite.any():
+                found = found | (infinite & (operand.low == operand.high))
+            if zero.any():
+                found = found | (zero & (operand.high == 0))
     return np.asarray(found)
 
 

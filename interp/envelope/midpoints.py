@@ -17,9 +17,18 @@ def middle(value: Enclosure) -> Array:
         return np.asarray(value.low)
     if value.low.dtype.kind == "c":
         return np.asarray(complex_(*map(middle, parts(value))))
+    if value.is_point:
+        return np.asarray(value.low)
     low, high = value.low.astype(np.float64), value.high.astype(np.float64)
-    centre = np.where((low == -np.inf) & (high == np.inf), 0.0, low / 2 + high / 2)
-    return np.asarray(centre.astype(value.low.dtype))
+    unbounded = high == np.inf
+    if unbounded.any():
+        unbounded &= low == -np.inf
+    low /= 2
+    high /= 2
+    low += high
+    if unbounded.any():
+        low = np.where(unbounded, 0.0, low)
+    return np.asarray(low.astype(value.low.dtype))
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:

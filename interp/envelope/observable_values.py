@@ -11,14 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 Names = tuple[str, ...]
 
+# What compilers combine with their users: products become parts of sums and of dots, broadcasts and
+# pads parts of loops. Most other values are computed as they are, asked for or not.
+_COMBINED = frozenset(
+    (
+        *("broadcast", "conditional", "convolution", "divide", "dot", "multiply", "negate"),
+        *("pad", "subtract", "while"),
+    )
+)
 
-def undisturbed(groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool]) -> Names:
-    """Find by bisection as many names as can be asked for together such that ``agrees``; halves of
-    a group that cannot are tried after all other groups. ``agrees`` also returns False once it was
-    asked too often."""
-    kept: Names = ()
+
+def seldom_disturbing(groups: Mapping[str, Sequence[str]]) -> Names:
+    """Name the values, grouped by opcode, that seldom change what a compiler gives."""
+    return tuple(x for opcode, names in groups.items() if opcode not in _COMBINED for x in names)
+
+
+def undisturbed(
+    groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], bool], kept: Names = ()
+) -> Names:
+    """Find by bisection as many names as can be asked for together such that ``agrees``, with those
+    in ``kept``; halves of a group that cannot are tried after all other groups. ``agrees`` also
+    returns False once it was asked too often."""
     refused: list[frozenset[str]] = []
-    waiting = [tuple(group) for group in groups.values()]
+    waiting = [group for names in groups.values() if (group := _without(names, kept))]
     while waiting:
         group = waiting.pop(0)
         wanted = kept + group
@@ -30,3 +45,8 @@ def undisturbed(groups: Mapping[str, Sequence[str]], agrees: Callable[[Names], b
             half = len(group) // 2
             waiting += [group[:half], group[half:]]
     return kept
+
+
+def _without(names: Sequence[str], kept: Names) -> Names:
+    known = frozenset(kept)
+    return tuple(name for name in names if name not in known)

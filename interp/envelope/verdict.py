@@ -105,13 +105,20 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
         return np.asarray(legal.low != legal.high)
     low, high, middle = (_wide(x) for x in (legal.low, legal.high, exact))
     width, size = np.abs(high - low), np.abs(middle)
-    finite = np.isfinite(size)
-    typical = float(np.sqrt((size[finite] ** 2).mean())) if finite.any() else 0.0
-    known = width <= widest * np.maximum(size, typical)
+    known = width <= widest * np.maximum(size, _typical(size))
+    if known.all() and not legal.nan.any():
+        return np.broadcast_to(np.False_, legal.shape)
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
     only_nan = is_nan(legal.low) & legal.nan
     uncertain_nan = legal.nan & ~is_nan(legal.low)
     return np.asarray((~known & ~infinite & ~only_nan) | uncertain_nan)
+
+
+def _typical(size: Array) -> float:
+    """Compute the root mean square of magnitudes, infinities and NaN left out."""
+    finite = np.isfinite(size)
+    numbers = size.reshape(-1) if finite.all() else size[finite]
+    return float(np.sqrt((numbers**2).mean())) if numbers.size else 0.0
 
 
 def _wide(array: Array) -> Any:

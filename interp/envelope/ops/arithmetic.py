@@ -195,9 +195,10 @@ def _ends(corners: list[Array], lhs: Enclosure, rhs: Enclosure) -> tuple[Array, 
     """Enclose products and quotients by the extremes of the corners. Where all corners are NaN
     (infinities of both signs times zero), numbers in between give zero."""
     low, high = least_of(*corners), greatest_of(*corners)
-    inner = is_nan(low) & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
+    inner = is_nan(low)
     if not inner.any():
         return low, high
+    inner = inner & ((lhs.low < lhs.high) | (rhs.low < rhs.high))
     zero = np.zeros((), low.dtype)
     return np.where(inner, zero, low), np.where(inner, zero, high)
 
@@ -211,7 +212,9 @@ def _multiply(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
             "multiply", corners[0], corners[0], lhs.nan | rhs.nan | is_nan(corners[0]), kept
         )
     nan = lhs.nan | rhs.nan
-    nan = nan | (has_zero(lhs) & has_infinity(rhs)) | (has_infinity(lhs) & has_zero(rhs))
+    infinite = has_infinity(lhs), has_infinity(rhs)
+    if infinite[0].any() or infinite[1].any():
+        nan = nan | (has_zero(lhs) & infinite[1]) | (infinite[0] & has_zero(rhs))
     result = finished("multiply", *_ends(corners, lhs, rhs), nan, kept)
     return or_too_large(result, corners, nan)
 

@@ -19,6 +19,7 @@ from hlo.sparse_operands import stored_sparsely
 from hlo.types import F64, ArrayShape, ElementType
 from hlo.values import Array
 from interp.envelope import budget
+from interp.envelope.blocks import in_blocks_of, is_uniform
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -78,8 +79,7 @@ def dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Enclosure:
-    """Enclose dot, with operands rounded as ``algorithm`` says."""
-    del operand_precision
+    """Enclose dot, with operands rounded as ``algorithm`` says, or as a peer may round them."""
     exactly = partial(
         exact.dot,
         lhs_contracting_dims=lhs_contracting_dims,
@@ -88,7 +88,17 @@ def dot(
         rhs_batch_dims=rhs_batch_dims,
     )
     terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
-    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
+    if terms and shape.element_type.is_float and any(map(_is_open, (lhs, rhs))):
+        return anything(shape.dims, shape.element_type)
+    bits = _operand_bits((lhs, rhs), algorithm, operand_precision)
+    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
+
+
+def _is_open(operand: Enclosure) -> bool:
+    """Test for numbers that may be anything everywhere."""
+    if not operand.element_type.is_float or not operand.low.size or not is_uniform(operand):
+        return False
+    return bool(operand.low.flat[0] == -np.inf and operand.high.flat[0] == np.inf)
 
 
 def convolution(
@@ -107,7 +117,7 @@ def convolution(
 ) -> Enclosure:
     """Enclose convolution: a sum has as many terms as the kernel has elements per output
     feature. Sparse operands have all their elements first, at certain places."""
-    del operand_precision, convolution_kind
+    del convolution_kind
     operands = [lhs, rhs, *indices]
     for sparse in stored_sparsely(sparsity_config):
         places = operands[sparse.indices]
@@ -125,7 +135,8 @@ def convolution(
     )
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0
-    return _contraction(exactly, (lhs, rhs), shape, terms, _OPERAND_BITS.get(algorithm, 64))
+    bits = _operand_bits((lhs, rhs), algorithm, operand_precision)
+    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
 
 
 def ragged_dot(
@@ -143,7 +154,6 @@ def ragged_dot(
     operand_precision: tuple[str, ...] = (),
 ) -> Enclosure:
     """Enclose ragged-dot for certain group sizes."""
-    del operand_precision
     if not all_certain(group_sizes):
         return anything(shape.dims, shape.element_type)
 
@@ -162,7 +172,16 @@ def ragged_dot(
         )
 
     terms = math.prod(lhs.shape[axis] for axis in lhs_contracting_dims)
-    return _contraction(exactly, (lhs, rhs), shape, terms, 64)
+    bits = _operand_bits((lhs, rhs), "", operand_precision)
+    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
+
+
+def _operand_bits(operands: Sequence[Enclosure], algorithm: str, precisions: Sequence[str]) -> int:
+    """Return the significant bits to which operands are rounded before they are multiplied."""
+    if algorithm:
+        return _OPERAND_BITS.get(algorithm, 64)
+    types = (component_type(t) if t.is_complex else t for t in (x.element_type for x in operands))
+    return min(budget.current().factor_bits(precisions, one) for one in types)
 
 
 def _contraction(
@@ -210,15 +229,25 @@ def _complex_product(
 
 
 def _ball(operand: Enclosure, bits: int) -> Ball:
-    low, high = (end.astype(np.float64) for end in (operand.low, operand.high))
+    low = operand.low.astype(np.float64)
+    high = low if operand.is_point else operand.high.astype(np.float64)
     usable = np.isfinite(low) & np.isfinite(high)
-    low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
-    middle = low if operand.is_point else low + (high - low) / 2
-    radius = np.maximum(high - middle, middle - low) * (1 + 2.0**-50)
-    most = np.maximum(np.abs(low), np.abs(high))
+    if not usable.all():
+        low, high = np.where(usable, low, 0.0), np.where(usable, high, 0.0)
+    most = np.abs(low)
+    if operand.is_point:
+        middle, radius = low, np.zeros(())
+    else:
+        middle, radius = in_blocks_of(_middle_and_radius, (low, high))
+        most = np.maximum(most, np.abs(high))
     if bits < 53:
         radius = radius + most * 2.0**-bits
     return middle, radius, most
+
+
+def _middle_and_radius(low: Array, high: Array) -> tuple[Array, Array]:
+    middle = low + (high - low) / 2
+    return middle, np.maximum(high - middle, middle - low) * (1 + 2.0**-50)
 
 
 def enclosed_product(
@@ -232,25 +261,45 @@ def enclosed_product(
         most = most + product(a_radius / error + a_most, b_most)  # of magnitudes, and more
         if b_radius.any():
             radius = radius + product(a_most, b_radius)
-    radius = (radius + error * most) * (1 + (terms + 2) * 2.0**-50)
-    is_zero = most == 0
-    largest = float(finfo(element_type.numpy).max)
-    overflows = ~(most + radius <= largest)
-    if overflows.any():
-        magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
-        overflows = ~(magnitudes + radius <= largest)
+    widened = partial(_widened, error=error, terms=terms, element_type=element_type)
+    radius = np.broadcast_to(radius, middle.shape)
+    low, high, overflows = in_blocks_of(widened, (middle, most, radius))
+    result = between(low, high, np.asarray(False))
+    if not overflows.any():
+        return result
+    magnitudes = sum(product(a[2], b[2]) for _, a, b in pairs)
+    known = magnitudes + _whole_radius(most, radius, error, terms)
+    overflows = ~(known <= float(finfo(element_type.numpy).max))
+    return where(overflows, anything(result.shape, element_type), result)
+
+
+def _whole_radius(most: Array, radius: Array, error: float | Array, terms: int) -> Array:
+    return np.asarray((radius + error * most) * (1 + (terms + 2) * 2.0**-50))
+
+
+def _widened(
+    middle: Array,
+    most: Array,
+    radius: Array,
+    *,
+    error: float | Array,
+    terms: int,
+    element_type: ElementType,
+) -> tuple[Array, Array, Array]:
+    """Return the ends of sums, and where one may overflow, from their middles, magnitudes and the
+    radii that operands give."""
     info = finfo(element_type.numpy)
+    radius = _whole_radius(most, radius, error, terms)
+    overflows = ~(most + radius <= float(info.max))
     radius = radius + (terms + 1) * float(info.smallest_subnormal)
     if budget.current().flushes:
         radius = radius + (terms + 1) * float(info.smallest_normal)
-    if element_type is not F64:  # whose products could be lost in float64
+    is_zero = most == 0
+    if element_type is not F64 and is_zero.any():  # whose products could be lost in float64
         radius = np.where(is_zero, 0.0, radius)
     low = rounded_down(middle - radius, element_type)
     high = rounded_up(middle + radius, element_type)
-    result = between(*of_either_sign(low, high), np.asarray(False))
-    if not overflows.any():
-        return result
-    return where(overflows, anything(result.shape, element_type), result)
+    return *of_either_sign(low, high), overflows
 
 
 def with_specials(

@@ -25,6 +25,7 @@ from interp.envelope.interval_rules import (
     has_zero,
     monotone,
 )
+from interp.exact.rounding import WITHOUT_NAN
 from interp.ops import elementwise as exact
 
 __all__ = [
@@ -81,7 +82,10 @@ def _monotone(
     inner = monotone(function, opcode, (sign,), within=within)
 
     def rule(operand: Enclosure) -> Enclosure:
-        if not np.isfinite(domain).any() or operand.is_point:
+        # Of a type without NaN an end that is beyond the domain does not show as one.
+        shows = operand.element_type.name not in WITHOUT_NAN
+        ends = operand if shows else flushed(operand)
+        if not np.isfinite(domain).any() or ends.is_point:
             return inner(operand)
         ends = flushed(operand)
         outside = (ends.low < domain[0]) | (ends.high > domain[1])

@@ -12,9 +12,9 @@ from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES, PRED, ArrayShape
 from hlo.walk import column
 from interp.envelope import budget
-from interp.envelope.blocks import in_blocks
+from interp.envelope.blocks import in_blocks, in_blocks_of, is_uniform
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
-from interp.envelope.enclosure import Enclosure, is_nan, point
+from interp.envelope.enclosure import Enclosure, anything, is_nan, moved, point
 from interp.exact.rounding import rounded
 
 RULES = column("interp.envelope.ops")
@@ -104,3 +104,40 @@ def test_small_arrays_scalars_and_integers_stay_whole() -> None:
     assert seen == [(6, 5)] * 3
     result = in_blocks(rule, [mask, floats], block=15)
     assert seen[3:] == [(15,), (15,)] and result.is_point and result.shape == (6, 5)
+
+
+@pytest.mark.parametrize("type_name", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("name", UNARY + BINARY)
+def test_what_is_the_same_everywhere_is_computed_once(name: str, type_name: str) -> None:
+    rng = np.random.default_rng([len(name), len(type_name)])
+    seen: list[tuple[int, ...]] = []
+
+    def rule(*operands: Enclosure) -> Enclosure:
+        seen.append(operands[0].shape)
+        return RULES[name].function(*operands)  # type: ignore[no-any-return]
+
+    with np.errstate(all="ignore"):
+        values = drawn(rng, type_name), anything((6, 5), ELEMENT_TYPES[type_name])
+    for value in values:
+        one = moved(lambda x: np.broadcast_to(x[2:3, 3:4], (6, 5)), value)
+        assert is_uniform(one)
+        operands = [one] * (2 if name in BINARY else 1)
+        with np.errstate(all="ignore"), budget.using(XLA_CPU):
+            found = in_blocks(rule, operands)
+            written_out = [moved(np.copy, x) for x in operands]
+            assert same(found, RULES[name].function(*written_out))
+        assert seen.pop() == (1, 1) and is_uniform(found)
+
+
+def test_arrays_are_computed_in_blocks() -> None:
+    one, other = np.arange(30.0).reshape(6, 5), np.broadcast_to(np.float64(3), (6, 5))
+    sizes: list[int] = []
+
+    def both(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(x.size)
+        return x + y, x > y
+
+    found = in_blocks_of(both, (one, other), block=7)
+    assert [len(found), *sizes] == [2, 7, 7, 7, 7, 2]
+    for result, expected in zip(found, both(one, other), strict=True):
+        np.testing.assert_array_equal(result, expected)

@@ -11,7 +11,7 @@ from hlo.module import Module
 from hlo.values import Array
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Judge
-from interp.envelope.observable_values import undisturbed
+from interp.envelope.observable_values import seldom_disturbing, undisturbed
 
 _NAMES = {"add": [f"a{i}" for i in range(8)], "multiply": [f"m{i}" for i in range(8)]}
 
@@ -26,6 +26,20 @@ def test_all_but_what_disturbs() -> None:
     kept = undisturbed(_NAMES, agrees)
     assert set(kept) == {*_NAMES["add"], *_NAMES["multiply"]} - {"m2", "m5"}
     assert len(asked) == len(set(asked)) < 16
+
+
+def test_what_is_kept_is_asked_for_again_with_all_others() -> None:
+    few = seldom_disturbing(_NAMES)
+    assert few == tuple(_NAMES["add"])
+    asked: list[tuple[str, ...]] = []
+
+    def agrees(names: tuple[str, ...]) -> bool:
+        asked.append(names)
+        return "m3" not in names
+
+    kept = undisturbed(_NAMES, agrees, few)
+    assert set(kept) == {*few, *_NAMES["multiply"]} - {"m3"}
+    assert all(names[: len(few)] == few and len(names) > len(few) for names in asked)
 
 
 # The sums cancel in the elements that are returned, not in the others.

@@ -1,0 +1,1 @@
+"""Times that judging XLA's results takes, by program."""

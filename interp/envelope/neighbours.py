@@ -1,0 +1,122 @@
+"""Move floats by units in the last place, by integer arithmetic on their bit patterns."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from hlo.values import Array
+
+# ml_dtypes has no types for it, and NumPy's own is slow to ask.
+finfo: Any = cache(ml_dtypes.finfo)
+
+_WORDS: dict[int, tuple[Any, Any]] = {
+    2: (np.int16, np.uint16),
+    4: (np.int32, np.uint32),
+    8: (np.int64, np.uint64),
+}
+_FEW = 64  # elements: for fewer what is done quickly takes longer
+
+
+class _Facts(NamedTuple):
+    """Describe the bit patterns of a type: integers of its size, signed and not, how many bits its
+    mantissa has, and the pattern of infinity."""
+
+    word: Any
+    unsigned: Any
+    mantissa_bits: int
+    infinity: int
+
+
+@cache
+def _facts(dtype: np.dtype[Any]) -> _Facts:
+    word, unsigned = _WORDS[dtype.itemsize]
+    info = finfo(dtype)
+    largest = int(np.asarray(info.max, dtype).view(word))
+    return _Facts(word, unsigned, int(info.nmant), largest + 1)
+
+
+def moves_by_bits(dtype: np.dtype[Any]) -> bool:
+    """Test for types that :func:`moved` takes: floats of 16 bits and more."""
+    return dtype.itemsize in _WORDS
+
+
+def moved(ends: Array, ulps: int, upwards: bool, spans: bool) -> Array:
+    """Move floats up or down by so many units in the last place, beyond infinity to infinity. The
+    unit is the larger one beside a power of two, and with ``spans`` also beyond the next one, where
+    the number that is meant may be. NaN stays."""
+    facts = _facts(ends.dtype)
+    is_small = 8 * ulps < 1 << facts.mantissa_bits
+    if ends.size < _FEW or not is_small:
+        return _moved(ends, facts, ulps, upwards, spans)
+    bits = _bits(ends, facts)
+    signs = bits >> (8 * bits.itemsize - 1)
+    step = ulps if upwards else -ulps
+    result: Array = bits + ((signs ^ step) - signs)  # bits grow with the magnitude
+    odd = _is_odd(bits, facts, ulps)
+    if odd.any():
+        result[odd] = _bits(_moved(ends[odd], facts, ulps, upwards, spans), facts)
+    return result.view(ends.dtype)
+
+
+def stepped(numbers: Array, mask: Array, *, upwards: bool) -> Array:
+    """Return the next f32 above or below where a mask says so, of numbers that are on the other
+    side of what they round."""
+    bits = np.asarray(numbers).view(np.int32)
+    signs = bits >> 31
+    steps = (signs ^ mask) - signs
+    return np.asarray((bits + steps if upwards else bits - steps).view(np.float32))
+
+
+def _is_odd(bits: Array, facts: _Facts, ulps: int) -> Array:
+    """Test for numbers beside zero or beside a power of two, the largest ones, infinities, NaN."""
+    word, unsigned = facts.word, facts.unsigned
+    magnitudes = bits & np.iinfo(word).max
+    magnitudes -= word(ulps + 1)  # below zero is beyond all others, unsigned
+    odd = magnitudes.view(unsigned) > unsigned(facts.infinity - 2 * ulps - 1)
+    over_power = bits & word((1 << facts.mantissa_bits) - 1)
+    over_power -= word(ulps)
+    odd |= over_power.view(unsigned) > unsigned((1 << facts.mantissa_bits) - 2 * ulps)
+    return np.asarray(odd)
+
+
+def _bits(ends: Array, facts: _Facts) -> Array:
+    """View floats as signed integers."""
+    return (ends if ends.flags.c_contiguous else ends.copy()).view(facts.word)
+
+
+def _moved(ends: Array, facts: _Facts, ulps: int, upwards: bool, spans: bool) -> Array:
+    """Move any floats, as :func:`moved` does."""
+    word, mantissa_bits = facts.word, facts.mantissa_bits
+    bits = _bits(ends, facts)
+    keys = _ordered(bits)
+    steps = np.full((), ulps, word)
+    moved = keys + steps if upwards else keys - steps
+    # Towards zero units halve below a power of two, of normal numbers.
+    over_power = bits & word((1 << mantissa_bits) - 1)
+    near = (over_power < steps) & ((keys < 0) if upwards else (keys > 0))
+    near &= np.abs(keys) > word(1 << (mantissa_bits + 1))
+    if near.any():
+        more = np.where(near, steps - over_power, 0).astype(word)
+        moved = moved + more if upwards else moved - more
+    if spans:  # and double beyond the next power, which may be between the ends
+        to_power = word(1 << mantissa_bits) - over_power
+        near = (to_power < steps) & ((keys < 0) if upwards else (keys > 0))
+        more = np.where(near, steps - to_power, 0).astype(word)
+        moved = moved + more if upwards else moved - more
+    through_zero = (keys < 0) != (moved < 0)  # the two zeros are one number
+    if through_zero.any():
+        moved = moved + through_zero if upwards else moved - through_zero
+    top = word(facts.infinity)
+    moved = np.clip(moved, -top - word(1), top)
+    result: Array = _ordered(moved).view(ends.dtype)
+    nan = np.isnan(ends)
+    return np.where(nan, ends, result) if nan.any() else result
+
+
+def _ordered(bits: Array) -> Array:
+    """Map floats' bits to integers in the order of the numbers, −0 below +0; its own inverse."""
+    return np.asarray(bits ^ ((bits >> (8 * bits.itemsize - 1)) & np.iinfo(bits.dtype).max))
