@@ -6,36 +6,72 @@ text ─ hlo.parse ▷ Module ─ passes ▷ Module ─ lower ▷ Plan ─ rende
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from backend_c.cuda import phases
-from backend_c.emit.embedded_check import main_text
-from backend_c.emit.targets import EMITTERS
+from backend_c.cuda.host_plan import host_plan
+from backend_c.emit.c_names import parameter_names, required_prefix
+from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.explain.profile import Profile
-from backend_c.ir.settings import FAST_GRAIN, GRAIN, Numerics, Settings
+from backend_c.ir.settings import Numerics, Settings, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import default_directory, open_cache
-from backend_c.native.cuda_emulation import Emulated, EmulatedLibrary, build_emulated, launches
-from backend_c.native.executable import Executable, load
+from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
+from backend_c.native.cuda_driver import Device, Driver, LoadedModule
+from backend_c.native.cuda_emulation import (
+    Emulated,
+    EmulatedLibrary,
+    build_driver,
+    build_emulated,
+)
+from backend_c.native.cuda_executable import CudaExecutable
+from backend_c.native.executable import Executable
 from backend_c.native.libraries import build
+from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.toolchain import known_compiler
 from backend_c.probe.verdict import trusted
 from backend_c.profiler import Profiler
-from backend_c.render.dialect import CUDA, CUDA_EMULATED, DIALECTS, EMBEDDED, OPENMP, Dialect
+from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan, render_plans
-from hlo.errors import Unsupported
+from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
 from hlo.passes.pipelines import run
 from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
 
+_SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()
 _PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
+
+
+@overload
+def compile(
+    module: Module,
+    numerics: str = "fast",
+    target: Literal["openmp"] = "openmp",
+    threads: int | None = None,
+    cache: Path | None = None,
+) -> Executable: ...
+
+
+@overload
+def compile(
+    module: Module, numerics: str = "fast", *, target: Literal["cuda"], cache: Path | None = None
+) -> CudaExecutable: ...
+
+
+@overload
+def compile(
+    module: Module,
+    numerics: str = "fast",
+    target: str = "openmp",
+    threads: int | None = None,
+    cache: Path | None = None,
+) -> Executable | CudaExecutable: ...
 
 
 def compile(
@@ -44,8 +80,8 @@ def compile(
     target: str = "openmp",
     threads: int | None = None,
     cache: Path | None = None,
-) -> Executable:
-    """Compile a module to a library in this process.
+) -> Executable | CudaExecutable:
+    """Compile a module to a library in this process, or to kernels on the first GPU.
 
     ``numerics``: ``exact`` or ``fast``, what docs/numerics.md says of them.
     ``threads``: OpenMP threads of each call; None is OpenMP's default. ``cache``: where libraries
@@ -53,14 +89,47 @@ def compile(
     the first time it takes some two seconds to give known answers (:mod:`backend_c.probe`). If it
     does not with its flags, it gets others: a CompilerWarning says so.
 
+    ``target="cuda"``: the compiler is nvcc, else NVRTC; no GPU has run this yet (docs/cuda.md).
+
     Raises VerifyError if the module means nothing, Unsupported for what the backend does not take,
-    and ToolchainError for what the compiler or the cache does not.
+    ToolchainError for what the compiler or the cache does not, and DeviceError if there is no GPU.
     """
-    _require(target)
-    if target != OPENMP.name:
-        other = ", or emulate" if target == CUDA.name else ""
-        raise Unsupported(f"target {target} is emitted, not run: use emit{other}; run with openmp")
-    return compiled(module, _settings(numerics), threads, cache)
+    dialect = _require(target)
+    settings = settings_for(numerics, dialect)
+    if dialect is OPENMP:
+        return compiled(module, settings, threads, cache)
+    if dialect is not CUDA:
+        raise Unsupported(f"target {target} is emitted, not run: use emit; run with openmp")
+    if threads is not None:
+        raise ArgumentError("threads are those of OpenMP: target cuda takes none")
+    plan = lowered(module, settings)  # raises what there is to raise of the module
+    device, compiler = Device(Driver()), find_cuda_compiler(os.environ)
+    (made,) = on_device([(module, plan)], device, compiler, cache)
+    return made
+
+
+def on_device(
+    planned: Sequence[tuple[Module, Plan]],
+    device: Device,
+    compiler: CudaCompiler,
+    cache: Path | None = None,
+) -> list[CudaExecutable]:
+    """Compile modules with their plans as one unit of kernels on a device; raise as
+    :func:`compile`."""
+    text, parts = cuda_parts([plan for _, plan in planned])
+    kept = open_cache(cache or default_directory(os.environ))
+    loaded = LoadedModule(device, cubin(text, device.architecture, compiler, kept))
+    source = {"module.cu": text}
+    return [
+        CudaExecutable(
+            loaded,
+            host,
+            [(p.name, p.shape) for p in module.entry.parameters],
+            module.entry.root_instruction.shape,
+            source,
+        )
+        for (module, _), (host, _) in zip(planned, parts, strict=True)
+    ]
 
 
 def compiled(
@@ -76,7 +145,7 @@ def compiled(
     entry = module.entry
     parameters = [(p.name, p.shape) for p in entry.parameters]
     return Executable(
-        load(library), program, parameters, entry.root_instruction.shape, threads, profiler
+        LoadedLibrary(library), program, parameters, entry.root_instruction.shape, threads, profiler
     )
 
 
@@ -86,7 +155,7 @@ def emulate(module: Module, numerics: str = "exact", cache: Path | None = None) 
     The C compiler must take C++ and -fsanitize=thread, as gcc and clang do. Raises as
     :func:`compile`.
     """
-    (made,) = emulated([module], _settings(numerics, CUDA), cache)
+    (made,) = emulated([module], settings_for(numerics, CUDA), cache)
     return made
 
 
@@ -96,21 +165,20 @@ def emulated(
     """Compile modules by given settings as one unit of CUDA for the CPU: :func:`emulate`."""
     plans = [phases.split(lowered(module, settings)) for module in modules]
     # Apart: what lies between two buffers is nobody's.
-    programs = render_plans(plans, CUDA_EMULATED, allocate_apart)
+    programs = render_plans(plans, CUDA, allocate_apart)
     kept = open_cache(cache or default_directory(os.environ))
     compiler = known_compiler(os.environ, kept)
     path = build_emulated(programs[0].sources, compiler, kept)
-    made = [launches(plan, one.kernel_names) for plan, one in zip(plans, programs, strict=True)]
-    library = EmulatedLibrary(path, made)
-    entries = [module.entry for module in modules]
+    library = EmulatedLibrary(path, build_driver(compiler, kept))
     return [
         Emulated(
             library,
-            program,
-            [(p.name, p.shape) for p in entry.parameters],
-            entry.root_instruction.shape,
+            host_plan(plan, program),
+            [(p.name, p.shape) for p in module.entry.parameters],
+            module.entry.root_instruction.shape,
+            program.sources,
         )
-        for program, entry in zip(programs, entries, strict=True)
+        for module, plan, program in zip(modules, plans, programs, strict=True)
     ]
 
 
@@ -121,7 +189,7 @@ def explain(
 
     Raises as :func:`compile`.
     """
-    settings = _settings(numerics)
+    settings = settings_for(numerics)
     lowered(module, settings)  # raises what there is to raise
     kept = open_cache(cache or default_directory(os.environ))
     compiler = trusted(known_compiler(os.environ, kept), kept)
@@ -134,20 +202,24 @@ def emit(
     target: str = "openmp",
     numerics: str = "fast",
     recorded: tuple[Sequence[Any], Any] | None = None,
+    name: str | None = None,
+    external_weights: bool = False,
 ) -> dict[str, bytes]:
-    """Emit a module as files by name: C, self-contained C99, or CUDA with a list of its launches.
+    """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
-    ``recorded``: arguments and the results expected of them; the embedded target then gets a
-    ``main.c`` that runs the module and exits with 0 if the bits are those. Raises as
-    :func:`compile`.
+    ``recorded``: arguments and the results expected of them; the targets embedded and cuda then get
+    a ``main`` that runs the module and exits with 0 if the bits are those. Of the target embedded:
+    ``name`` begins its files and public names (by default ``module``), and ``external_weights``
+    makes a file of the constants, in place of code. Raises as :func:`compile`.
     """
     dialect = _require(target)
-    files = EMITTERS[dialect.name](lowered(module, _settings(numerics, dialect)))
-    if recorded is not None:
-        if dialect is not EMBEDDED:
-            raise Unsupported(f"recorded bits are checked on embedded, not on {target}")
-        files["main.c"] = main_text(module, *recorded, seed=0).encode()
-    return files
+    if dialect is not EMBEDDED and (name is not None or external_weights):
+        raise Unsupported(f"a name and external weights are for the target {EMBEDDED.name}")
+    given = None if recorded is None else Recorded(module, *recorded)
+    plan = lowered(module, settings_for(numerics, dialect))
+    prefix = required_prefix("module" if name is None else name)
+    wanted = Wanted(prefix, parameter_names(module), external_weights)
+    return EMITTERS[dialect.name](plan, given, wanted)
 
 
 def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
@@ -178,15 +250,11 @@ def _require_one_rank(module: Module) -> None:
         )
 
 
-def _settings(numerics: str, dialect: Dialect = OPENMP) -> Settings:
+def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     """Return the settings for numerics by name; raise Unsupported for an unknown one."""
     if numerics not in list(Numerics):
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
-    grain = FAST_GRAIN if numerics == Numerics.FAST else GRAIN
-    if dialect is CUDA:
-        # Launches have addresses of their own, and one costs the same for one thread as for all.
-        return Settings(Numerics(numerics), grain=1, least_exchanged=sys.maxsize)
-    return Settings(Numerics(numerics), grain)
+    return _SETTINGS.get(dialect.name, threaded)(Numerics(numerics))
 
 
 def _require(target: str) -> Dialect:

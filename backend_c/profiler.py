@@ -16,8 +16,9 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.native.cache import Cache
-from backend_c.native.executable import Executable, load
+from backend_c.native.executable import Executable
 from backend_c.native.libraries import build
+from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.machine_limits import measured_quickly
 from backend_c.native.marshalling import Value
 from backend_c.native.toolchain import Compiler
@@ -26,6 +27,7 @@ from backend_c.render.timers import READINGS
 from backend_c.render.translation_units import Program, render_plan
 from hlo.errors import ArgumentError
 from hlo.module import Module
+from hlo.operating_system import processors
 from hlo.passes.fusion import fused_with_reasons
 from hlo.passes.fusion_reasons import Groups
 from hlo.passes.pipelines import run
@@ -77,7 +79,7 @@ class Profiler:
         described = self._described(_threads(threads))
         start = time.perf_counter()
         program = self._compiled.program
-        library = load(build(program.sources, self.compiler, self.cache))
+        library = LoadedLibrary(build(program.sources, self.compiler, self.cache))
         stage = time.perf_counter() - start
         entry = self.module.entry
         parameters = [(p.name, p.shape) for p in entry.parameters]
@@ -173,5 +175,5 @@ def _without_clock(calls: Sequence[Sequence[tuple[int, int]]]) -> list[list[tupl
 def _threads(threads: int | None) -> int:
     """Return the number of threads of a call: what is said, or else what OpenMP takes."""
     told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    every = int(told) if told.isdecimal() and int(told) else len(os.sched_getaffinity(0))
+    every = int(told) if told.isdecimal() and int(told) else processors()
     return threads or every

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import hlo
-from hlo_oracle.program_paths import programs
+from hlo_oracle.program_paths import program_files
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 _DEFINITION = re.compile(r"^(?:ENTRY )?%?[\w.\-]+ (?:\(.*\) -> .* )?\{$", re.M)
@@ -108,7 +108,7 @@ def main() -> None:
     options.add_argument("--megabytes", type=int, default=50, help="0: no large module")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
-    texts = [path.read_text() for path in programs(given.files or [EXAMPLES])]
+    texts = [path.read_text() for path in program_files(given.files or [EXAMPLES])]
     found = parsers()
     rows = [_row(f"{len(texts)} files", texts, found, given.repetitions)]
     if given.megabytes:

@@ -4,87 +4,152 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from backend_c.cuda import phases
-from backend_c.cuda.threads import launch_shape
-from backend_c.emit.byte_array import aligned_bytes
-from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
+from backend_c.cuda.host_plan import (
+    CopyBytes,
+    FillBytes,
+    HostLoop,
+    HostPlan,
+    HostStep,
+    HostSwitch,
+    LaunchKernel,
+    host_plan,
+)
+from backend_c.emit.cuda_main import check_files
+from backend_c.emit.cuda_project import project_files
+from backend_c.emit.embedded_check import test_text
+from backend_c.emit.embedded_project import EmbeddedProject
+from backend_c.lower.plan import Plan
 from backend_c.native.toolchain import RUNTIME
-from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
-from backend_c.render.translation_units import Program, render_plan, with_sizes
+from backend_c.render.translation_units import (
+    Place,
+    Program,
+    render_plan,
+    render_plans,
+)
+from hlo.errors import Unsupported
+from hlo.module import Module
 
 _Files = dict[str, bytes]
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
 
-def _openmp(plan: Plan) -> _Files:
+class Recorded(NamedTuple):
+    """Hold a module, values of its arguments, and what it is to make of them with a seed."""
+
+    module: Module
+    arguments: Sequence[Any]
+    expected: Any
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Say what a caller wants of emitted files, all of it of the embedded target.
+
+    ``name``: what its names begin with. ``parameters``: names in C of the arrays of the parameters,
+    numbered where there are none. ``has_external_weights``: constants are a file, not code.
+    """
+
+    name: str = "module"
+    parameters: tuple[str, ...] = ()
+    has_external_weights: bool = False
+
+
+def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     """Emit translation units, the runtime headers, and the block of constants."""
+    if recorded is not None:
+        raise Unsupported("recorded bits are checked on embedded and cuda, not on openmp")
     program = render_plan(plan, OPENMP)
     files = {name: text.encode() for name, text in program.sources.items()}
     files |= {header.name: header.read_bytes() for header in sorted(RUNTIME.glob("*.h"))}
     return files | {"constants.bin": program.constants} | _manifest(program)
 
 
-def _embedded(plan: Plan) -> _Files:
-    """Emit one self-contained C99 file and its header."""
+def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
+    """Emit a project of self-contained C99."""
     program = render_plan(plan, EMBEDDED)
     ((_, text),) = program.sources.items()
-    header = _embedded_header(program, plan)
-    # The entry is internal here: callers get ``module_run`` with a typed parameter per array.
+    names = wanted.parameters or tuple(f"in_{n}" for n, _ in enumerate(plan.arguments))
+    project = EmbeddedProject(plan, program, wanted.name, names, wanted.has_external_weights)
+    # The entry is internal here: callers get ``run`` with a typed parameter per array.
     body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
-    constants = aligned_bytes("module_constants", program.constants)
-    source = f'#include "module.h"\n{body}\n{constants}\n{_run_function(plan)}'
-    return {"module.c": source.encode(), "module.h": header.encode()} | _manifest(program)
+    files = project.files(body)
+    if recorded is not None:
+        files[f"{wanted.name}_test.c"] = test_text(project, *recorded).encode()
+    return files | {"CMakeLists.txt": project.cmake(recorded is not None)}
 
 
-def _cuda(plan: Plan) -> _Files:
-    """Emit the kernels as one .cu file, and the order of their launches as JSON."""
-    # Before rendering: each phase is a kernel of its own, launched and numbered as such.
-    plan = phases.split(plan)
-    program = render_plan(plan, CUDA)
-    ((_, text),) = program.sources.items()
-    files = {"module.cu": _inlined(text).encode(), "constants.bin": program.constants}
-    launches = {"steps": [_step(step, plan, program) for step in plan.steps]}
+def _cuda(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
+    """Emit a project of CUDA, and its host plan as JSON."""
+    text, ((host, program),) = cuda_parts([plan])
+    launches = {"steps": [_step(step) for step in host.steps]}
+    files = project_files(text, host, recorded is not None)
+    if recorded is not None:
+        files |= check_files(host, *recorded)
+    files["constants.bin"] = program.constants
     files["launches.json"] = (json.dumps(launches, indent=1) + "\n").encode()
     return files | _manifest(program)
 
 
-def _step(step: Step, plan: Plan, program: Program) -> dict[str, object]:
-    """Describe a step for whoever launches the kernels.
+def cuda_parts(plans: Sequence[Plan]) -> tuple[str, list[tuple[HostPlan, Program]]]:
+    """Return the kernels of plans as one text without includes, and how each plan runs."""
+    # Before rendering: each phase is a kernel of its own, launched and numbered as such.
+    split = [phases.split(plan) for plan in plans]
+    programs = render_plans(split, CUDA)
+    ((_, text),) = programs[0].sources.items()
+    hosts = map(host_plan, split, programs)
+    return _inlined(text), list(zip(hosts, programs, strict=True))
 
-    Pointers are ``arguments[n]``, ``results[n]``, ``random`` (the ``hlo_seed`` of a run), or an
-    offset into the constants or the workspace. The shape of a launch is ``single`` (one block of
-    one thread), ``block`` (one block) or ``grid``, blocks of any size, as many as there are.
+
+def _step(step: HostStep) -> dict[str, object]:
+    """Describe a step for whoever launches the kernels without launch.cu.
+
+    Pointers are ``arguments[n]``, ``results[n]``, or an offset into the constants or the workspace.
+    The shape of a launch says which other sizes are right: ``single`` is one block of one thread,
+    ``block`` one block of any size, ``grid`` any number of them, ``warps`` the same of whole warps.
+    ``most_threads`` is the largest block that a kernel takes. ``seed`` is the one of a run.
     """
 
-    def inner(steps: tuple[Step, ...]) -> list[dict[str, object]]:
-        return [_step(one, plan, program) for one in steps]
+    def inner(steps: Sequence[HostStep]) -> list[dict[str, object]]:
+        return [_step(one) for one in steps]
 
     match step:
-        case Launch(kernel, inputs, outputs, scratch):
+        case LaunchKernel():
+            blocks, threads, shared = step.geometry
+            pointers = [_address(operand.place) for operand in step.operands]
             return {
-                "launch": program.kernel_names[kernel],
-                "pointers": [
-                    *(program.pointers[b] for b in (*inputs, *outputs, *scratch)),
-                    *["random"] * plan.kernels[kernel].uses_seed,
-                ],
-                "shape": launch_shape(plan.kernels[kernel]),
+                "launch": step.kernel,
+                "pointers": [*pointers, *["seed"] * step.takes_seed],
+                "shape": step.shape,
+                "blocks": blocks,
+                "threads": threads,
+                "most_threads": step.most_threads,
+                "shared_bytes": shared,
             }
-        case Copy(source, target):
-            pointers = [program.pointers[source], program.pointers[target]]
-            return {"copy": source.bytes, "from": pointers[0], "to": pointers[1]}
-        case Exchange():
-            raise AssertionError("launches have addresses of their own: Settings.least_exchanged")
-        case Repeat(condition, predicate, body):
+        case CopyBytes(source, target, size):
+            return {"copy": size, "from": _address(source), "to": _address(target)}
+        case FillBytes(target, value, size):
+            return {"fill": size, "with": value, "to": _address(target)}
+        case HostLoop(_, condition, predicate, body):
             return {
-                "while": program.pointers[predicate],
+                "while": _address(predicate),
                 "condition": inner(condition),
                 "body": inner(body),
             }
-        case Branch(selector, cases):
-            return {"branch": program.pointers[selector], "cases": [inner(case) for case in cases]}
+        case HostSwitch(_, selector, _, cases):
+            return {"branch": _address(selector), "cases": [inner(case) for case in cases]}
+
+
+def _address(place: Place) -> str:
+    """Name an address."""
+    is_array = place.block in ("arguments", "results")
+    return f"{place.block}[{place.offset}]" if is_array else f"({place.block} + {place.offset})"
 
 
 def _inlined(text: str) -> str:
@@ -102,57 +167,6 @@ def _inlined(text: str) -> str:
     return _INCLUDE.sub(replace, text)
 
 
-def _public_type(buffer: Buffer) -> str:
-    """Return the type of a parameter: complex numbers are pairs of floats to a caller."""
-    parts = {"hlo_c64": "float", "hlo_c128": "double"}
-    own = memory_type(buffer.shape.element_type)
-    return parts.get(own, own)
-
-
-def _parameters(plan: Plan) -> list[str]:
-    """Return the parameters of ``module_run``."""
-    names = [
-        f"const {_public_type(b)} *argument{n}" for n, b in enumerate(with_sizes(plan.arguments))
-    ]
-    names += [f"{_public_type(b)} *result{n}" for n, b in enumerate(with_sizes(plan.results))]
-    return [*names, "unsigned char *workspace", "uint64_t seed"]
-
-
-def _embedded_header(program: Program, plan: Plan) -> str:
-    """Render ``module.h``."""
-    lines = [
-        "/* A compiled HLO module: no allocation, no library beyond string.h.",
-        " *",
-        " * workspace: MODULE_WORKSPACE bytes aligned to 8; arrays are row-major; a complex number",
-        " * is two floats, the real part first. */",
-        "#ifndef MODULE_H",
-        "#define MODULE_H",
-        "",
-        "#include <stdint.h>",
-        "#include <string.h>",
-        "",
-        f"#define MODULE_WORKSPACE {max(program.workspace_bytes, 1)}",
-        "",
-        f"void module_run({', '.join(_parameters(plan))});",
-        "",
-        "#endif",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _run_function(plan: Plan) -> str:
-    """Render ``module_run``, which collects the pointers and calls the entry point."""
-    arguments = [f"argument{n}" for n, _ in enumerate(with_sizes(plan.arguments))]
-    results = [f"result{n}" for n, _ in enumerate(with_sizes(plan.results))]
-    lines = [f"void module_run({', '.join(_parameters(plan))}) {{"]
-    for kind, names, const in (("arguments", arguments, "const "), ("results", results, "")):
-        listed = "".join(f"\n        {name}," for name in names or ["0"])
-        lines.append(f"    {const}void *{kind}[] = {{{listed}\n    }};")
-    call = "(const void *const *)arguments, results, module_constants.bytes, workspace, seed"
-    return "\n".join([*lines, f"    hlo_entry({call});", "}", ""])
-
-
 def _manifest(program: Program) -> _Files:
     """Describe shapes and sizes as JSON, for programs that call the module."""
     manifest = {
@@ -164,7 +178,7 @@ def _manifest(program: Program) -> _Files:
     return {"manifest.json": (json.dumps(manifest, indent=2) + "\n").encode()}
 
 
-EMITTERS: Mapping[str, Callable[[Plan], _Files]] = {
+EMITTERS: Mapping[str, Callable[[Plan, Recorded | None, Wanted], _Files]] = {
     OPENMP.name: _openmp,
     EMBEDDED.name: _embedded,
     CUDA.name: _cuda,

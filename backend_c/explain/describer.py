@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -71,8 +71,8 @@ class Describer:
                     why = self._why(origin)
                     edge = Edge(producer, number, origin.instruction, why)
                     found.setdefault((producer, number), edge)
-            for buffer in _written(step):
-                writer[buffer] = number, step.origin
+            for buffer, origin in zip(_written(step), _origins(step), strict=False):
+                writer[buffer] = number, origin
         return tuple(found.values())
 
     def free(self, rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
@@ -120,25 +120,32 @@ class Describer:
 
     def _launch(self, row: Row, launch: Launch) -> Row:
         """Describe the launch of a kernel."""
-        origin, kernel = launch.origin, self._plan.kernels[launch.kernel]
+        origins, kernel = _joined(launch.origin), self._plan.kernels[launch.kernel]
         given = sum(buffer.bytes for buffer in launch.inputs)
         read, written = given, min(given, sum(buffer.bytes for buffer in launch.outputs))
-        operations: dict[str, float] = {}
+        operations: Counter[str] = Counter()
         repeated: dict[str, float] = {}
-        if origin.computes is not None:
-            read = min(given, bytes_read(origin.computes, in_place=origin.in_place))
-            written = bytes_written(origin.computes, in_place=origin.in_place)
-            operations, repeated = self._work(origin.computes, self._group(origin))
+        known = [(o, o.computes) for o in origins if o.computes is not None]
+        if known:
+            each = [bytes_read(inner, in_place=origin.in_place) for origin, inner in known]
+            read = min(given, sum(each))
+            each = [bytes_written(inner, in_place=origin.in_place) for origin, inner in known]
+            stored = sum(buffer.bytes for buffer in launch.outputs)
+            written = min(stored, sum(each))
+        for origin, inner in known:
+            some, repeats = self._work(inner, self._group(origin))
+            operations.update(some)
+            repeated |= repeats
         regions = _regions(kernel.body)
         return replace(
             row,
             kind=kernel.kind,
             shapes=tuple(_short(buffer.shape) for buffer in launch.outputs),
-            instructions=self._members(origin),
+            instructions=tuple(dict.fromkeys(n for o in origins for n in self._members(o))),
             repeated=repeated,
             read=read,
             written=written,
-            operations=operations,
+            operations=dict(operations),
             calls=tuple(dict.fromkeys(_calls(kernel))),
             regions=regions,
             bound=self._bound(read, written, operations, regions),
@@ -230,6 +237,19 @@ def _read(step: Step) -> tuple[Buffer, ...]:
             return (selector,)
         case _:
             return ()
+
+
+def _joined(origin: Origin) -> tuple[Origin, ...]:
+    """Return an origin and those of the launches that were merged with its own."""
+    return (replace(origin, joined=()), *origin.joined)
+
+
+def _origins(step: Step) -> tuple[Origin, ...]:
+    """Return the origin of each buffer that a step writes, as far as it is known."""
+    written = _written(step)
+    origins = _joined(step.origin)
+    # Of merged launches, those whose results nothing else reads have none.
+    return origins[-len(written) :] if len(origins) > 1 else origins * len(written)
 
 
 def _written(step: Step) -> tuple[Buffer, ...]:

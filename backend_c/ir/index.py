@@ -280,9 +280,9 @@ def is_quotient(expression: Expr) -> bool:
 
 
 def has_division(expression: Expr) -> bool:
-    """Return whether evaluating an expression takes a division."""
+    """Return whether evaluating an expression takes a division of indices."""
     match expression:
-        case Apply("divide" | "modulo", _, _):
+        case Apply("divide" | "modulo", _, element_type) if element_type is INDEX:
             return True
         case Apply(_, inner, _):
             return any(map(has_division, inner))

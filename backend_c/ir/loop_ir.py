@@ -1,7 +1,7 @@
 """Define the loop IR: a small typed language of loops, lets and stores.
 
     expression := Constant | Variable | Load | Apply(operation, expressions) | Address
-    statement  := Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
+    statement  := Let | Mutable | Assign | LocalArray | Store | Loop | If | Call | Barrier
     kernel     := Kernel(parameters, body)
 
 Everything that a kernel computes is one of these; :mod:`backend_c.render.statements` prints them.
@@ -170,6 +170,12 @@ class Loop(NamedTuple):
     (one after the other on a processor, as "lanes" on a GPU) or "serial".
     Iterations of all but serial loops must be independent, except that each may combine the mutable
     variables ``sums`` with values of its own by ``operator`` (+ * max min & | ^), in any order.
+
+    Kernels that are written for blocks of threads (``Settings.has_blocks``) say who does what:
+    iterations of a loop of kind "blocks", the outermost, are those of blocks, all of whose threads
+    run the body; inside, those of a loop of kind "threads" are shared by them. "warps" is the same
+    of blocks whose warps are whole. Barriers stand where the kernel puts them. ``threads``: the
+    block size that the body is made for; more find no work, fewer take several turns.
     """
 
     variable: Variable
@@ -178,6 +184,7 @@ class Loop(NamedTuple):
     body: tuple[Statement, ...]
     sums: tuple[Variable, ...] = ()
     operator: str = "+"
+    threads: int = 0
 
 
 class If(NamedTuple):
@@ -195,7 +202,13 @@ class Call(NamedTuple):
     arguments: tuple[Expr | Pointer, ...]
 
 
-Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call
+class Barrier(NamedTuple):
+    """Wait until all threads of the block are here: then each sees what the others wrote."""
+
+    threads: str = "block"
+
+
+Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call | Barrier
 
 
 @dataclass(frozen=True, slots=True)

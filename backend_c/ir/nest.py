@@ -7,8 +7,8 @@ Two forms: *flat*, one loop over all elements, best where no index then needs a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Expr
@@ -16,8 +16,6 @@ from backend_c.ir.scope import Scope
 
 # A reduction of so few elements is written out, in lanes over its results.
 FEW = 8
-
-Nest = Callable[[Scope, tuple[int, ...], int], AbstractContextManager[tuple[Expr, ...]]]
 
 
 def loop_kind(scope: Scope, operations: int) -> str:

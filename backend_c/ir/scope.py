@@ -20,6 +20,7 @@ from backend_c.ir.loop_ir import (
     Apply,
     Array,
     Assign,
+    Barrier,
     Call,
     Constant,
     Expr,
@@ -40,6 +41,7 @@ from backend_c.ir.settings import Settings
 from hlo.errors import Unsupported
 from hlo.types import ElementType, element_type_of
 
+_MOST_THREADS = 1024  # of a CUDA block
 _MOST_LOCAL = 1 << 14  # bytes of an array on the stack: dozens of them fit the smallest of stacks
 
 
@@ -205,6 +207,11 @@ class Scope:
         return load if self._nearer is None else self._nearer(load)
 
     @property
+    def is_outermost(self) -> bool:
+        """Return whether no block is open but the kernel's body."""
+        return len(self._blocks) == 1 and not self.is_inside_element
+
+    @property
     def innermost(self) -> object:
         """Return the identity of the innermost open block."""
         return self._blocks[-1]
@@ -238,6 +245,27 @@ class Scope:
         array = Array(self._name("t"), element_type, elements, mutable=True, is_local=True)
         self._emit(LocalArray(array))
         return array
+
+    def shared(self, element_type: ElementType, elements: int) -> Array:
+        """Declare an array in memory that the threads of a block share."""
+        array = Array(self._name("t"), element_type, elements, True, True, is_shared=True)
+        self._emit(LocalArray(array))
+        return array
+
+    def own_thread(self) -> tuple[Expr, Expr]:
+        """Return the number of the running thread in its block, and the threads of the block."""
+        found = []
+        for operation, low in (("thread", 0), ("threads", 1)):
+            value = Apply(operation, (), INDEX)
+            variable = Variable(INDEX, self._name("n"), low, low + _MOST_THREADS - 1)
+            self._depth[variable.name] = 0
+            self._blocks[0].statements.append(Let(variable, value))
+            found.append(variable)
+        return found[0], found[1]
+
+    def barrier(self) -> None:
+        """Let the threads of a block wait for each other."""
+        self._emit(Barrier())
 
     def scratch(self, element_type: ElementType, elements: int, *, frozen: bool = False) -> Array:
         """Allocate workspace for the time of the kernel.
@@ -305,6 +333,16 @@ class Scope:
         yield variable
         body = tuple(self._blocks.pop().statements)
         self._emit(Loop(variable, end, kind, body, tuple(sums), operator))
+
+    @contextmanager
+    def blocks(self, extent: int, threads: int, kind: str = "blocks") -> Iterator[Expr]:
+        """Open a loop over blocks of so many threads, all of which run what is written inside."""
+        variable = Variable(INDEX, self._name("i"), 0, max(extent - 1, 0))
+        self._depth[variable.name] = len(self._blocks)
+        self._blocks.append(_Block())
+        yield variable
+        body = tuple(self._blocks.pop().statements)
+        self._emit(Loop(variable, ix.constant(extent), kind, body, threads=threads))
 
     @contextmanager
     def over(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,15 +37,35 @@ class Settings:
     ``grain`` is the grain size: loops of at least so many element operations run on several
     threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
     A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
-    computed into, if it can, instead of being copied.
+    computed into, if it can, instead of being copied. ``has_blocks``: the target runs blocks of
+    threads that share memory, as CUDA does. ``is_scalar``: it has neither threads nor lanes nor
+    memory to spare, as microcontrollers.
     """
 
     numerics: Numerics = Numerics.EXACT
     grain: int = GRAIN
     most_packed: int = MOST_PACKED
     least_exchanged: int = LEAST_EXCHANGED
+    has_blocks: bool = False
+    is_scalar: bool = False
 
     @property
     def is_fast(self) -> bool:
         """Return whether the numerics are those of ``fast``."""
         return self.numerics is Numerics.FAST
+
+
+def threaded(numerics: Numerics) -> Settings:
+    """Return the settings of code for threads that wait to be woken."""
+    return Settings(numerics, FAST_GRAIN if numerics is Numerics.FAST else GRAIN)
+
+
+def launched(numerics: Numerics) -> Settings:
+    """Return the settings of kernels that are launched: a launch costs the same for one thread as
+    for all, and has addresses of its own, so that no buffers change places."""
+    return Settings(numerics, grain=1, least_exchanged=sys.maxsize, has_blocks=True)
+
+
+def alone(numerics: Numerics) -> Settings:
+    """Return the settings of code for one thread of a small processor."""
+    return Settings(numerics, is_scalar=True)

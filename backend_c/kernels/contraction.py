@@ -11,6 +11,8 @@ from __future__ import annotations
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_complex import complex_contraction, has_complex_tiles
+from backend_c.kernels.parts.block_contraction import BlockContraction, has_tiles
 from backend_c.kernels.parts.complex_factors import real_factors
 from backend_c.kernels.parts.contraction_loops import (
     DoubleDoubleLoops,
@@ -30,9 +32,11 @@ from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
 from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.products import bf16_product, integer_product, plain_product
+from backend_c.kernels.parts.scalar_contraction import scalar_contraction
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.sparse_operand import with_all_elements
+from backend_c.kernels.parts.split_contraction import parts_of, split_contraction
 from backend_c.kernels.parts.tiled_contraction import TiledContraction
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.sparse_operands import stored_sparsely
@@ -99,7 +103,7 @@ def convolution(
     parts = [(convolved, factors)]
     is_real = not any(t.is_complex for t in (*types, shape.element_type))
     is_fast = block.settings.is_fast and is_real and _fast_sums(types, shape.element_type)
-    if is_fast and has_phases(lhs, rhs, window):
+    if is_fast and not block.settings.is_scalar and has_phases(lhs, rhs, window):
         parts = list(phases(convolved, rhs))
     elif not block.settings.is_fast and may_be_divided(convolved, rhs):
         divided, guarded = phase_factors(convolved, rhs), within(shape, write, block)
@@ -134,10 +138,14 @@ def contract(
             write(index, (apply("convert", values[0], type=result),))
 
         contract(factors, types, wide, converted, scope, convolved)
+    elif has_complex_tiles(factors, types, result, scope):
+        complex_contraction(factors, types, result, write, scope)
     elif scope.settings.is_fast and factors.k and _fast_sums(types, result):
         _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
         _contract_floats(factors, types, result, write, scope)
+    elif has_tiles(factors, scope):
+        BlockContraction(factors, types, result, write, scope).integers()
     elif convolved is None and (product := integer_product(factors, types, result)):
         FastContraction(factors, product, result, write, scope).emit()
     else:
@@ -159,7 +167,13 @@ def _contract_floats(
     of_narrow = all(t.is_float and t.bits <= 32 for t in types)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
-    if factors.k and of_narrow and result.is_float and result is not F64 and is_narrow(factors):
+    is_small = result.is_float and result is not F64
+    blocks = has_tiles(factors, scope) and BlockContraction(factors, types, result, write, scope)
+    if blocks and of_narrow and is_small:
+        blocks.rounded()
+    elif blocks and result is F64 and not is_long:
+        blocks.pairs()
+    elif factors.k and of_narrow and result.is_float and result is not F64 and is_narrow(factors):
         NarrowContraction(factors, types, result, write, scope).emit()
     elif factors.k and of_narrow and result.is_float and result is not F64:
         TiledContraction(factors, result, write, scope).emit()
@@ -194,6 +208,10 @@ def _fast(
     if any(t.is_complex for t in (*types, result)):
         real = real_factors(factors, result)
         FastContraction(real, plain_product(sums), result, write, scope).emit()
+    elif has_tiles(factors, scope):
+        BlockContraction(factors, types, result, write, scope).plain(sums)
+    elif scope.settings.is_scalar:
+        scalar_contraction(factors, (sums, result), write, scope, convolved)
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
         kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
         kind(convolved, factors, (sums, result), write, scope).emit()
@@ -203,5 +221,7 @@ def _fast(
         SkinnyContraction(factors, (sums, result), write, scope).emit()
     elif convolved is None and sums is F32 and (product := bf16_product(factors, types)):
         FastContraction(factors, product, result, write, scope).emit()
+    elif (parts := parts_of(factors)) > 1 and not is_padded(factors):
+        split_contraction(factors, parts, plain_product(sums), result, write, scope)
     else:
         FastContraction(factors, plain_product(sums), result, write, scope).emit()

@@ -17,8 +17,9 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_groups import Rows, fold, has_groups
 from backend_c.kernels.parts.combiner import Combiner
-from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
+from backend_c.kernels.parts.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from hlo.types import PRED
 
@@ -65,17 +66,21 @@ def scatter(
         dict(zip(input_batching_dims, scatter_indices_batching_dims, strict=True)),
         index_vector_dim,
     )
+    rows = geometry.rows()
+    if is_fold(block, inputs, to_apply) and has_groups(rows, block):
+        fold(block, rows, (inputs, updates), to_apply, write)
+        return
     if is_fold(block, inputs, to_apply):
-        fold = OrderedUpdates(block, inputs, updates, to_apply, write)
-        fold.start()
+        in_order = OrderedUpdates(block, inputs, updates, to_apply, write)
+        in_order.start()
         if updates[0].shape.elements:
-            _InOrder(block, geometry, fold).emit()
-        fold.finish()
+            _InOrder(block, geometry, in_order).emit()
+        in_order.finish()
         return
     # Elements that no update meets keep the operand's value.
     with nest.flat(block, dims) as index:
         write(index, (inputs[0].at(*index),))
-    GroupedUpdates(block, geometry.rows(), inputs[0], updates[0]).emit(write)
+    GroupedUpdates(block, rows, inputs[0], updates[0]).emit(write)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from backend_c.ir.bounded_elements import smaller_size
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_merge import FIRST, BlockMerge, Row
 from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.orderings import Order, order_of
 from backend_c.kernels.parts.radix_sort import RadixSort
@@ -118,7 +119,11 @@ class _Sort:
         # A single long row has no rows to share: eight chunks are sorted by the threads, then
         # merged.
         self._chunks = _CHUNKS if of_one_row else 1
-        self._length = -(-self._bound // self._chunks)  # of a chunk
+        # Threads of blocks sort short runs, and share the merges of these.
+        self._by_blocks = scope.settings.has_blocks and scope.is_outermost and self._bound > FIRST
+        if self._by_blocks:
+            self._chunks = -(-self._bound // FIRST)
+        self._length = FIRST if self._by_blocks else -(-self._bound // self._chunks)  # of a chunk
         # Each pass doubles the length of the runs.
         self._passes = (self._length - 1).bit_length() if self._length else 0
 
@@ -136,7 +141,7 @@ class _Sort:
             for array, operand in zip(arrays, self._operands, strict=True):
                 self._scope.store(array, place, operand.at(*index))
         self._sort_chunks(arrays)
-        half = self._merge_chunks(arrays)
+        half = self._merge_runs(arrays) if self._by_blocks else self._merge_chunks(arrays)
         d = self._dimension
         with nest.split(self._scope, (*dims[:d], self._keep, *dims[d + 1 :])) as index:
             place = self._place(self._row(index), self._written(half, index[d]), index[d])
@@ -180,12 +185,29 @@ class _Sort:
                 with scope.loop(pairs):
                     middle = scope.bind(ix.clamp(0, ix.add(start, width), last))
                     end = scope.bind(ix.clamp(0, ix.add(start, width, width), last))
-                    self._merge(arrays, row, half, (start, middle, end))
+                    self._merge_pair(arrays, row, half, (start, middle, end))
                     scope.assign(start, end)
                 # The result of a pass is in the other half: 0 and the row's length take turns.
                 scope.assign(half, ix.subtract(self._bound, half))
                 scope.assign(width, ix.add(width, width))
                 scope.assign(pairs, ix.divide(ix.add(pairs, 1), 2))
+
+    def _merge_runs(self, arrays: Sequence[Array]) -> int:
+        """Write the merges of the runs of all rows; return the half in which the result is."""
+
+        def comes_first(row: Row, left: Expr, right: Expr) -> Expr:
+            last = ix.constant(self._bound - 1)
+            rhs, lhs = (self._loaded(arrays, row, side, last) for side in (right, left))
+            return self._before(self._scope, rhs, lhs)
+
+        def merge(
+            row: Row, lefts: tuple[Expr, Expr], rights: tuple[Expr, Expr], into: Expr, count: Expr
+        ) -> Variable:
+            return self._merge(arrays, row, (lefts, rights), into, count)
+
+        merges = (self._end, comes_first, merge)
+        made = BlockMerge(self._scope, self._rows, self._bound, *merges)
+        return made.emit(self._passes % 2 * self._bound)
 
     def _merge_chunks(self, arrays: Sequence[Array]) -> Expr | int:
         """Write the merges of all chunks of a row; return the half in which the result is."""
@@ -205,7 +227,7 @@ class _Sort:
                 first, middle, end = (
                     scope.bind(self._end(ix.add(start, *[width] * n))) for n in range(3)
                 )
-                self._merge(arrays, row, source, (first, middle, end))
+                self._merge_pair(arrays, row, source, (first, middle, end))
             scope.assign(source, ix.subtract(self._bound, source))
             scope.assign(width, ix.add(width, width))
         return source
@@ -214,26 +236,39 @@ class _Sort:
         """Clamp a position to the actual size."""
         return ix.clamp(0, position, self._extent)
 
-    def _merge(
+    def _merge_pair(
         self,
         arrays: Sequence[Array],
         row: Expr,
         half: Variable,
         run: tuple[Expr, Expr, Expr],
     ) -> None:
-        """Write the merge of two sorted runs, start to middle and on to end, into the other half.
+        """Write the merge of two sorted runs, start to middle and to end, into the other half."""
+        start, middle, end = run
+        runs = (start, middle), (middle, end)
+        self._merge(arrays, (row, half), runs, start, ix.subtract(end, start))
+
+    def _merge(
+        self,
+        arrays: Sequence[Array],
+        place: Row,
+        runs: tuple[tuple[Expr, Expr], tuple[Expr, Expr]],
+        start: Expr,
+        count: Expr,
+    ) -> Variable:
+        """Write so many elements of the merge of two sorted runs from ``start`` on into the other
+        half of a row; return the position behind those of the left run.
 
         One element per iteration, without branches: the right one if the left run is used up or the
         right element must come before the left (strictly, which makes the merge stable).
         """
-        scope, (start, middle, end) = self._scope, run
-        left, right = scope.mutable(INDEX, start), scope.mutable(INDEX, middle)
+        scope, (row, half), ((first, middle), (other, end)) = self._scope, place, runs
+        left, right = scope.mutable(INDEX, first), scope.mutable(INDEX, other)
         into = scope.bind(self._place(row, ix.subtract(self._bound, half), start))
-        with scope.loop(ix.subtract(end, start)) as step:
-            lhs, rhs = (
-                [scope.bind(scope.load(array, self._inside(row, half, side))) for array in arrays]
-                for side in (left, right)
-            )
+        # What lies behind the runs is of no use, and threads of a GPU may not meet there.
+        last = ix.subtract(end, 1) if self._by_blocks else ix.constant(self._bound - 1)
+        with scope.loop(count) as step:
+            lhs, rhs = (self._loaded(arrays, place, side, last) for side in (left, right))
             is_before = self._before(scope, rhs, lhs)
             is_left_done = apply("compare-GE", left, middle, type=PRED)
             is_right_there = apply("compare-LT", right, end, type=PRED)
@@ -245,7 +280,9 @@ class _Sort:
             taken = scope.bind(apply("convert", takes_right, type=INDEX))
             scope.assign(right, ix.add(right, taken))
             scope.assign(left, ix.add(left, ix.subtract(1, taken)))
+        return left
 
-    def _inside(self, row: Expr, half: Variable, position: Expr) -> Expr:
-        """Return an offset to read from, in bounds whether or not the run is at its end."""
-        return self._place(row, half, ix.clamp(0, position, ix.constant(self._bound - 1)))
+    def _loaded(self, arrays: Sequence[Array], row: Row, position: Expr, last: Expr) -> list[Expr]:
+        """Return the elements at a position, or at ``last`` if its run is at its end."""
+        inside = self._place(*row, ix.clamp(0, position, last))
+        return [self._scope.bind(self._scope.load(array, inside)) for array in arrays]

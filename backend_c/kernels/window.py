@@ -17,10 +17,13 @@ from backend_c.ir.bounded_elements import inside
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_groups import Rows, has_groups
+from backend_c.kernels.parts.block_groups import fold as grouped_fold
+from backend_c.kernels.parts.block_running_sums import RunningSums, has_chunks
 from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.exact_sum import Accumulator
-from backend_c.kernels.parts.grouped_updates import GroupedUpdates, Rows
+from backend_c.kernels.parts.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.monoids import monoid_of
 from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from backend_c.kernels.parts.prefix_scan import PrefixScan
@@ -227,6 +230,9 @@ class _Fold:
         """Write one pass along the dimension in which the windows grow."""
         scope, d = self._scope, growing.dimension
         dims = (*self._windows.positions[:d], *self._windows.positions[d + 1 :])
+        if is_sum and has_chunks(growing.positions, scope):
+            self._sums_in_chunks(growing, dims).emit()
+            return
         with nest.outer(scope, dims, 16 * growing.positions) as other:
 
             def at(position: Expr) -> _Index:
@@ -242,6 +248,30 @@ class _Fold:
                 with self._windows.where(conditions):
                     add(at(position))
                 self._write(at(growing.window_position(step)), value())
+
+    def _sums_in_chunks(self, growing: Growth, dims: tuple[int, ...]) -> RunningSums:
+        """Return the exact sums of windows that grow along a dimension, of which dims are not."""
+        (operand,), (init,) = self._inputs, self._inits
+        d = growing.dimension
+
+        def at(index: Sequence[Expr], position: Expr) -> _Index:
+            return (*index[:d], position, *index[d:])
+
+        def begin(total: Accumulator, index: Sequence[Expr]) -> None:
+            total.add(init.at())
+            with self._scope.loop(growing.before) as number:
+                total.add(operand.at(*at(index, growing.element_before(number))))
+
+        def add(total: Accumulator, index: Sequence[Expr], step: Expr) -> None:
+            position, conditions = growing.element(step)
+            with self._windows.where(conditions):
+                total.add(operand.at(*at(index, position)))
+
+        def write(index: Sequence[Expr], step: Expr, value: Expr) -> None:
+            self._write(at(index, growing.window_position(step)), (value,))
+
+        steps = growing.positions
+        return RunningSums(self._scope, operand.shape.element_type, dims, steps, begin, add, write)
 
     def _running_sum(self) -> tuple[Callable[[_Index], None], Callable[[], _Index]]:
         """Return the addition to a running exact sum, and the sum so far."""
@@ -302,6 +332,9 @@ def select_and_scatter(
         lambda target, column: ix.delinearize(target, dims),
     )
     everywhere = Element(ArrayShape(init.shape.element_type, dims), lambda *index: init.at())
+    if is_fold(block, [everywhere], scatter) and has_groups(rows, block):
+        grouped_fold(block, rows, ([everywhere], [source]), scatter, write)
+        return
     if is_fold(block, [everywhere], scatter):
         fold = OrderedUpdates(block, [everywhere], [source], scatter, write)
         fold.start()

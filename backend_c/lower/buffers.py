@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend_c.lower.plan import (
-    Branch,
     Buffer,
-    Copy,
     Exchange,
-    Launch,
     Plan,
     Repeat,
     Step,
+    buffers_of,
     in_order,
     inner_steps,
 )
@@ -112,7 +110,7 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
         nonlocal clock
         clock += 1
         start = clock
-        for buffer in _buffers_of(step):
+        for buffer in buffers_of(step):
             first.setdefault(buffer, clock)
             last[buffer] = clock
         for inner in inner_steps(step):
@@ -130,16 +128,3 @@ def _lifetimes(steps: Sequence[Step]) -> dict[Buffer, tuple[int, float]]:
     for step in steps:
         visit(step)
     return {buffer: (begin, last[buffer]) for buffer, begin in first.items()}
-
-
-def _buffers_of(step: Step) -> Iterator[Buffer]:
-    """Yield the buffers that a step itself names."""
-    match step:
-        case Launch(_, inputs, outputs, scratch):
-            yield from (*inputs, *outputs, *scratch)
-        case Copy(source, target) | Exchange(source, target):
-            yield from (source, target)
-        case Branch(selector, _):
-            yield selector
-        case _:
-            return

@@ -9,18 +9,16 @@ as are those with actual sizes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
 from backend_c.lower.plan import (
-    Branch,
     Buffer,
     Copy,
     Exchange,
-    Launch,
     Plan,
     Repeat,
     Step,
+    buffers_of,
     in_order,
     map_steps,
 )
@@ -29,7 +27,7 @@ from backend_c.lower.plan import (
 def with_exchanges(plan: Plan, least: int) -> Plan:
     """Replace the last copies of loops' bodies by exchanges, where nothing else sees the source, of
     buffers of so many bytes at least."""
-    mentions = Counter(b for _, step in in_order(plan.steps) for b in _mentioned(step))
+    mentions = Counter(b for _, step in in_order(plan.steps) for b in buffers_of(step))
     fixed = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
 
     def change(step: Step) -> tuple[Step, ...]:
@@ -51,8 +49,8 @@ def _exchanged(
     first = len(body)
     while first and isinstance(body[first - 1], Copy):
         first -= 1
-    ends = Counter(buffer for step in body[first:] for buffer in _mentioned(step))
-    inside = Counter(b for _, step in in_order(body) for b in _mentioned(step))
+    ends = Counter(buffer for step in body[first:] for buffer in buffers_of(step))
+    inside = Counter(b for _, step in in_order(body) for b in buffers_of(step))
     last: list[Step] = []
     for step in body[first:]:
         assert isinstance(step, Copy)
@@ -68,16 +66,3 @@ def _exchanged(
         )
         last.append(Exchange(source, target, step.origin) if is_exchanged else step)
     return (*body[:first], *last)
-
-
-def _mentioned(step: Step) -> Iterator[Buffer]:
-    """Yield the buffers that a step itself names, each as often as it does."""
-    match step:
-        case Launch(_, inputs, outputs, scratch):
-            yield from {*inputs, *outputs, *scratch}
-        case Copy(source, target) | Exchange(source, target):
-            yield from (source, target)
-        case Repeat(_, predicate, _):
-            yield predicate
-        case Branch(selector, _):
-            yield selector

@@ -31,6 +31,7 @@ from backend_c.ir.loop_ir import (
 from backend_c.ir.row_cache import kept_in_row
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
+from backend_c.ir.value_ranges import with_short_sequences
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.nested import is_nested, nested
@@ -119,11 +120,12 @@ class KernelBuilder:
         if is_map:
             self._write_map(scope, result, writer)
         writer.fill()
+        body = without_dead_lets(scope.statements)
         return Kernel(
             (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),
             tuple(scope.scratch_arrays),
-            without_dead_lets(scope.statements),
+            with_short_sequences(body) if scope.settings.is_fast else body,
             scope.settings.numerics,
             scope.uses_seed,
             tuple(values for _, values in scope.tables),

@@ -11,6 +11,7 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.columns import Columns, columns
 from backend_c.lower.exchanges import with_exchanges
+from backend_c.lower.merging import with_merged_loops
 from backend_c.lower.ownership import Ownership
 from backend_c.lower.plan import Buffer, Origin, Plan, Value
 from hlo.errors import Unsupported
@@ -18,6 +19,7 @@ from hlo.literal import Literal
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.effects import effects
 from hlo.passes.updates_in_place import updated_operand
+from hlo.text.source_locations import located
 from hlo.types import ArrayShape, Shape
 from hlo.walk import call, column, function_name, keywords, live, walk
 
@@ -44,7 +46,7 @@ def lower(module: Module, settings: Settings) -> Plan:
         results.append(buffer)
     steps = tuple(lowering.steps)
     plan = replace(lowering.plan, arguments=arguments, results=results, steps=steps)
-    return with_exchanges(plan, settings.least_exchanged)
+    return with_exchanges(with_merged_loops(plan), settings.least_exchanged)
 
 
 class Lowering(Block):
@@ -66,7 +68,10 @@ class Lowering(Block):
         def run(instruction: Instruction, operands: list[Value]) -> Value:
             self.reusable = ownership.reusable(instruction, operands)
             outer, self.origin = self.origin, Origin(computation.name, instruction.name)
-            result = evaluated(instruction, operands)
+            try:
+                result = evaluated(instruction, operands)
+            except Unsupported as error:
+                raise located(error, self._module, instruction) from error
             self.origin = outer
             ownership.note(instruction, result)
             return result

@@ -38,7 +38,7 @@ class Origin:
 
     ``computation`` and ``instruction`` are names after all passes. Of a launch, ``computes`` is
     what the kernel computes, ``in_place`` whether it only updates its result. Of a copy, ``why`` is
-    the reason for it.
+    the reason for it. ``joined`` are those of launches that were merged with this one.
     """
 
     computation: str = ""
@@ -46,6 +46,7 @@ class Origin:
     computes: Computation | None = None
     in_place: bool = False
     why: str = ""
+    joined: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,19 @@ def inner_steps(step: Step) -> tuple[Step, ...]:
             return tuple(inner for case in cases for inner in case)
         case _:
             return ()
+
+
+def buffers_of(step: Step) -> tuple[Buffer, ...]:
+    """Return the buffers that a step itself names."""
+    match step:
+        case Launch(_, inputs, outputs, scratch):
+            return (*inputs, *outputs, *scratch)
+        case Copy(source, target) | Exchange(source, target):
+            return (source, target)
+        case Repeat(_, predicate, _):
+            return (predicate,)
+        case Branch(selector, _):
+            return (selector,)
 
 
 def in_order(steps: Sequence[Step], depth: int = 0) -> Iterator[tuple[int, Step]]:

@@ -22,7 +22,8 @@ _MAXIMUM_BYTES = 1 << 30
 _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
 HEADERS = ".gch"  # headers that gcc has read
 OBJECT = ".o"  # what libraries are linked with
-_BUILT = (_LIBRARY, HEADERS, OBJECT)
+CUBIN = ".cubin"  # kernels for a GPU
+_BUILT = (_LIBRARY, HEADERS, OBJECT, CUBIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,13 @@ def open_cache(directory: Path) -> Cache:
     """Open the cache in ``directory``, made if missing.
 
     Raises ToolchainError for a directory that cannot be trusted: a link, another user's, open to
-    others.
+    others; and on a system that does not tell users apart so.
     """
+    if not hasattr(os, "geteuid"):
+        raise ToolchainError(
+            "C is compiled on Linux and macOS; on this system programs are interpreted"
+            " (hlo check --no-c), or written as C (hlo emit)"
+        )
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import cffi
@@ -21,38 +20,18 @@ from backend_c.native.in_place import (
     require_apart,
     require_fixed,
 )
+from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import Array, Memory, Value, arguments, array_leaves, assembled
 from backend_c.native.plain_call import Entry, PlainCall, is_plain, plain_call
 from backend_c.render.translation_units import Program
-from hlo.errors import ArgumentError, ToolchainError, Unsupported
+from hlo.errors import ArgumentError, Unsupported
+from hlo.summary import signature
 from hlo.types import Shape
 
 _ALIGNMENT = 64
-_INTERFACE = """
-    void hlo_entry(const void *const *arguments, void *const *results,
-                   const unsigned char *constants, unsigned char *workspace, uint64_t seed);
-    extern void (*const hlo_entries[])(const void *const *, void *const *,
-                                       const unsigned char *, unsigned char *, uint64_t);
-    int omp_get_max_threads(void);
-    void omp_set_num_threads(int);
-"""
 _FFI = cffi.FFI()
-_FFI.cdef(_INTERFACE)
 _TABLE = _FFI.typeof("void *[]")
 _SEED = 0xFFFF_FFFF_FFFF_FFFF  # C takes 64 bits of it
-
-
-def load(path: Path, *, closing: bool = False) -> Any:
-    """Load a library.
-
-    It stays in the process: unloading libgomp under its idle threads crashes. ``closing``: the
-    library has no threads, and is closed when nothing refers to it any more.
-    """
-    flags = _FFI.RTLD_NOW | (0 if closing else _FFI.RTLD_NODELETE)
-    try:
-        return _FFI.dlopen(str(path), flags)
-    except OSError as error:
-        raise ToolchainError(f"cannot load {path}: {error}") from None
 
 
 class Explains(Protocol):
@@ -70,7 +49,7 @@ class Explains(Protocol):
 class Executable:
     """Run a compiled program on the arrays of its parameters; ``source`` is its C by file name.
 
-    ``library`` is what :func:`load` gives. ``parameters`` are the entry's names and shapes in
+    ``parameters`` are the entry's names and shapes in
     order, ``result`` is its root's shape. ``threads`` is the number of OpenMP threads of a call;
     None leaves it to OpenMP. ``profiler`` knows the module. Calls from several threads run one
     after the other, as they share the workspace.
@@ -78,7 +57,7 @@ class Executable:
 
     def __init__(
         self,
-        library: Any,
+        library: LoadedLibrary,
         program: Program,
         parameters: Sequence[tuple[str, Shape]],
         result: Shape,
@@ -97,6 +76,11 @@ class Executable:
         self._running = threading.Lock()  # for the workspace, and what plain calls prepared
         self._choose(threads)
         self.source: Mapping[str, str] = program.sources
+
+    def __repr__(self) -> str:
+        shapes = [shape for _, shape in self._parameters]
+        threads = "" if self._threads is None else f", threads={self._threads}"
+        return f"Executable({signature(shapes, self._result)}{threads})"
 
     def __call__(self, *arrays: Value, seed: int = 0, out: Value | None = None) -> Value:
         """Run on one value for each parameter; the result is written into ``out`` if that is given.
@@ -229,17 +213,19 @@ class Bound:
         return self.result
 
 
-def _entry(library: Any, number: int | None, threads: int | None) -> Entry:
+def _entry(library: LoadedLibrary, number: int | None, threads: int | None) -> Entry:
     """Return a library's entry point of a number, run by so many threads."""
-    entry: Entry = library.hlo_entry if number is None else library.hlo_entries[number]
-    # A library without OpenMP has nothing to set.
-    choose = None if threads is None else getattr(library, "omp_set_num_threads", None)
-    if choose is None:
+    entry: Entry = library.entry(number)
+    if threads is None:
+        return entry
+    choose = library.function("omp_set_num_threads", "void (*)(int)")
+    chosen = library.function("omp_get_max_threads", "int (*)(void)")
+    if choose is None or chosen is None:  # without OpenMP there is nothing to set
         return entry
 
     def entry_in_threads(*words: Any) -> None:
         # The number of threads is the process's: it is given back after the call.
-        before = library.omp_get_max_threads()
+        before = chosen()
         choose(threads)
         try:
             entry(*words)

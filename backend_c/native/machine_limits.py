@@ -21,6 +21,7 @@ from backend_c.explain.limits import Limits
 from backend_c.native.cache import Cache, default_directory, open_cache
 from backend_c.native.libraries import build
 from backend_c.native.toolchain import known_compiler
+from hlo.operating_system import processors
 
 SIZES = tuple(1 << power for power in range(18, 29, 2))  # bytes: 256 KiB to 256 MiB
 _SECONDS = 0.03  # of each kernel
@@ -82,7 +83,7 @@ def _library(cache: Cache) -> ctypes.CDLL:
 
 def main() -> None:
     """Print the limits of one thread and of all."""
-    every = len(os.sched_getaffinity(0))
+    every = processors()
     cache = open_cache(default_directory(os.environ))
     found = {str(threads): asdict(measured(threads, cache)) for threads in (1, every)}
     json.dump(found, sys.stdout)

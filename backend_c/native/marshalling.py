@@ -80,7 +80,7 @@ def assembled(shape: Shape, memories: Iterator[Memory]) -> Value:
     return nested(shape, (memory.value() for memory in memories))
 
 
-def nested(shape: Shape, arrays: Iterator[Array]) -> Value:
+def nested(shape: Shape, arrays: Iterator[Any]) -> Value:
     """Nest arrays, in order, as a shape does."""
     if isinstance(shape, TupleShape):
         return tuple(nested(element, arrays) for element in shape.elements)

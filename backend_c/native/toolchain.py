@@ -154,10 +154,10 @@ def _words(command: str) -> list[str]:
 def _accepted(command: Sequence[str]) -> tuple[str, ...]:
     """Return the flags that a compiler takes: usually all, so they are tried together first."""
     flags, wanted = _not_said(command, _FLAGS), _not_said(command, _OPTIONAL_FLAGS)
-    for optional in (wanted, tuple(flag for flag in wanted if takes(command, [flag]))):
-        if takes(command, optional):
-            return (*flags, *optional)
-    return flags
+    if takes(command, wanted):
+        return (*flags, *wanted)
+    some = tuple(flag for flag in wanted if takes(command, [flag]))
+    return (*flags, *some) if takes(command, some) else flags
 
 
 def _not_said(command: Sequence[str], flags: Sequence[str]) -> tuple[str, ...]:

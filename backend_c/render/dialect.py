@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,7 @@ class Dialect:
     function: str  # the qualifiers of any other generated function
     pragmas: dict[str, str]
     strided: dict[str, tuple[str, str]]
-    has_entry: bool = True  # whether C calls the kernels; else a manifest tells how to launch them
-    is_launched: bool = False  # whether a call of a kernel says its shape and the sizes of arrays
-    linkage: str = ""  # of what others call
+    has_entry: bool = True  # whether C calls the kernels; else the host launches them
 
 
 # What takes gcc a tenth of a second: products of matrices in plain sums, sorts, transpositions.
@@ -31,8 +29,18 @@ _WHERE_USED = (
     *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "bytes", "s16", "bf16")),
     *((f"hlo_factor_{t}.h", f"hlo_factor_{t}") for t in ("f32", "f64")),
     ("hlo_fft_fast.h", "hlo_fft_lanes"),
+    ("hlo_lanes.h", "hlo_lanes_"),
     ("hlo_sort.h", "hlo_sort_"),
     ("hlo_transpose.h", "hlo_transpose_"),
+)
+
+# Products of matrices by the threads of a block.
+_BLOCKS = (
+    ("hlo_block_copy.h", "hlo_block_cop"),
+    ("hlo_block_tile.h", "hlo_block_tile_"),
+    ("hlo_block_mma.h", "hlo_block_mma_"),
+    ("hlo_block_sort.h", "hlo_block_sort_"),
+    ("hlo_block_sums.h", "hlo_block_sums_"),
 )
 
 OPENMP = Dialect(
@@ -64,13 +72,13 @@ EMBEDDED = Dialect(
 CUDA = Dialect(
     "cuda",
     ".cu",
-    (("hlo_kernels.h", ""), ("hlo_block.h", "hlo_block_"), *_WHERE_USED),
+    (("hlo_kernels.h", ""), ("hlo_block.h", "hlo_block_"), *_BLOCKS, *_WHERE_USED),
     "typedef bool hlo_pred;\n",
     'extern "C" __global__ void',
     "HLO_FUNCTION",
     {},
     {
-        "parallel": ("blockIdx.x", "gridDim.x"),
+        **dict.fromkeys(("parallel", "blocks", "warps"), ("blockIdx.x", "gridDim.x")),
         "lanes": ("threadIdx.x", "blockDim.x"),
         "parallel lanes": (
             "(int64_t)blockIdx.x * blockDim.x + threadIdx.x",
@@ -78,11 +86,6 @@ CUDA = Dialect(
         ),
     },
     has_entry=False,
-)
-
-# The same text, and an entry point that launches the kernels: for the emulation on the CPU.
-CUDA_EMULATED = replace(
-    CUDA, name="cuda-emulated", has_entry=True, is_launched=True, linkage='extern "C" '
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (OPENMP, EMBEDDED, CUDA)}

@@ -52,6 +52,8 @@ _FAST_COMPLEX = {("multiply", C64), ("multiply", C128), ("divide", C64), ("abs",
 _KEPT_WIDE = frozenset((F16, BF16))
 _INTEGER_INFIX = having(BITWISE | MONOID)
 _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elementary, rounded once
+# Those of ``fast``, for all operands of f32 or for some (:mod:`backend_c.ir.value_ranges`).
+_FAST_SEQUENCES = frozenset(name.replace("_", "-") for name in FAST_FUNCTIONS)
 
 
 def render_operation(
@@ -98,8 +100,7 @@ def _fits_f32(operation: str, operand: ElementType) -> bool:
     """Return whether ``fast`` has an operation of f32 for one on operands that are narrower."""
     if operation == "convert":
         return operand is F32 or operand in _KEPT_WIDE
-    is_function = operation in _ELEMENTARY and _identifier(operation) in FAST_FUNCTIONS
-    return operand in _KEPT_WIDE and (operation in _ROUNDED or is_function)
+    return operand in _KEPT_WIDE and (operation in _ROUNDED or operation in _FAST_SEQUENCES)
 
 
 def _widened(element_type: ElementType) -> ElementType:
@@ -131,10 +132,20 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
     return (text if operation in _EXACT else f"hlo_round_{operand}({text})"), ATOM
 
 
+def f64_function(operation: str, operand: ElementType, numerics: Numerics) -> str | None:
+    """Return the name of the sequence in f64 that an operation is computed by, None if by none."""
+    if operation not in _ELEMENTARY or not operand.is_float:
+        return None
+    if numerics is Numerics.FAST and _has_fast_sequence(operation, operand):
+        return None
+    name = _identifier(operation) + ("_f64" if operand is F64 else "")
+    return name if name in elementary.FUNCTIONS else None
+
+
 def _has_fast_sequence(operation: str, operand: ElementType) -> bool:
     """Return whether ``fast`` has a sequence of its own for an operation."""
     within_f32 = operand.is_float and operand is not F64
-    return within_f32 and operation in _ELEMENTARY and _identifier(operation) in FAST_FUNCTIONS
+    return within_f32 and operation in _FAST_SEQUENCES
 
 
 def _fast(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
@@ -190,6 +201,8 @@ def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str,
 
 
 def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
+    if result.is_complex:
+        return f"hlo_select_{result}({', '.join(texts)})", ATOM
     text = f"{texts[0]} ? {texts[1]} : {texts[2]}"
     # Loads of pred are int: gcc takes the least or the greatest of two for no pred.
     return (f"(hlo_pred)({text})", ATOM) if result is PRED else (text, OTHER)
@@ -356,14 +369,20 @@ _SPECIAL: dict[str, _Render] = {
     "reduce-precision": _reduced_precision,
     "total-order": _total_order,
     "from-total-order": _from_total_order,
+    "multiply-add": lambda texts, types, result: (
+        f"hlo_fused_{result}({', '.join(texts)})",
+        ATOM,
+    ),
     "philox-u32": _function("hlo_philox_u32"),
     "philox-u64": _function("hlo_philox_u64"),
     "threefry": _function("hlo_threefry"),
     "unit": _function("hlo_unit_f32"),
+    "sum-magnitude": _function("hlo_tile_magnitude"),
     "select": _select,
     "clamp": _clamp_index,
     "within": _within,
     "thread": lambda texts, types, result: ("threadIdx.x", ATOM),
+    "threads": lambda texts, types, result: ("(int64_t)blockDim.x", UNARY),
     "workers": _function("hlo_workers"),
     "convert": _converted,
     "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),

@@ -14,6 +14,7 @@ from backend_c.ir.loop_ir import (
     Address,
     Array,
     Assign,
+    Barrier,
     Call,
     Constant,
     Expr,
@@ -67,8 +68,15 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
     used = set(_WORD.findall("\n".join(lines)))
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     unused = [f"{_INDENT}(void){a.name};" for a in arrays if a.name not in used]
-    head = f"{dialect.kernel} {name}({', '.join(parameters) or 'void'}) {{"
+    threads = block_size(kernel)
+    bound = f" __launch_bounds__({threads})" if threads else ""
+    head = f"{dialect.kernel}{bound} {name}({', '.join(parameters) or 'void'}) {{"
     return "\n".join([head, *unused, *lines, "}", ""])
+
+
+def block_size(kernel: Kernel) -> int:
+    """Return the threads of a block that a kernel is made for, which are the most; 0 if any are."""
+    return max((s.threads for s in kernel.body if isinstance(s, Loop)), default=0)
 
 
 def constant_text(constant: Constant) -> str:
@@ -155,18 +163,14 @@ class _Body:
     def _statement(self, statement: Statement) -> list[str]:
         """Render a statement as lines."""
         match statement:
-            case Let(variable, value):
-                return self._let(variable, value)
-            case Mutable(variable, initial):
-                start = "" if initial is None else f" = {self.text(initial)}"
-                return [f"{register_type(variable.type)} {variable.name}{start};"]
+            case Let() | Mutable() | LocalArray():
+                return self._declaration(statement)
             case Assign(variable, value):
                 return [f"{variable.name} = {self.text(value)};"]
-            case LocalArray(array):
-                place = "__shared__ " if array.is_shared else ""
-                return [f"{place}{memory_type(array.element_type)} {array.name}[{array.elements}];"]
             case Store(array, offset, value):
                 return [f"{self._element(array, offset)} = {self._stored(array, value)};"]
+            case Barrier():
+                return ["__syncthreads();"]
             case Call(function, arguments):
                 return [f"{function}({', '.join(map(self._argument, arguments))});"]
             case If(condition, then, otherwise):
@@ -176,6 +180,19 @@ class _Body:
                 return [*lines, "}"]
             case Loop():
                 return self._loop(statement)
+
+    def _declaration(self, statement: Let | Mutable | LocalArray) -> list[str]:
+        """Render what names a value or an array."""
+        match statement:
+            case Let(variable, value):
+                return self._let(variable, value)
+            case Mutable(variable, initial):
+                start = "" if initial is None else f" = {self.text(initial)}"
+                return [f"{register_type(variable.type)} {variable.name}{start};"]
+            case LocalArray(array):
+                # Aligned, so that neighbouring elements are read as one vector.
+                place = "__shared__ __align__(16) " if array.is_shared else ""
+                return [f"{place}{memory_type(array.element_type)} {array.name}[{array.elements}];"]
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
         """Render a let; if pure, short, and used once in its block, keep its text for the use."""

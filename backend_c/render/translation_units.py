@@ -12,20 +12,23 @@ and the library has a table of them::
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from backend_c.cuda.threads import launch_shape
+from backend_c.ir.loop_ir import Kernel
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace, exchanged
 from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
+from backend_c.render.block_versions import versioned
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import OPENMP, Dialect
+from backend_c.render.distributed_functions import with_distributed_functions
 from backend_c.render.elementary_functions import definitions
+from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.statements import kernel_text
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
@@ -35,11 +38,31 @@ _PARAMETERS = (
     "               const unsigned char *constants, unsigned char *workspace, uint64_t seed)"
 )
 ENTRY = f"void hlo_entry{_PARAMETERS}"
+# Of dialects without an entry: the name in a kernel's head, and what starts the random state.
+LAUNCHED = re.compile(
+    r'^extern "C" __global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(', re.MULTILINE
+)
+RANDOM_KERNEL = "hlo_random_start"
+RANDOM_START = f"""\
+extern "C" __global__ void {RANDOM_KERNEL}(hlo_seed *random, uint64_t seed) {{
+    hlo_seed_start(random, seed);
+}}
+"""
 _UNIT = 12_000  # characters in one translation unit: below, starting gcc once more costs more
 _UNITS = 8  # at most: more than most machines compile at a time
 _FEW = 8  # elements that are copied one by one
 _INDENT = "    "
 _SHARED = '__attribute__((visibility("hidden"))) void'  # a kernel that another unit calls
+
+
+class Place(NamedTuple):
+    """Say where a buffer is: the number of an argument or a result, or bytes within a block.
+
+    ``block`` is ``arguments``, ``results``, ``constants`` or ``workspace``.
+    """
+
+    block: str
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -56,7 +79,7 @@ class Program:
     results: tuple[ArrayShape, ...]
     constants: bytes
     workspace_bytes: int
-    pointers: Mapping[Buffer, str]  # the address of each buffer, as a C expression
+    places: Mapping[Buffer, Place]
     kernel_names: tuple[str, ...]  # of the plan's kernels in order; equal ones share a name
     number: int | None = None
     times: int | None = None  # where a timed program has its times in the workspace
@@ -71,7 +94,7 @@ def render_plan(
     """
     kernels = _Kernels(dialect)
     program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan), timed=timed)
-    entry = f"{dialect.linkage}{ENTRY} {entry}" if dialect.has_entry else ""
+    entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
     entry = f"{DEFINITIONS}\n{entry}" if timed else entry
     return replace(program, sources=_units(kernels.texts(), entry, dialect))
 
@@ -84,14 +107,15 @@ def render_plans(
     """Render several plans as one translation unit, for which a compiler is started once."""
     kernels = _Kernels(dialect)
     rendered = [_rendered(plan, kernels, allocate(plan)) for plan in plans]
+    if not dialect.has_entry:
+        sources = _units(kernels.texts(), _started(plans), dialect, most=1)
+        return [replace(one, sources=sources) for one, _ in rendered]
     entries = [
         f"static void hlo_entry_{n}{_PARAMETERS} {entry}" for n, (_, entry) in enumerate(rendered)
     ]
     names = "".join(f"{_INDENT}hlo_entry_{n},\n" for n in range(len(rendered)))
     table = f"void (*const hlo_entries[]){_PARAMETERS}"
-    # In C++ a constant is internal unless it was declared otherwise.
-    declared = f"{dialect.linkage}{table};\n" if dialect.linkage else ""
-    table = f"{declared}{table} = {{\n{names}}};\n"
+    table = f"{table} = {{\n{names}}};\n"
     sources = _units(kernels.texts(), "\n".join([*entries, table]), dialect, most=1)
     return [replace(one, sources=sources, number=n) for n, (one, _) in enumerate(rendered)]
 
@@ -101,7 +125,7 @@ def _rendered(
 ) -> tuple[Program, str]:
     """Render a plan's kernels; return a program without sources, and the body of its entry."""
     constants, offsets = _constant_block(plan)
-    pointers = _pointers(plan, workspace.offsets, offsets)
+    places = _places(plan, workspace.offsets, offsets)
     names = kernels.names(plan)
     pairs = count(plan) if timed else 0
     times = -(-workspace.bytes // buffers.ALIGNMENT) * buffers.ALIGNMENT if timed else None
@@ -111,12 +135,19 @@ def _rendered(
         tuple(buffer.shape for buffer in plan.results),
         constants,
         workspace.bytes if times is None else times + 16 * pairs,
-        pointers,
+        places,
         names,
         times=times,
     )
-    entry = _Entry(pointers, names, plan, Timers(times, pairs), kernels.dialect)
-    return program, entry.text()
+    if not kernels.dialect.has_entry:
+        return program, ""
+    pointers = {buffer: _pointer(place) for buffer, place in places.items()}
+    return program, _Entry(pointers, names, plan, Timers(times, pairs)).text()
+
+
+def _started(plans: Sequence[Plan]) -> str:
+    """Render the kernel that starts the random state of a run, if one of the plans needs it."""
+    return RANDOM_START if any(k.uses_seed for plan in plans for k in plan.kernels) else ""
 
 
 def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
@@ -159,15 +190,21 @@ def storage_type(element_type: ElementType) -> np.dtype[np.generic]:
     return element_type.numpy
 
 
-def _pointers(
+def _places(
     plan: Plan, workspace: Mapping[Buffer, int], constants: Mapping[Buffer, int]
-) -> dict[Buffer, str]:
-    """Return the C expression of each buffer's address."""
-    pointers = {b: f"arguments[{n}]" for n, b in enumerate(with_sizes(plan.arguments))}
-    pointers |= {b: f"results[{n}]" for n, b in enumerate(with_sizes(plan.results))}
-    pointers |= {b: f"(constants + {offset})" for b, offset in constants.items()}
-    pointers |= {b: f"(workspace + {offset})" for b, offset in workspace.items()}
-    return pointers
+) -> dict[Buffer, Place]:
+    """Return where each buffer is."""
+    places = {b: Place("arguments", n) for n, b in enumerate(with_sizes(plan.arguments))}
+    places |= {b: Place("results", n) for n, b in enumerate(with_sizes(plan.results))}
+    places |= {b: Place("constants", offset) for b, offset in constants.items()}
+    places |= {b: Place("workspace", offset) for b, offset in workspace.items()}
+    return places
+
+
+def _pointer(place: Place) -> str:
+    """Return the C expression of an address in the entry point."""
+    is_array = place.block in ("arguments", "results")
+    return f"{place.block}[{place.offset}]" if is_array else f"({place.block} + {place.offset})"
 
 
 class _Kernels:
@@ -182,12 +219,18 @@ class _Kernels:
         # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
         # given to the first of them in plan order.
         by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
-        texts = {n: kernel_text(kernel, "@", self.dialect) for n, kernel in by_kernel.items()}
+        texts = {n: self._text(kernel) for n, kernel in by_kernel.items()}
         names = {
             n: self._names.setdefault(text, f"kernel_{len(self._names)}")
             for n, text in texts.items()
         }
         return tuple(names[id(kernel)] for kernel in plan.kernels)
+
+    def _text(self, kernel: Kernel) -> str:
+        """Render a kernel, but for its name."""
+        if self.dialect is OPENMP:
+            kernel = with_distributed_functions(with_lane_sums(versioned(kernel)))
+        return kernel_text(kernel, "@", self.dialect)
 
     def texts(self) -> dict[str, str]:
         """Return the text of each distinct kernel, by name."""
@@ -249,7 +292,6 @@ class _Entry:
         names: Sequence[str],
         plan: Plan,
         timers: Timers,
-        dialect: Dialect,
     ) -> None:
         groups = exchanged(plan.steps)
         self._moving = sorted((b for group in groups for b in group), key=lambda b: b.number)
@@ -257,7 +299,6 @@ class _Entry:
         places = {buffer: f"place_{n}" for n, buffer in enumerate(self._moving)}
         self._pointers, self._names, self._plan = {**pointers, **places}, names, plan
         self._timers = timers
-        self._launches = itertools.count() if dialect.is_launched else None
 
     def text(self) -> str:
         """Render the body."""
@@ -315,18 +356,12 @@ class _Entry:
                 return [*self._timers.counted(number), *self._branch(selector, cases)]
 
     def _launch(self, step: Launch) -> str:
-        """Render the call of a kernel; of a launch with its number, its shape, and all sizes."""
+        """Render the call of a kernel."""
         kernel, name = self._plan.kernels[step.kernel], self._names[step.kernel]
-        written = (*step.outputs, *step.scratch)
-        given = [(b, self._pointer(b, True)) for b in step.inputs]
-        given += [(b, self._pointer(b, False)) for b in written]
-        if self._launches is None:
-            words = [pointer for _, pointer in given] + ["&random"] * kernel.uses_seed
-            return f"{name}({', '.join(words)});"
-        words = [f"hlo_array({pointer}, {b.shape.elements})" for b, pointer in given]
-        words += ["hlo_array(&random, 1)"] * kernel.uses_seed
-        shape = f"HLO_{launch_shape(kernel).upper()}"
-        return f"hlo_launch({', '.join([str(next(self._launches)), shape, name, *words])});"
+        words = [self._pointer(b, True) for b in step.inputs]
+        words += [self._pointer(b, False) for b in (*step.outputs, *step.scratch)]
+        words += ["&random"] * kernel.uses_seed
+        return f"{name}({', '.join(words)});"
 
     def _copied(self, source: Buffer, target: Buffer) -> list[str]:
         """Render a copy: of a few elements one by one, as what reads more than one store wrote

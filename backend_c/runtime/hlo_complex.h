@@ -1,6 +1,6 @@
 /* Complex arithmetic: each component of a result is its exact value rounded once.
  *
- *   hlo_OP_c64, hlo_OP_c128    add subtract negate multiply compare_eq compare_ne real imag
+ *   hlo_OP_c64, hlo_OP_c128    add subtract negate multiply compare_eq compare_ne real imag select
  *   hlo_divide_c64, hlo_abs_c64, hlo_sign_c64: errors below 2^-100 before the rounding (those of
  *   c128, and all other functions, are rendered from hlo.elementary)
  *   hlo_complex_f32(re, im), hlo_complex_f64; hlo_convert_S_c64, hlo_convert_S_c128 from any type S
@@ -21,6 +21,10 @@
     }                                                                                             \
     HLO_FUNCTION hlo_##c hlo_subtract_##c(hlo_##c lhs, hlo_##c rhs) {                             \
         return hlo_make_##c(lhs.re - rhs.re, lhs.im - rhs.im);                                    \
+    }                                                                                             \
+    /* By parts: a choice of structures would be a branch. */                                     \
+    HLO_FUNCTION hlo_##c hlo_select_##c(int choice, hlo_##c one, hlo_##c other) {                 \
+        return hlo_make_##c(choice ? one.re : other.re, choice ? one.im : other.im);              \
     }                                                                                             \
     HLO_FUNCTION uint8_t hlo_compare_eq_##c(hlo_##c lhs, hlo_##c rhs) {                           \
         return (lhs.re == rhs.re) & (lhs.im == rhs.im);                                           \
@@ -198,13 +202,18 @@ HLO_FUNCTION double hlo_root_c64(hlo_c64 x, double *low) {
 }
 
 /* |x|, infinite if a component is. */
+/* Infinity where a part is infinite, whatever the other one, else the given number. By bits: of a
+   choice of a constant gcc makes a branch where it is compared with one (|z| < 2), and no vectors. */
+HLO_FUNCTION float hlo_or_infinity(hlo_c64 x, float other) {
+    const uint32_t re = hlo_bits_f32(x.re) << 1, im = hlo_bits_f32(x.im) << 1;
+    const uint32_t edge = 0u - (uint32_t)((re == 0xff000000u) | (im == 0xff000000u));
+    return hlo_f32_from_bits((hlo_bits_f32(other) & ~edge) | (0x7f800000u & edge));
+}
+
 HLO_FUNCTION float hlo_abs_c64(hlo_c64 x) {
-    const float re = hlo_abs_f32(x.re), im = hlo_abs_f32(x.im);
-    const float infinity = hlo_f32_from_bits(0x7f800000u);
     double low;
     const double root = hlo_root_c64(x, &low);
-    const float finite = hlo_f32_from_pair(root, low);
-    return ((re == infinity) | (im == infinity)) ? infinity : finite;
+    return hlo_or_infinity(x, hlo_f32_from_pair(root, low));
 }
 
 /* x / |x|; a zero is kept. */
@@ -239,11 +248,8 @@ HLO_FUNCTION hlo_c64 hlo_divide_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
 }
 
 HLO_FUNCTION float hlo_abs_c64_fast(hlo_c64 x) {
-    const float re = hlo_abs_f32(x.re), im = hlo_abs_f32(x.im);
-    const float infinity = hlo_f32_from_bits(0x7f800000u);
-    const double a = (double)re, b = (double)im;
-    const float finite = (float)hlo_sqrt_f64(a * a + b * b);
-    return ((re == infinity) | (im == infinity)) ? infinity : finite;
+    const double a = (double)x.re, b = (double)x.im;
+    return hlo_or_infinity(x, (float)hlo_sqrt_f64(a * a + b * b));
 }
 
 #endif

@@ -5,7 +5,7 @@
  *   hlo_sign_T, hlo_is_finite_T, hlo_remainder_T (C's fmod), hlo_sqrt_T
  *   hlo_total_order_T     an integer that grows along -NaN < -inf < … < -0 < +0 < … < +NaN
  *   hlo_from_total_order_T      the number of such an integer
- *   hlo_fused_f32(a, b, c)      a * b + c, rounded once if the processor has that, else twice
+ *   hlo_fused_T(a, b, c)        a * b + c, rounded once if the processor has that, else twice
  *   hlo_reduce_precision_T(x, exponent_bits, mantissa_bits), for f16 and bf16 too
  *
  * Narrower floats are held as floats, and all but reduce-precision serve for them: the results are
@@ -27,12 +27,15 @@
 #if defined(__CUDACC__)
 #define HLO_FUSES 1
 HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return __fma_rn(a, b, c); }
 #elif HLO_VECTOR_UNIT && defined(__GNUC__) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA))
 #define HLO_FUSES 1
 HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return __builtin_fma(a, b, c); }
 #else
 #define HLO_FUSES 0
 HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return a * b + c; }
+HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return a * b + c; }
 #endif
 
 #define HLO_FLOAT(name, T, U, S, bits, mantissa, rounder)                                          \

@@ -97,7 +97,7 @@
     } hlo_gemm_left_##name;
 
 /* The microkernel: writes, or adds to `into`, the sums of products in a tile of registers. */
-#define HLO_GEMM_MICROKERNEL(name, T, function, count)                                             \
+#define HLO_GEMM_MICROKERNEL(name, T, function, count, vectors)                                    \
     HLO_GEMM_ONCE HLO_TILE_FUSED void function(const hlo_gemm_left_##name *left,                   \
                                                const T *HLO_RESTRICT rhs, int64_t rhs_pitch,       \
                                                int is_new, T *HLO_RESTRICT into,                   \
@@ -105,7 +105,7 @@
         HLO_TILE_CONTRACT                                                                          \
         const int64_t row_pitch = left->row_pitch, step_pitch = left->step_pitch;                  \
         const int64_t length = left->length;                                                       \
-        hlo_gemm_vector_##name sums[count][HLO_GEMM_VECTORS];                                      \
+        hlo_gemm_vector_##name sums[count][vectors];                                               \
         memset(sums, 0, sizeof sums);                                                              \
         for (int64_t segment = 0; segment < left->segments; ++segment) {                           \
             const T *HLO_RESTRICT lhs = left->first + left->offsets[segment];                      \
@@ -115,7 +115,7 @@
                 HLO_GEMM_UNROLL                                                                    \
                 for (int row = 0; row < count; ++row) {                                            \
                     HLO_GEMM_UNROLL                                                                \
-                    for (int v = 0; v < HLO_GEMM_VECTORS; ++v) {                                   \
+                    for (int v = 0; v < (vectors); ++v) {                                          \
                         HLO_GEMM_ADD_##name(sums[row][v], lhs[row * row_pitch], columns[v]);       \
                     }                                                                              \
                 }                                                                                  \
@@ -127,7 +127,7 @@
         for (int row = 0; row < count; ++row) {                                                    \
             hlo_gemm_stored_##name *stored = (hlo_gemm_stored_##name *)(into + row * pitch);       \
             HLO_GEMM_UNROLL                                                                        \
-            for (int v = 0; v < HLO_GEMM_VECTORS; ++v) {                                           \
+            for (int v = 0; v < (vectors); ++v) {                                                  \
                 if (!is_new) {                                                                     \
                     sums[row][v] += stored[v];                                                     \
                 }                                                                                  \
@@ -137,7 +137,7 @@
     }
 
 /* A tile at an edge is computed whole: rows that are not there are zeros of a copy. What is there
- * of it is copied. */
+ * of it is copied. Columns that one vector holds take a tile of one vector. */
 #define HLO_GEMM_TILE(name, T)                                                                     \
     HLO_GEMM_PROCEDURE void hlo_gemm_##name##_edge(                                                \
         const hlo_gemm_left_##name *left, const T *rhs, int64_t rhs_pitch, int is_new,             \
@@ -166,7 +166,14 @@
             there.segments = 1;                                                                    \
             there.length = depth;                                                                  \
         }                                                                                          \
-        if (is_few) {                                                                              \
+        if (columns <= HLO_GEMM_LANES(T)) {                                                        \
+            if (is_few) {                                                                          \
+                hlo_gemm_##name##_thin_fewer(&there, rhs, rhs_pitch, 1, sums,                      \
+                                             HLO_GEMM_COLUMNS(T));                                 \
+            } else {                                                                               \
+                hlo_gemm_##name##_thin(&there, rhs, rhs_pitch, 1, sums, HLO_GEMM_COLUMNS(T));      \
+            }                                                                                      \
+        } else if (is_few) {                                                                       \
             hlo_gemm_##name##_fewer(&there, rhs, rhs_pitch, 1, sums, HLO_GEMM_COLUMNS(T));         \
         } else {                                                                                   \
             hlo_gemm_##name##_whole(&there, rhs, rhs_pitch, 1, sums, HLO_GEMM_COLUMNS(T));         \
@@ -201,7 +208,7 @@ HLO_FUNCTION int64_t hlo_gemm_rows(int64_t left) {
 }
 
 /* Sums of products, row by row into c. `rhs_pitch` is 0 for packed panels, else that of the steps
- * of right factors that lie side by side, of which there are whole panels. */
+ * of right factors that lie side by side, of which there are whole panels, and half a one. */
 #if defined(__CUDACC__) /* each thread comes here for sums of its own: no tiles of registers */
 #define HLO_GEMM_SEGMENTS(name, T)                                                                 \
     HLO_GEMM_LINKED void hlo_gemm_##name##_segments(                                               \
@@ -363,8 +370,10 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
 
 #define HLO_GEMM_DEFINE(name, T)                                                                   \
     HLO_GEMM_LEFT(name, T)                                                                         \
-    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_whole, HLO_GEMM_ROWS)                          \
-    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_fewer, HLO_GEMM_FEWER_ROWS)                    \
+    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)        \
+    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_fewer, HLO_GEMM_FEWER_ROWS, HLO_GEMM_VECTORS)  \
+    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_thin, HLO_GEMM_ROWS, 1)                        \
+    HLO_GEMM_MICROKERNEL(name, T, hlo_gemm_##name##_thin_fewer, HLO_GEMM_FEWER_ROWS, 1)            \
     HLO_GEMM_TILE(name, T)                                                                         \
     HLO_GEMM_SEGMENTS(name, T)                                                                     \
     HLO_GEMM_PLAIN(name, T)                                                                        \

@@ -39,8 +39,8 @@ typedef uint32_t hlo_bf16_bits __attribute__((vector_size(HLO_GEMM_BYTES)));
         (sum) += HLO_BF16_HIGH(both) * HLO_BF16_HIGH(right);                                       \
     } while (0)
 
-HLO_GEMM_MICROKERNEL(bf16, float, hlo_gemm_bf16_whole, HLO_GEMM_ROWS)
-HLO_GEMM_MICROKERNEL(bf16, float, hlo_gemm_bf16_fewer, HLO_GEMM_FEWER_ROWS)
+HLO_GEMM_MICROKERNEL(bf16, float, hlo_gemm_bf16_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)
+HLO_GEMM_MICROKERNEL(bf16, float, hlo_gemm_bf16_fewer, HLO_GEMM_FEWER_ROWS, HLO_GEMM_VECTORS)
 
 HLO_FUNCTION float hlo_gemm_bf16_joined(const uint16_t *from, int64_t pitch, int64_t place) {
     return hlo_f32_from_bits((uint32_t)from[place] | (uint32_t)from[place + pitch] << 16);

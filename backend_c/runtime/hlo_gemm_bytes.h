@@ -89,10 +89,12 @@ HLO_GEMM_LEFT(right_u, uint32_t)
 #define HLO_GEMM_ADD_right_u(sum, left, right) \
     (sum) = HLO_BYTES_RIGHT_U(sum, HLO_BYTES_LANES(left), right)
 
-HLO_GEMM_MICROKERNEL(right_s, uint32_t, hlo_gemm_right_s_whole, HLO_GEMM_ROWS)
-HLO_GEMM_MICROKERNEL(right_s, uint32_t, hlo_gemm_right_s_fewer, HLO_GEMM_FEWER_ROWS)
-HLO_GEMM_MICROKERNEL(right_u, uint32_t, hlo_gemm_right_u_whole, HLO_GEMM_ROWS)
-HLO_GEMM_MICROKERNEL(right_u, uint32_t, hlo_gemm_right_u_fewer, HLO_GEMM_FEWER_ROWS)
+HLO_GEMM_MICROKERNEL(right_s, uint32_t, hlo_gemm_right_s_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)
+HLO_GEMM_MICROKERNEL(right_s, uint32_t, hlo_gemm_right_s_fewer, HLO_GEMM_FEWER_ROWS,
+                     HLO_GEMM_VECTORS)
+HLO_GEMM_MICROKERNEL(right_u, uint32_t, hlo_gemm_right_u_whole, HLO_GEMM_ROWS, HLO_GEMM_VECTORS)
+HLO_GEMM_MICROKERNEL(right_u, uint32_t, hlo_gemm_right_u_fewer, HLO_GEMM_FEWER_ROWS,
+                     HLO_GEMM_VECTORS)
 
 /* Bytes of a row as words, with some bits flipped. */
 HLO_FUNCTION void hlo_bytes_words(const uint8_t *HLO_RESTRICT from, int64_t count, int64_t words,

@@ -137,7 +137,7 @@ HLO_FUNCTION int64_t hlo_narrow_least(int64_t a, int64_t b) { return a < b ? a :
     }
 
 /* Sums of products, row by row into c. */
-#if defined(__CUDACC__) /* all threads of a block come here: each writes the same whole sums */
+#if defined(__CUDACC__) /* each thread comes for sums of its own */
 #define HLO_GEMM_NARROW_PRODUCT(name, STORED, WORD, COUNT, ROOM, TILES)                            \
     HLO_GEMM_PROCEDURE void hlo_gemm_##name##_product(                                             \
         const STORED *lhs, int64_t row_pitch, const WORD *panels, int64_t rows, int64_t columns,   \

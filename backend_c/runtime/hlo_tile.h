@@ -118,6 +118,16 @@ HLO_FUNCTION int32_t hlo_unit_f32(float x) {
     return mantissa ? (exponent ? exponent : 1) - 150 + zeros : 1000;
 }
 
+/* What the sum of the magnitudes of products is at most, for the bound of their sum: the product of
+ * their norms; 0 if 2^unit divides every product and no sum of them reaches 2^(52 + unit), for then
+ * no addition rounded. */
+HLO_FUNCTION double hlo_tile_magnitude(double lhs_norm, double rhs_norm, int32_t unit) {
+    const double product = lhs_norm * rhs_norm;
+    const int32_t exponent = unit > 900 ? 900 : unit;
+    const double limit = hlo_f64_from_bits((uint64_t)(exponent + 52 + 1023) << 52);
+    return product < limit ? 0.0 : product;
+}
+
 /* The exact sum of one place of a tile, rounded to odd: its factors stand in the packed panels.
  * In double-double, in lanes; what remains (ties, zeros) in an accumulator. */
 HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
@@ -187,11 +197,9 @@ HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float 
             HLO_LANES                                                                              \
             for (column = 0; column < HLO_TILE_COLUMNS; ++column) {                                \
                 const int64_t at = row * HLO_TILE_COLUMNS + column;                                \
-                const double total = tile[at], product = norm * norms[column];                     \
-                const int32_t both = unit + rhs_units[column];                                     \
-                const int32_t exponent = both > 900 ? 900 : both;                                  \
-                const double limit = hlo_f64_from_bits((uint64_t)(exponent + 52 + 1023) << 52);    \
-                const double magnitude = product < limit ? 0.0 : product;                          \
+                const double total = tile[at];                                                     \
+                const double magnitude =                                                           \
+                    hlo_tile_magnitude(norm, norms[column], unit + rhs_units[column]);             \
                 float result;                                                                      \
                 known[at] = hlo_sum_decided_##name(total, magnitude, k + 8, &result);              \
                 results[at] = result;                                                              \

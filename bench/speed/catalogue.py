@@ -10,7 +10,7 @@ from pathlib import Path
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import arguments
-from hlo_oracle.program_paths import program_name, programs
+from hlo_oracle.program_paths import program_files, program_name
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = (
@@ -30,6 +30,7 @@ class Program:
     path: str
     recipe: str | None = None
     seed: int = 0
+    cast: bool = False
 
     @property
     def args(self) -> None:
@@ -48,7 +49,7 @@ def found(paths: Sequence[Path]) -> list[Program]:
 
 
 def _files(path: Path) -> Iterable[Path]:
-    inside = programs([path])
+    inside = program_files([path])
     if not path.is_dir():
         return inside
     before = {program_name(file) for file in inside if _BEFORE in file.name}

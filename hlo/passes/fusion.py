@@ -58,8 +58,8 @@ def _fused(computation: Computation, decisions: Decisions, names: Names) -> list
     for instruction in computation.instructions:
         if instruction.name in decisions.stored:
             members = decisions.members(instruction)
-            if len(members) == 1 and instruction.opcode == "reshape":
-                kept.append(instruction)  # of an array in memory: the same memory
+            if len(members) == 1 and instruction.opcode in ("reshape", "scatter"):
+                kept.append(instruction)  # a reshape of an array in memory: the same memory
                 continue
             opcode = instruction.opcode.replace("-", "_")
             callee, operands = fused_computation(

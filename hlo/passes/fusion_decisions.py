@@ -40,6 +40,11 @@ FEW = 64
 # it is bound by memory anyway.
 CHEAP = 4
 
+# Kernels of their own that read each element of an operand about once, and so as well from what
+# takes no operations: an array that is all zeros, indices of another shape.
+_READERS = frozenset(("scatter",))
+_FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
+
 # A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
 MOST_PARTS = 2
 
@@ -93,7 +98,7 @@ class Decisions:
 
     def _unfusible(self, instruction: Instruction) -> Reason | None:
         """Return why an instruction may not join a fusion; None if it may."""
-        if instruction.opcode not in COST and instruction.opcode != "reduce":
+        if instruction.opcode not in (*COST, *_READERS, "reduce"):
             return Reason(Why.OWN_KERNEL, (instruction.opcode,))
         shapes = [instruction.shape, *(self.by_name[o].shape for o in instruction.operands)]
         if instruction.opcode == "reduce":
@@ -109,7 +114,9 @@ class Decisions:
         return instruction.opcode == "reduce" or self._why_root(instruction) is not None
 
     def _why_root(self, instruction: Instruction) -> Reason | None:
-        """Return why an elemental instruction is always the root of a fusion; None if it is not."""
+        """Return why an instruction is always the root of a fusion; None if it is not."""
+        if instruction.opcode in _READERS:
+            return Reason(Why.OWN_KERNEL, (instruction.opcode,))
         if instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS:
             return Reason(Why.MANY_PARTS, (len(instruction.operands),))
         if is_update_in_place(instruction, self.by_name):
@@ -212,6 +219,7 @@ class Decisions:
         """Return why an instruction that only fusions need is better stored; None if it is not."""
         return (
             self._why_read_as_bytes(instruction)
+            or self._why_read_by_a_kernel(instruction, uses)
             or self._why_it_reads_what_is_updated(instruction, uses)
             or self._why_read_across(instruction, uses)
             or self._why_too_large(instruction, uses)
@@ -226,7 +234,8 @@ class Decisions:
         """Return what other than a fusion needs an instruction's result in memory, or None."""
         users = self._users[instruction.name]
         for user, _ in users:
-            if user.name not in self._fusible:
+            reads = user.opcode in _READERS and instruction.opcode not in _FREE
+            if user.name not in self._fusible or reads:
                 result = user.name == self._root and user.opcode == "tuple"
                 taken = Reason(Why.READ_IN_MEMORY, (f"%{user.name}", user.opcode))
                 return Reason(Why.RESULT) if result else taken
@@ -244,6 +253,14 @@ class Decisions:
         for user, _ in self._users[instruction.name]:
             if user.opcode == "bitcast-convert" and array(user.shape).element_type.bits != bits:
                 return Reason(Why.READ_AS_BYTES, (f"%{user.name}",))
+        return None
+
+    def _why_read_by_a_kernel(self, instruction: Instruction, uses: _Uses) -> Reason | None:
+        """Return the kernel of its own that reads an instruction which is not free, or None."""
+        for root in uses:
+            opcode = self.by_name[root].opcode
+            if opcode in _READERS and instruction.opcode not in _FREE:
+                return Reason(Why.READ_IN_MEMORY, (f"%{root}", opcode))
         return None
 
     def _why_it_reads_what_is_updated(self, instruction: Instruction, uses: _Uses) -> Reason | None:

@@ -20,6 +20,7 @@ from hlo.opcodes import ASYNC, CALLS, having
 from hlo.passes.bound_changes import explicit_bounds
 from hlo.passes.choices import applied_by_element, branches, is_choice
 from hlo.passes.rewriting import Names, each, integer
+from hlo.text.source_locations import has_source
 from hlo.types import PRED, S32, ArrayShape
 from hlo.walk import called
 
@@ -125,7 +126,8 @@ class _Body:
         operands = tuple(self._replaced.get(name, name) for name in instruction.operands)
         if instruction.opcode in _INLINED:
             (callee,) = called(instruction)
-            self._replaced[instruction.name] = self._splice(self._done[callee], operands)
+            source = instruction.annotations.get("metadata", "")
+            self._replaced[instruction.name] = self._splice(self._done[callee], operands, source)
         elif instruction.name in self._local_chains:
             self._take_async(instruction, operands)
         elif self._is_by_element and is_choice(instruction, self._done):
@@ -186,9 +188,12 @@ class _Body:
             instruction = instruction._replace(annotations=kept)
         self._instructions.append(instruction._replace(name=name, operands=operands))
 
-    def _splice(self, callee: Computation, arguments: tuple[str, ...]) -> str:
-        """Append the callee's instructions, renamed; return the name of its result."""
+    def _splice(self, callee: Computation, arguments: tuple[str, ...], source: str = "") -> str:
+        """Append the callee's instructions, renamed; return the name of its result. Those that know
+        no line of source get the metadata of the call, if it knows one (a function that JAX
+        compiles once for all its callers has none)."""
         renamed: dict[str, str] = {}
+        inherits = has_source(source)
         for instruction in callee.instructions:
             if instruction.opcode == "parameter":
                 renamed[instruction.name] = arguments[integer(instruction, "parameter_number")]
@@ -199,6 +204,9 @@ class _Body:
             name = self._names.fresh(old if old in self._inlined_names else f"{callee.name}.{old}")
             self._inlined_names.add(name)
             renamed[old] = name
+            if inherits and not has_source(instruction.annotations.get("metadata", "")):
+                kept = {**instruction.annotations, "metadata": source}
+                instruction = instruction._replace(annotations=kept)
             self._add(instruction, name, tuple(renamed[o] for o in instruction.operands))
         return renamed[callee.root]
 

@@ -10,8 +10,10 @@ from hlo.passes.dead_code import dead_code
 from hlo.passes.fusion import fusion
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
+from hlo.passes.loop_invariants import loop_invariants
 from hlo.passes.scatters import scatters
 from hlo.passes.simplify import simplify
+from hlo.passes.transposes import transposes
 
 PASSES: dict[str, Callable[[Module], Module]] = {
     "inline": inline,
@@ -19,7 +21,9 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "merge_computations": merge_computations,
     "scatters": scatters,
     "simplify": simplify,
+    "transposes": transposes,
     "common_subexpressions": common_subexpressions,
+    "loop_invariants": loop_invariants,
     "dead_code": dead_code,
     "fusion": fusion,
 }
@@ -31,7 +35,9 @@ _BEFORE_FUSION = (
     "scatters",
     "simplify",
     "common_subexpressions",
+    "loop_invariants",
     "simplify",  # merged operands make more rules apply: select(p, x, x)
+    "transposes",
     "dead_code",
 )
 _FUSION = ("fusion", "merge_computations", "dead_code")

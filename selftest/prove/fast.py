@@ -1,10 +1,11 @@
 """``python -m selftest.prove.fast [FUNCTION ...]``: the largest error of the fast sequences.
 
 Each one-operand function of hlo.elementary.fast is run on all 2**32 f32 (the nonnegative ones if it
-is odd or even), as the C that generated programs call, compiled as they are, once with fused
-multiply-add and once without, and compared with the exact sequence (:mod:`selftest.prove`), whose
-float64 result errs by some 2**-51. Of those of two operands a sample is run, by NumPy. The exit
-status is 1 if an error exceeds one unit in the last place, or a special value is wrong.
+is odd or even, and none above its bound if it has one), as the C that generated programs call,
+compiled as they are, once with fused multiply-add and once without, and compared with the exact
+sequence (:mod:`selftest.prove`), whose float64 result errs by some 2**-51. Of those of two operands
+a sample is run, by NumPy. The exit status is 1 if an error exceeds one unit in the last place, or a
+special value is wrong.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from backend_c.render.dialect import OPENMP
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.elementary_machine import CMachine, Value, function_text
 from hlo.elementary import FUNCTIONS
-from hlo.elementary.fast import FAST_FUNCTIONS
+from hlo.elementary.fast import BOUNDED, FAST_FUNCTIONS
 from hlo.elementary.machine import with_sign_of
 from hlo.values import Array
 from interp.exact.elementary_machine import evaluated
@@ -31,6 +32,8 @@ from selftest.prove.float_machine import evaluated_fast
 
 _PAIRS = 1_000_000  # of each kind
 _SPECIAL = (0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 2.0**-149, 2.0**-126, 2.0**23 + 1, 2.0**24, 3e38, np.inf)
+
+_BOUNDED = {one.name: one for one in BOUNDED}
 
 _UNFUSED = """
 HLO_FUNCTION float unfused_f32(float a, float b, float c) { return a * b + c; }
@@ -73,10 +76,30 @@ def unfused_definitions(name: str) -> str:
     return _UNFUSED + text.replace("hlo_fused_f32", "unfused_f32").replace("_fast(", "_unfused(")
 
 
+def exact_name(name: str) -> str:
+    """Return the name of the exact sequence that a fast one stands for."""
+    return _BOUNDED[name].of if name in _BOUNDED else name
+
+
+def largest(name: str) -> float:
+    """Return the largest magnitude of an operand of a fast sequence."""
+    return _BOUNDED[name].largest if name in _BOUNDED else np.inf
+
+
+def inputs_of(name: str) -> int:
+    """Return how many f32 a function of one operand is run on, from +0 on.
+
+    Those with bounds are odd or even.
+    """
+    if name in _BOUNDED:
+        return int(np.float32(_BOUNDED[name].largest).view(np.uint32)) + 1
+    return 2**31 if FAST_FUNCTIONS[name].parity else 2**32
+
+
 def _exact_definition(name: str) -> str:
     """Render the exact sequence as ``hlo_NAME_exact``, without its list of misrounded operands:
     what stands there is the rounded result."""
-    function = FUNCTIONS[name]
+    function = FUNCTIONS[exact_name(name)]
     machine = CMachine()
 
     def sequence(first: Value, *others: Value) -> Value:
@@ -95,7 +118,7 @@ def prove(name: str) -> tuple[Worst, Worst]:
             _exact_definition(name),
             f"#define FUSED hlo_{name}_fast\n#define UNFUSED hlo_{name}_unfused\n",
             f"#define EXACT hlo_{name}_exact\n",
-            f"#define SWEEP (1ull << {31 if FAST_FUNCTIONS[name].parity else 32})\n",
+            f"#define SWEEP {inputs_of(name)}ull\n",
             Path(__file__).with_name("sweep_fast.c").read_text(),
         ]
     )
@@ -146,7 +169,7 @@ def main(names: list[str]) -> int:
     for name in names or FAST_FUNCTIONS:
         started = time.monotonic()
         if FAST_FUNCTIONS[name].arity == 1:
-            inputs = 2**31 if FAST_FUNCTIONS[name].parity else 2**32
+            inputs = inputs_of(name)
             fused, unfused = prove(name)
         else:
             drawn = pairs(name, _PAIRS)

@@ -57,6 +57,11 @@ def _exponential_tail(r: Any) -> Any:
     return (mpmath.exp(r) - 1 - r) / r**2
 
 
+def _doubled_tail(r: Any) -> Any:
+    r = r if abs(r) > mpf("1e-30") else mpf("1e-30")
+    return (mpmath.exp(2 * r) - 1 - 2 * r) / r**2
+
+
 def _log_tail(f: Any) -> Any:
     if abs(f) < 1e-3:
         return sum((-f) ** n / (n + 3) for n in range(20))
@@ -117,11 +122,14 @@ FITS: dict[str, Fit] = {
     "exponential_minus_one": Fit(_exponential_tail, -0.2878, 0.4056, 6, abs),
     "log": Fit(_log_tail, -0.2929, 0.4143, 8, lambda f: f * f),
     "tanh": Fit(_centred(mpmath.tanh, exponential.MIDDLE), -0.40625, 0.4727, 8),
+    "doubled": Fit(_doubled_tail, -0.1734, 0.1734, 5, lambda r: r * r),
     "erf_near": Fit(_centred(mpmath.erf, error_function.MIDDLE), -0.40625, 0.4038, 7),
     "erf_far": Fit(_erf_far, -0.187, 2.9141, 7, _erfc),
     "erf_power": Fit(_erf_power, -0.5, 0.5, 7),
     "sine": Fit(_odd_tail(mpmath.sin), 0.0, 0.6170, 4, _itself),
     "cosine": Fit(_cosine_tail, 0.0, 0.6170, 3, lambda z: z * z),
+    "unit_sine": Fit(_odd_tail(mpmath.sin), 0.0, 1.0, 4, _itself),
+    "unit_cosine": Fit(_cosine_tail, 0.0, 1.0, 4, lambda z: z * z),
     "sinh": Fit(_odd_tail(mpmath.sinh), 0.0, 1.0, 4, _itself),
     "tan": Fit(_tan_tail, 0.0, 0.6170, 6, lambda z: z * z),
     "cbrt": Fit(mpmath.cbrt, 0.7071, 1.4143, 5),
@@ -137,12 +145,15 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "log": logarithm.TAIL,
     "sinh": hyperbolic.SINH,
     "tanh": exponential.TANH,
+    "doubled": exponential.DOUBLED,
     "log2": power.LOG2,
     "atan": inverse_trigonometric.ATAN,
     "asin": inverse_trigonometric.ASIN,
     "cbrt": roots.CUBE_ROOT,
     "sine": trigonometric.SINE,
     "cosine": trigonometric.COSINE,
+    "unit_sine": trigonometric.UNIT_SINE,
+    "unit_cosine": trigonometric.UNIT_COSINE,
     "tan": trigonometric.TAN,
     "erf_near": error_function.NEAR,
     "erf_far": error_function.FAR,

@@ -24,6 +24,7 @@ import numpy as np
 from hlo.elementary.fast import FAST_FUNCTIONS
 from hlo.values import Array
 from selftest.prove.c_program import build
+from selftest.prove.fast import exact_name, largest
 
 _ELEMENTS = 16384
 _ROUNDS, _REPEATS = 60, 20
@@ -81,7 +82,7 @@ int main(void) {
 def operands(name: str) -> tuple[Array, Array]:
     """Draw the operands of a function."""
     generator = np.random.default_rng(0)
-    low, high = _RANGES.get(name, (-5.0, 5.0))
+    low, high = _RANGES.get(name, (-min(5.0, largest(name)), min(5.0, largest(name))))
     x = generator.uniform(low, high, _ELEMENTS).astype(np.float32)
     return x, generator.uniform(-3, 3, _ELEMENTS).astype(np.float32)
 
@@ -95,12 +96,12 @@ def nanoseconds_of_c(name: str) -> tuple[float, float]:
         [
             _MAIN % _ELEMENTS,
             f"LOOP(fast, hlo_{name}_fast({fast}))\n",
-            f"LOOP(exact, (float)hlo_{name}({exact}))\n",
+            f"LOOP(exact, (float)hlo_{exact_name(name)}({exact}))\n",
             _TIMING % (_ROUNDS, _REPEATS, _REPEATS),
         ]
     )
     with tempfile.TemporaryDirectory() as folder:
-        program = build(Path(folder), [name, f"{name}_fast"], text)
+        program = build(Path(folder), [exact_name(name), f"{name}_fast"], text)
         data = b"".join(column.tobytes() for column in operands(name))
         found = subprocess.run([program], input=data, capture_output=True, check=True)
     times = found.stdout.split()
@@ -115,7 +116,7 @@ def nanoseconds_of_xla(name: str) -> float | None:
     if find_spec("jax") is None:
         return None
     jax: Any = import_module("jax")
-    function = getattr(jax.lax, _JAX.get(name, name))
+    function = getattr(jax.lax, _JAX.get(exact_name(name), exact_name(name)))
     columns = [jax.numpy.asarray(x) for x in operands(name)[: FAST_FUNCTIONS[name].arity]]
     compiled = [jax.jit(_repeated(jax, call)) for call in (function, lambda *parts: -parts[0])]
     least = [1e30, 1e30]

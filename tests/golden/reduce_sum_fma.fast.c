@@ -1,4 +1,5 @@
 #include "hlo_kernels.h"
+#include "hlo_lanes.h"
 
 typedef _Bool hlo_pred;
 
@@ -7,11 +8,28 @@ static void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1,
     #pragma omp parallel for
     for (int64_t i1 = 0; i1 < 128; ++i1) {
         float m2 = 0.0f;
-        #pragma omp simd reduction(+ : m2)
-        for (int64_t i3 = 0; i3 < 1000; ++i3) {
-            const float v5 = a2[i1 * 1000 + i3] + a0[i1 * 1000 + i3] * a1[i1 * 1000 + i3];
-            m2 = m2 + v5;
+        float tm2[64];
+        #pragma omp simd
+        for (int64_t l1 = 0; l1 < 64; ++l1) {
+            tm2[l1] = (-0.0f);
         }
+        for (int64_t g1 = 0; g1 < 15; ++g1) {
+            #pragma omp simd
+            for (int64_t l1 = 0; l1 < 64; ++l1) {
+                const int64_t i3 = g1 * 64 + l1;
+                const float v4 = a0[i1 * 1000 + i3] * a1[i1 * 1000 + i3];
+                const float v5 = a2[i1 * 1000 + i3] + v4;
+                tm2[l1] = tm2[l1] + v5;
+            }
+        }
+        #pragma omp simd
+        for (int64_t l1 = 0; l1 < 40; ++l1) {
+            const int64_t i3 = l1 + 960;
+            const float v4 = a0[i1 * 1000 + i3] * a1[i1 * 1000 + i3];
+            const float v5 = a2[i1 * 1000 + i3] + v4;
+            tm2[l1] = tm2[l1] + v5;
+        }
+        hlo_lanes_add_f32(tm2, 64, &m2);
         const float v6 = m2;
         r0[i1] = v6;
     }

@@ -7,7 +7,6 @@ nothing to multiply as matrices; such convolutions take as long as memory.
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
@@ -67,13 +66,9 @@ class DepthwiseConvolution(FastConvolution):
                 before: Expr = Constant(self.sums, 0.0)
                 if start:
                     before = scope.load(into.array, at)
-                products = (
-                    self._product(left, ix.add(first, offsets[tap]), tap, column) for tap in taps
-                )
-                total = reduce(lambda x, y: apply("add", x, y), products, before)
+                total = before
+                for tap in taps:
+                    element = scope.load(left.array, ix.add(first, offsets[tap]))
+                    weight = scope.load(self.weights, ix.add(column, tap * self.columns))
+                    total = apply("multiply-add", element, weight, total)
                 scope.store(into.array, at, total)
-
-    def _product(self, left: Pointer, offset: Expr, tap: int, column: Expr) -> Expr:
-        """Return the product of an element of the input and a weight."""
-        weight = self.scope.load(self.weights, ix.add(column, tap * self.columns))
-        return apply("multiply", self.scope.load(left.array, offset), weight)

@@ -14,8 +14,10 @@ from backend_c.ir.loop_ir import (
     ACCUMULATOR,
     ACCUMULATOR_F64,
     Address,
+    Array,
     Constant,
     Expr,
+    Pointer,
     Variable,
 )
 from backend_c.ir.scope import Scope, apply
@@ -25,6 +27,7 @@ PARTS = {C64: F32, C128: F64}
 
 
 _Types = tuple[ElementType, ElementType]
+_WORDS = (12, 77)  # of an accumulator and of a wide one in memory: HLO_LIMBS + 1
 
 
 class Accumulator:
@@ -107,6 +110,31 @@ class Accumulator:
     def so_far(self) -> Expr:
         """Return the sum, rounded once; more may be added to it."""
         return self._rounded("accumulated-so-far")
+
+    @staticmethod
+    def words(element_type: ElementType) -> int:
+        """Return the 64-bit words that keep a sum of elements of a type in memory."""
+        parts = 1 + element_type.is_complex
+        return parts * _WORDS[PARTS.get(element_type, element_type) is F64]
+
+    def save(self, array: Array, place: Expr) -> None:
+        """Write the sum to memory."""
+        self._move("save", array, place)
+
+    def load(self, array: Array, place: Expr) -> None:
+        """Read a sum that was saved."""
+        self._move("load", array, place)
+
+    def _move(self, way: str, array: Array, place: Expr) -> None:
+        words = _WORDS[self._part is F64]
+        for number, part in enumerate(self._sums):
+            at = Pointer(array, ix.add(place, number * words))
+            self._scope.call(f"hlo_block_sums_{way}_{self._function}", Address(part), at)
+
+    def merge(self, other: Accumulator) -> None:
+        """Write the addition of another sum, which is used up."""
+        for part, added in zip(self._sums, other._sums, strict=True):
+            self._scope.call(f"{self._function}_merge", Address(part), Address(added))
 
     def _rounded(self, operation: str) -> Expr:
         """Return the sum, rounded by an operation."""

@@ -23,6 +23,7 @@ from backend_c.kernels.parts.strided_access import (
 )
 
 WIDEST = 32  # columns of the widest tile
+_VECTOR = 16  # columns of its vectors: a multiple of those of all others
 _FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
 _STEPS = 64  # of computed right factors that are written to the stack before they are packed
 
@@ -107,7 +108,7 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
     """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
     read, k = factors.rhs, factors.k
     strides = factor_strides(read, (factors.batch, factors.n, k), product.right)
-    is_worth_packing = factors.m > _FEW_ROWS or factors.n % WIDEST or product.room is not None
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
     if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
         return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
     pitch = -(-factors.n // WIDEST) * WIDEST

@@ -86,11 +86,14 @@ class FastConvolution:
         """Choose how many rows of pixels a block has."""
         spatial = (*(1 for _ in self.outer), 1, self.width)[self.is_line :]
         row = math.prod(self.convolved.reach(spatial)) * self.convolved.features
+        two = (*spatial[:-2], 2, self.width) if len(spatial) > 1 else spatial
         whole = (*spatial[:-2], self.height, self.width) if len(spatial) > 1 else spatial
         if math.prod(self.convolved.reach(whole)) * self.convolved.features <= 2 * row:
             return self.height  # a window as large as the input: more rows hardly read more
         others = self.convolved.images * self.convolved.batch_groups * math.prod(self.outer)
-        blocks = -(-self.height // max(1, _REGION // row))
+        # One row reads all rows of the window, each further one as many as the window moves on.
+        step = (math.prod(self.convolved.reach(two)) * self.convolved.features - row) or row
+        blocks = -(-self.height // max(1, 1 + (_REGION - row) // step))
         while others * blocks < _BLOCKS and self.height // (blocks + 1) * self.width >= _FEWEST:
             blocks += 1
         return -(-self.height // blocks)

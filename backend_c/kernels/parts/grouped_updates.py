@@ -16,28 +16,13 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Expr, Pointer
-from backend_c.ir.scope import Scope
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_groups import Rows, grouped, has_groups
 from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
+from hlo.types import PRED
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
 _Index = tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Describe ``positions`` rows of updates for the ``targets`` rows of the result.
-
-    A row has the dims ``columns``. ``key(position)`` is in 0 … targets; ``targets`` means that the
-    row is left out. ``source(position, column)`` and ``target(key, column)`` are indices of updates
-    and result.
-    """
-
-    positions: int
-    targets: int
-    columns: tuple[int, ...]
-    key: Callable[[Expr], Expr]
-    source: Callable[[Expr, _Index], _Index]
-    target: Callable[[Expr, _Index], _Index]
 
 
 @dataclass(frozen=True)
@@ -93,11 +78,22 @@ class GroupedUpdates:
         # threads, too.
         tasks = scope.bind(ix.multiply(number, math.prod(self._inner)))
         with scope.loop(tasks, nest.loop_kind(scope, 2 * rows.positions * row)) as task:
-            self._add(self._group(task, keys, order, starts), write)
+            group = self._group(task, keys, order, starts)
+            if keys is not None:
+                self._add(group, write)
+                return
+            # Groups of all keys: no update may meet one.
+            with scope.when(apply("compare-GT", group.count, ix.constant(0), type=PRED)):
+                self._add(group, write)
 
-    def _grouped(self) -> tuple[Array, Array, Array, Expr]:
-        """Write the grouping; return keys, sorted positions, starts and number of the groups."""
+    def _grouped(self) -> tuple[Array | None, Array, Array, Expr]:
+        """Write the grouping; return keys, sorted positions, starts and number of the groups.
+
+        Without keys there is a group for each.
+        """
         rows, scope, zero = self._rows, self._scope, ix.constant(0)
+        if has_groups(rows, scope):
+            return None, *grouped(rows, scope), ix.constant(rows.targets)
         lengths = rows.positions, rows.positions, rows.positions + 1, 1
         keys, *found = (scope.scratch(INDEX, length, frozen=True) for length in lengths)
         with nest.outer(scope, (rows.positions,), 8) as (position,):
@@ -112,14 +108,16 @@ class GroupedUpdates:
         )
         return keys, order, starts, scope.bind(scope.load(groups, zero))
 
-    def _group(self, task: Expr, keys: Array, order: Array, starts: Array) -> _Group:
+    def _group(self, task: Expr, keys: Array | None, order: Array, starts: Array) -> _Group:
         """Return the group, and the part of a row, that an iteration adds up."""
         scope = self._scope
         # The leading 1 stands for the number of groups, which is known at run time only.
         number, *outer, part = map(scope.bind, ix.delinearize(task, (1, *self._inner)))
         first = scope.bind(scope.load(starts, number))
         count = ix.subtract(scope.load(starts, ix.add(number, 1)), first)
-        key = scope.bind(scope.load(keys, scope.load(order, first)))
+        key = number
+        if keys is not None:
+            key = scope.bind(scope.load(keys, scope.load(order, first)))
         start = ix.multiply(part, self._width)
 
         def column(lane: Expr) -> _Index:

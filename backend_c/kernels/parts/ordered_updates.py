@@ -48,7 +48,7 @@ class OrderedUpdates:
         self._scope, self._write = scope, write
         self._inits, self._updates, self._to_apply = inits, updates, to_apply
         self._dims = inits[0].shape.dims
-        self._wide = _wide_monoid(scope, inits, to_apply)
+        self._wide = wide_monoid(scope, inits, to_apply)
         self._states = list(write.arrays)
         if self._wide is not None:
             self._states = [scope.scratch(self._wide.state, inits[0].shape.elements)]
@@ -84,7 +84,7 @@ class OrderedUpdates:
             self._write(index, (self._wide.value(state),))
 
 
-def _wide_monoid(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> Monoid | None:
+def wide_monoid(scope: Scope, inits: Sequence[Element], to_apply: Combiner) -> Monoid | None:
     """Return the monoid whose states are wider floats than its elements, if it is one."""
     element_type = inits[0].shape.element_type
     if len(inits) > 1 or not element_type.is_float or to_apply.monoid not in ("add", "multiply"):

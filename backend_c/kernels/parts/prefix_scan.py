@@ -8,7 +8,7 @@ gives the same bits. Two ways, by where neighbours in memory belong:
     columns   neighbours belong to different scans: a strip of scans in lanes, step by step
     rows      neighbours are steps of one scan. Each element is first combined with the 15 before
               it, in four doublings (Hillis and Steele, Data parallel algorithms, 1986), then 16
-              results at once follow from the 16 before them
+              results at once follow from the 16 before them; of blocks of threads, 256
 
 Few scans of many steps are cut into blocks: the totals of all blocks, the scan of the totals, then
 each block from the total of those before it (Blelloch, Prefix sums and their applications, 1990).
@@ -34,6 +34,9 @@ _SHORT = 32  # steps for which lanes do not pay
 _STRIP = 1 << 7  # scans side by side
 _FEW = 8  # tasks that threads cannot share well
 _BLOCK = 1 << 14  # elements of a block: enough to be worth a pass over the totals
+# The same of a GPU, whose threads share a task, and take any two of so many results at a time.
+_FEW_BLOCKS, _BLOCK_OF_THREADS = 256, 1 << 12
+_BLOCK_LANES = (256, 64)
 
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 
@@ -113,8 +116,10 @@ class PrefixScan:
         """Return the number of steps of a block."""
         steps = self.growing.positions
         tasks = self.outer * -(-self.columns // strip)
-        least = max(_BLOCK // strip, 1)
-        return steps if tasks >= _FEW or steps < 2 * least else least
+        has_blocks = self.scope.settings.has_blocks
+        few = _FEW_BLOCKS if has_blocks else _FEW
+        least = max((_BLOCK_OF_THREADS if has_blocks else _BLOCK) // strip, 1)
+        return steps if tasks >= few or steps < 2 * least else least
 
     def _place(self, outer: Expr, block: Expr, blocks: int) -> Expr:
         return ix.multiply(ix.linearize((outer, block), (self.outer, blocks)), self.columns)
@@ -258,6 +263,12 @@ class _Rows(_Form):
 
     strip = 1
 
+    def __init__(self, whole: PrefixScan) -> None:
+        super().__init__(whole)
+        steps, has_blocks = whole.growing.positions, whole.scope.settings.has_blocks
+        fitting = [lanes for lanes in _BLOCK_LANES if has_blocks and lanes <= steps]
+        self._lanes = max(fitting, default=_LANES)
+
     def total(
         self,
         totals: Array,
@@ -293,8 +304,8 @@ class _Rows(_Form):
                 self._whole.result(write, outer, step, zero, carry)
             return
         size = min(longest, _CHUNK)
-        buffers = [scope.local(monoid.state, _LANES + size) for _ in range(2)]
-        with scope.loop(_LANES, "lanes") as lane:
+        buffers = [scope.local(monoid.state, self._lanes + size) for _ in range(2)]
+        with scope.loop(self._lanes, "lanes") as lane:
             for buffer in buffers:
                 scope.store(buffer, lane, monoid.identity)
         with scope.loop(ix.divide(ix.add(count, size - 1), size)) as chunk:
@@ -305,41 +316,43 @@ class _Rows(_Form):
             self._chunk(carry, buffers[0], (outer, base, left), write)
 
     def _doublings(self, buffers: Sequence[Array], outer: Expr, base: Expr, left: Expr) -> None:
-        """Write each element combined with the 15 before it into the first buffer."""
+        """Write each element combined with those before it, one less than there are lanes, into the
+        first buffer: lanes are a power of four, so that the number of doublings is even.
+        """
         scope, monoid = self._scope, self._monoid
         source, target = buffers
         with scope.loop(left, "lanes") as lane:
             element = self._whole.element(outer, ix.add(base, lane), ix.constant(0))
-            scope.store(source, ix.add(lane, _LANES), element)
+            scope.store(source, ix.add(lane, self._lanes), element)
         reach = 1
-        while reach < _LANES:
+        while reach < self._lanes:
             with scope.loop(left, "lanes") as lane:
-                earlier = scope.load(source, ix.add(lane, _LANES - reach))
-                later = scope.load(source, ix.add(lane, _LANES))
-                scope.store(target, ix.add(lane, _LANES), monoid.combined(earlier, later))
+                earlier = scope.load(source, ix.add(lane, self._lanes - reach))
+                later = scope.load(source, ix.add(lane, self._lanes))
+                scope.store(target, ix.add(lane, self._lanes), monoid.combined(earlier, later))
             source, target, reach = target, source, 2 * reach
 
     def _chunk(
         self, carry: Variable, sums: Array, place: tuple[Expr, Expr, Expr], write: Write
     ) -> None:
-        """Write the results of a chunk, sixteen at once, and the carry after it."""
+        """Write the results of a chunk, all lanes at once, and the carry after it."""
         scope, monoid, (outer, base, left) = self._scope, self._monoid, place
-        before = scope.local(monoid.state, _LANES)
-        with scope.loop(_LANES, "lanes") as lane:
+        before = scope.local(monoid.state, self._lanes)
+        with scope.loop(self._lanes, "lanes") as lane:
             scope.store(before, lane, carry)
 
         def results(start: Expr, lanes: Expr) -> None:
             with scope.loop(lanes, "lanes") as lane:
                 held = scope.bind(scope.load(before, lane))
-                reached = scope.bind(scope.load(sums, ix.add(start, lane, _LANES)))
+                reached = scope.bind(scope.load(sums, ix.add(start, lane, self._lanes)))
                 after = scope.bind(monoid.combined(held, reached))
                 scope.store(before, lane, after)
                 step = ix.add(base, start, lane)
                 self._whole.result(write, outer, step, ix.constant(0), after)
 
-        whole = scope.bind(ix.divide(left, _LANES))
+        whole = scope.bind(ix.divide(left, self._lanes))
         with scope.loop(whole) as group:
-            results(ix.multiply(group, _LANES), ix.constant(_LANES))
+            results(ix.multiply(group, self._lanes), ix.constant(self._lanes))
         # Lanes of a last group that is not full are only in a last chunk: nothing needs its carry.
-        results(ix.multiply(whole, _LANES), scope.bind(ix.modulo(left, _LANES)))
-        scope.assign(carry, scope.load(before, ix.constant(_LANES - 1)))
+        results(ix.multiply(whole, self._lanes), scope.bind(ix.modulo(left, self._lanes)))
+        scope.assign(carry, scope.load(before, ix.constant(self._lanes - 1)))

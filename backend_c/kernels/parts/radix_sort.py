@@ -17,6 +17,7 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer, array_reader
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.block_radix_sort import BlockRadixSort, has_blocks, selects
 from backend_c.kernels.parts.orderings import Order
 from hlo.types import F32, F64, PRED, S32, S64, U32, U64, ElementType
 
@@ -73,7 +74,8 @@ class RadixSort:
         if not self._is_alone:
             self._operands = [self._in_memory(operand) for operand in self._operands]
             self._key = self._operands[self._order.operand]
-        if self._is_packed and 4 * self._keep + _SLACK <= self._length:
+        by_blocks = has_blocks(self._length, scope)
+        if not by_blocks and self._is_packed and 4 * self._keep + _SLACK <= self._length:
             self._results([self._least()], 2 * self._keep + _SLACK, write)
             return
         words = [scope.scratch(self._word, elements)]
@@ -84,12 +86,24 @@ class RadixSort:
             values = self._words(self._key.at(*index), index[self._dimension])
             for array, value in zip(words, values, strict=False):
                 scope.store(array, place, value)
+        if by_blocks and self._is_packed and self._keep < self._length and selects(self._keep):
+            least, length = self._by_blocks().least(words[0], self._length, self._keep)
+            self._results([least], length, write)
+            return
         others = [scope.scratch(array.element_type, elements) for array in words]
-        if self._rows < _CHUNKS and self._length >= _LONG:
+        if by_blocks:
+            words = self._by_blocks().sort(words, others, self._length)
+        elif self._rows < _CHUNKS and self._length >= _LONG:
             words = self._sort_chunks(words, others)
         else:
             self._sort_rows(words, others)
         self._results(words, self._length, write)
+
+    def _by_blocks(self) -> BlockRadixSort:
+        """Return the sorts of the rows by blocks of threads."""
+        low = self._low()
+        limits = low, low + self._bits
+        return BlockRadixSort(self._scope, self._form, self._rows, *limits, self._by())
 
     def _in_memory(self, operand: Element) -> Element:
         """Return an operand that may be read in any order, as often as wanted."""

@@ -21,7 +21,7 @@ from hlo.types import ElementType
 FEW = 4  # vectors at most; a tile has more rows, and packing pays
 _LINES = 512  # of the matrix that share one pass along k: their sums stay in the L1 cache
 _STEPS = 4  # of k for which the sums are loaded and stored once
-_LANES = 32  # of partial sums
+_SUMS = 4  # that one loop in lanes adds up
 _DEPTH = 2048  # steps that are added up before they are added to the total, as plain sums are
 
 
@@ -127,29 +127,31 @@ class SkinnyContraction:
                 scope.store(array, lane, apply("add", scope.load(array, lane), total))
 
     def _steps_in_lanes(self) -> None:
-        """Write one line after the other: lanes of partial sums, added up in pairs."""
-        scope, k = self.scope, self.factors.k
-        dims = self.factors.batch, self.lines
-        with nest.outer(scope, dims, k * self.few) as (b, line):
-            sums = self._zero(_LANES)
-            with scope.loop(k // _LANES) as group, scope.loop(_LANES, "lanes") as lane:
-                self._add_step(sums, b, line, ix.add(ix.multiply(group, _LANES), lane), lane)
-            with scope.loop(k % _LANES, "lanes") as lane:
-                self._add_step(sums, b, line, ix.add(k - k % _LANES, lane), lane)
-            for vector, array in enumerate(sums):
-                width = _LANES
-                while width > 1:
-                    width //= 2
-                    with scope.loop(width, "lanes") as lane:
-                        other = scope.load(array, ix.add(lane, width))
-                        scope.store(array, lane, apply("add", scope.load(array, lane), other))
-                total = scope.bind(scope.load(array, ix.constant(0)))
-                self._store(b, vector, line, total)
+        """Write a few lines at a time, which share what is loaded of the vectors."""
+        together = max(1, _SUMS // self.few)
+        rest = self.lines % together
+        self._lines_along_k(ix.constant(0), self.lines // together, together)
+        self._lines_along_k(ix.constant(self.lines - rest), rest, 1)
 
-    def _add_step(self, sums: list[Array], b: Expr, line: Expr, step: Expr, lane: Expr) -> None:
-        """Write the addition of one product to the partial sums of each vector."""
-        scope = self.scope
-        factor = scope.bind(self._factor(b, line, step))
-        for vector, array in enumerate(sums):
-            product = apply("multiply", self._element(b, vector, step), factor)
-            scope.store(array, lane, apply("add", scope.load(array, lane), product))
+    def _lines_along_k(self, start: Expr, groups: int, together: int) -> None:
+        """Write loops in lanes along k, with a sum for each vector and each line of a group."""
+        scope, k = self.scope, self.factors.k
+        dims = self.factors.batch, groups
+        if not groups:
+            return
+        with nest.outer(scope, dims, k * self.few * together) as (b, group):
+            first = ix.add(start, ix.multiply(group, together))
+            lines = [scope.bind(ix.add(first, n)) for n in range(together)]
+            sums = [
+                [scope.mutable(self.sums, Constant(self.sums, 0.0)) for _ in range(self.few)]
+                for _ in lines
+            ]
+            with scope.loop(k, "lanes", [one for row in sums for one in row]) as step:
+                elements = [self._element(b, vector, step) for vector in range(self.few)]
+                for line, row in zip(lines, sums, strict=True):
+                    factor = scope.bind(self._factor(b, line, step))
+                    for element, one in zip(elements, row, strict=True):
+                        scope.assign(one, apply("multiply-add", element, factor, one))
+            for line, row in zip(lines, sums, strict=True):
+                for vector, one in enumerate(row):
+                    self._store(b, vector, line, scope.bind(one))

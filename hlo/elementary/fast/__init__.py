@@ -5,12 +5,14 @@ round correctly but compute in float64. They are written over the machine of
 ``hlo/elementary/fast/machine.py``, branch-free and without tables, so that loops of them become
 vectors. The error is below one unit in the last place of the exact result for every f32
 (``docs/proofs.md``), whether multiplications and additions are fused or not; special values are
-those of the exact function, and subnormal numbers count.
+those of the exact function, and subnormal numbers count. A function may have shorter sequences for
+operands up to a bound, under names of their own (``BOUNDED``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from hlo.elementary import Function
 from hlo.elementary.fast import (
@@ -27,7 +29,7 @@ from hlo.elementary.fast.machine import FloatMachine, with_sign_of
 from hlo.elementary.machine import V
 from hlo.errors import Unsupported
 
-__all__ = ["FAST_FUNCTIONS", "FloatMachine", "evaluate_fast"]
+__all__ = ["BOUNDED", "FAST_FUNCTIONS", "Bounded", "FloatMachine", "evaluate_fast"]
 
 _ODD, _EVEN = "odd", "even"
 
@@ -41,6 +43,8 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "cbrt": Function(roots.cbrt, parity=_ODD),
     "cosh": Function(hyperbolic.cosh, parity=_EVEN),
     "cosine": Function(trigonometric.cosine, parity=_EVEN),
+    "cosine_near": Function(trigonometric.near_cosine, parity=_EVEN),
+    "cosine_unit": Function(trigonometric.unit_cosine),
     "erf": Function(error_function.erf, parity=_ODD),
     "exponential": Function(exponential.exponential),
     "exponential_minus_one": Function(exponential.exponential_minus_one),
@@ -50,10 +54,29 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "power": Function(power.power, arity=2),
     "rsqrt": Function(roots.rsqrt),
     "sine": Function(trigonometric.sine, parity=_ODD),
+    "sine_near": Function(trigonometric.near_sine, parity=_ODD),
+    "sine_unit": Function(trigonometric.unit_sine),
     "sinh": Function(hyperbolic.sinh, parity=_ODD),
     "tan": Function(trigonometric.tan, parity=_ODD),
     "tanh": Function(exponential.tanh, parity=_ODD),
 }
+
+
+class Bounded(NamedTuple):
+    """Name the sequence of the function ``of`` for operands of a magnitude up to ``largest``."""
+
+    name: str
+    of: str
+    largest: float
+
+
+# The shortest of each function first.
+BOUNDED = (
+    Bounded("cosine_unit", "cosine", trigonometric.UNIT),
+    Bounded("cosine_near", "cosine", trigonometric.NEAR),
+    Bounded("sine_unit", "sine", trigonometric.UNIT),
+    Bounded("sine_near", "sine", trigonometric.NEAR),
+)
 
 
 def evaluate_fast(name: str, machine: FloatMachine[V], *operands: V) -> V:

@@ -143,19 +143,28 @@ TANH = (
 )
 
 
+# (e**2r - 1 - 2r) / r**2 for |r| <= ln(2) / 4
+DOUBLED = (2.0, 1.3333212, 0.6666633, 0.26781562, 0.089188926)
+# ln(2) / 2 in two parts, the first of 15 bits
+_HALF_LN2 = (0.5 * _LN2_HIGH, 0.5 * _LN2_LOW)
+
+
 def tanh(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate the hyperbolic tangent for x >= 0.
 
     Up to 0.9375 by a polynomial; above as 1 - 2/(e**2x + 1), whose second term is below 0.3 there,
-    and so is its share in the error. f32 has reached 1 at 10 already.
+    and so is its share in the error. f32 has reached 1 at 10 already. With 2x = k ln(2) + 2r the
+    second term is c / (c/2 + e**2r) for c = 2**(1 - k).
     """
     centred = machine.fused(x, x, -MIDDLE)
     near = machine.fused(x, horner(centred, TANH, machine), x)
-    parts = reduced(machine.select(x > 10.0, 10.0, x) * 2.0, machine)
-    r = parts.high - parts.low
-    # 2**(1 - k)
-    word = (machine.bits(parts.biased) & 0) + (3 * BIAS + 1)
-    c = machine.from_bits((word - machine.bits(parts.biased)) << MANTISSA_BITS)
-    below = machine.fused(c, 0.5, 1.0) + grown(r, machine)
-    far = 1.0 - c / below
+    limited = machine.select(x > 10.0, 10.0, x)
+    biased = machine.fused(limited, 2.0 * _LOG2_E, ROUND - (BIAS + 2))
+    k = biased - (ROUND - (BIAS + 2))
+    high, low = _HALF_LN2
+    r = machine.fused(k, -low, machine.fused(k, -high, limited))
+    # The low bits of the sum are k - 129, those of its complement are 127 + (1 - k).
+    c = machine.from_bits((machine.bits(biased) ^ -1) << MANTISSA_BITS)
+    slope = machine.fused(horner(r, DOUBLED, machine), r, 2.0)
+    far = 1.0 - c / machine.fused(slope, r, machine.fused(c, 0.5, 1.0))
     return machine.select(x > 0.9375, far, near)

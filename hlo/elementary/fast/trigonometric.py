@@ -1,15 +1,18 @@
 """Evaluate sine, cosine and tan for f32, x >= 0.
 
 Argument reduction by Payne and Hanek, as in ``hlo/elementary/trigonometric.py``, in float64; the
-rest in f32.
+rest in f32. Where the operand is known to be small, sine and cosine have shorter sequences:
+reduction by Cody and Waite (Software Manual for the Elementary Functions, 1980) up to ``NEAR``, and
+none up to ``UNIT``.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple
 
-from hlo.elementary.fast.machine import FloatMachine, horner
+from hlo.elementary.fast.machine import ROUND, SIGN, FloatMachine, horner
 from hlo.elementary.machine import V, Word
 from hlo.elementary.pi import pi
 
@@ -17,6 +20,8 @@ _PIECE = 29  # bits whose product with an f32 is exact in float64
 _BOUNDS = (50, 76, 102)  # a row of 2/pi serves the x between two of these powers of two
 _ROUND = 2.0**52  # added to a float64 in [0, 2**52), rounds it to an integer
 _HALF_PI = 1.5707963267948966
+NEAR = 1608.0  # next to 2**10 quadrants
+UNIT = 1.0 + 2.0**-10  # beyond what a function of results up to 1 gives
 
 
 def _row(lowest: int) -> tuple[float, float, float]:
@@ -36,9 +41,28 @@ def _row(lowest: int) -> tuple[float, float, float]:
 
 _ROWS = tuple(_row(lowest) for lowest in (25, *_BOUNDS))
 
+
+def _half_pi_pieces() -> tuple[float, ...]:
+    """Return pi/2 in four pieces, whose last bits are worth 2**-13, 2**-24, 2**-38 and less.
+
+    The products of the first three with a quadrant of 11 bits are exact in f32.
+    """
+    rest = pi(300) / 2
+    pieces = []
+    for bits in (13, 24, 38):
+        pieces.append(rest // Fraction(1, 2**bits) * Fraction(1, 2**bits))
+        rest -= pieces[-1]
+    return (*map(float, pieces), float(rest))
+
+
+_HALF_PI_PIECES = _half_pi_pieces()
+
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4 in r**2 for |r| <= pi/4
 SINE = (-0.16666667, 0.008333373, -0.00019850302, 2.8045026e-06)
 COSINE = (0.041666646, -0.0013887313, 2.443297e-05)
+# The same for |r| <= UNIT
+UNIT_SINE = (-0.16666667, 0.0083333505, -0.0001984144, 2.7205024e-06)
+UNIT_COSINE = (0.041666668, -0.0013888935, 2.4805544e-05, -2.7413427e-07)
 # (tan(r) - r - r**3 / 3) / r**5 in r**2 for |r| <= pi/4
 TAN = (0.13333069, 0.054023795, 0.021436898, 0.010491336, 0.0004739779, 0.0042062737)
 
@@ -87,6 +111,21 @@ def _window(x: Any, machine: FloatMachine[V]) -> list[Any]:
     return products
 
 
+def near_quadrant(x: V, machine: FloatMachine[V]) -> Quadrant[V]:
+    """Reduce 0 <= x <= NEAR modulo pi/2: subtract the multiples of the pieces one by one.
+
+    The first two differences are exact: multiples of 2**-24 and of the last bit of x, below 1. What
+    rounding the third one loses is part of ``low``.
+    """
+    biased = machine.fused(x, 2.0 / math.pi, ROUND)
+    count = biased - ROUND
+    first, second, third, fourth = (-piece for piece in _HALF_PI_PIECES)
+    rest = machine.fused(count, second, machine.fused(count, first, x))
+    high = machine.fused(count, third, rest)
+    lost = machine.fused(count, third, rest - high)
+    return Quadrant(machine.bits(biased), high, machine.fused(count, fourth, lost))
+
+
 def _sine(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
     """Evaluate the sine of |high + low| <= pi/4."""
     square = reduced.high * reduced.high
@@ -114,17 +153,50 @@ def _by_quadrant(k: Word, even: V, odd: V, machine: FloatMachine[V]) -> V:
     return machine.from_bits(machine.bits(chosen) ^ ((k & 2) << 30))
 
 
-def sine(x: V, machine: FloatMachine[V]) -> V:
-    """Evaluate sin(x) for x >= 0; NaN for infinity."""
-    reduced = quadrant(x, machine)
+def _sine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
+    """Evaluate the sine of a reduced angle."""
     return _by_quadrant(reduced.k, _sine(reduced, machine), _cosine(reduced, machine), machine)
 
 
+def _cosine_of(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
+    """Evaluate the cosine of a reduced angle, as the sine one quadrant further."""
+    return _sine_of(reduced._replace(k=reduced.k + 1), machine)
+
+
+def sine(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate sin(x) for x >= 0; NaN for infinity."""
+    return _sine_of(quadrant(x, machine), machine)
+
+
 def cosine(x: V, machine: FloatMachine[V]) -> V:
-    """Evaluate cos(x) for x >= 0, as the sine one quadrant further."""
-    reduced = quadrant(x, machine)
-    k = reduced.k + 1
-    return _by_quadrant(k, _sine(reduced, machine), _cosine(reduced, machine), machine)
+    """Evaluate cos(x) for x >= 0; NaN for infinity."""
+    return _cosine_of(quadrant(x, machine), machine)
+
+
+def near_sine(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate sin(x) for 0 <= x <= NEAR."""
+    return _sine_of(near_quadrant(x, machine), machine)
+
+
+def near_cosine(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate cos(x) for 0 <= x <= NEAR."""
+    return _cosine_of(near_quadrant(x, machine), machine)
+
+
+def unit_sine(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate sin(x) for |x| <= UNIT. The sign is that of x already, but for -0."""
+    square = x * x
+    result = machine.fused(square * x, horner(square, UNIT_SINE, machine), x)
+    return machine.from_bits(machine.bits(result) | (machine.bits(x) & SIGN))
+
+
+def unit_cosine(x: V, machine: FloatMachine[V]) -> V:
+    """Evaluate cos(x) for |x| <= UNIT, as 1 - x**2/2 + (what that lost + the rest)."""
+    square = x * x
+    half = square * 0.5
+    leading = 1.0 - half
+    lost = (1.0 - leading) - half
+    return leading + machine.fused(square * square, horner(square, UNIT_COSINE, machine), lost)
 
 
 def tan(x: V, machine: FloatMachine[V]) -> V:

@@ -13,7 +13,10 @@ import hlo
 import interp
 from hlo_oracle.arguments import find_recipe, from_recipe, from_seed
 
-STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+STRICT = [
+    *("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror"),
+    "-Wmissing-declarations",
+]
 EMBEDDED = ("small_mlp_infer", "scalar_tiny", "while_scalar", "gelu_1k", "mnist_train")
 # Programs whose kernels are maps, reductions and dots.
 CUDA = (
@@ -52,7 +55,7 @@ def test_embedded_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
     assert includes == {"#include <stdint.h>", "#include <string.h>", '#include "module.h"'}
     assert "malloc" not in text
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    command = [compiler, *STRICT, "module.c", "main.c", "-o", "program"]
+    command = [compiler, *STRICT, *tmp_path.glob("*.c"), "-o", "program"]
     subprocess.run(command, cwd=tmp_path, check=True)
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
 
@@ -66,7 +69,7 @@ def test_a_wrong_bit_is_found(tmp_path: Path) -> None:
     wrong = np.nextafter(interp.evaluate(module, x), np.float32(9))
     write(backend_c.emit(module, "embedded", recorded=((x,), wrong), numerics="exact"), tmp_path)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    subprocess.run([compiler, "module.c", "main.c", "-o", "program"], cwd=tmp_path, check=True)
+    subprocess.run([compiler, *tmp_path.glob("*.c"), "-o", "program"], cwd=tmp_path, check=True)
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 1
 
 

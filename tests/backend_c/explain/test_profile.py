@@ -14,7 +14,7 @@ import fuzz
 import hlo
 from backend_c.explain.limits import Limits
 from backend_c.explain.profile import Profile
-from backend_c.ir.settings import FAST_GRAIN, Numerics, Settings
+from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.cache import Cache, default_directory, open_cache
 from backend_c.native.toolchain import Compiler, known_compiler
 from backend_c.pipeline import lowered
@@ -79,7 +79,7 @@ def compiler() -> tuple[Compiler, Cache]:
 
 
 def profiler(module: Module) -> Profiler:
-    fast = Settings(Numerics.FAST, FAST_GRAIN)
+    fast = threaded(Numerics.FAST)
     return Profiler(module, fast, "backend_c_fast", *compiler(), lambda threads, cache: LIMITS)
 
 

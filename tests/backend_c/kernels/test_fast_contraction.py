@@ -174,6 +174,9 @@ def _product(m: int, n: int, k: int, lhs: str = "ac", rhs: str = "cb") -> Dot:
 
 _EDGES = (
     *(_product(m, n, 300) for m in (1, 13, 14, 15, 84, 85, 200) for n in (1, 31, 32, 33, 64, 257)),
+    *(_product(m, n, 300) for m in (8, 16, 30) for n in (5, 16, 48)),
+    *(_product(m, n, 4096, "ca") for m, n in ((16, 16), (5, 40), (100, 70))),  # in parts
+    _product(20, 30, 3 * 1031),
     *(_product(100, 70, 700, lhs, rhs) for lhs in ("ac", "ca") for rhs in ("bc", "cb")),
     Dot("zac", "zcb", "zab", {"z": 40, "a": 8, "b": 8, "c": 8}, "f32", "f32"),
     Dot("zca", "zcb", "zab", {"z": 3, "a": 70, "b": 15, "c": 31}, "bf16", "f32"),

@@ -100,6 +100,12 @@ def test_bound_calls_read_what_the_arrays_hold_then(executable: Executable) -> N
     assert again[1].tolist() == ((_ONE + 5) * 2).tolist()
 
 
+def test_an_executable_says_what_it_takes_and_gives(executable: Executable) -> None:
+    assert repr(executable.in_threads(2)) == (
+        "Executable((f32[2,3], f32[2,3]) -> (f32[2,3], f32[2,3]), threads=2)"
+    )
+
+
 def test_results_of_plain_calls_are_their_own(executable: Executable) -> None:
     first = executable(_ONE, _TWO)
     kept = first[0].copy()

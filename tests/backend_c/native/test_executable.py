@@ -13,8 +13,9 @@ import pytest
 import backend_c
 import hlo
 from backend_c.native.cache import open_cache
-from backend_c.native.executable import Executable, load
+from backend_c.native.executable import Executable
 from backend_c.native.libraries import build
+from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.marshalling import arguments
 from backend_c.native.toolchain import find_compiler
 from backend_c.render.translation_units import Program
@@ -50,7 +51,7 @@ def _executable(
     program = Program(source, flat, leaves(result), constants, 4096, {}, ())
     path = build(source, find_compiler(os.environ), open_cache(directory / "cache"))
     named = [(f"x{number}", shape) for number, shape in enumerate(parameters)]
-    return Executable(load(path), program, named, result, threads)
+    return Executable(LoadedLibrary(path), program, named, result, threads)
 
 
 @pytest.mark.parametrize("name", [n for n, t in ELEMENT_TYPES.items() if t.is_array])
@@ -152,7 +153,27 @@ def test_bad_arguments(arrays: tuple[object, ...], message: str, tmp_path: Path)
 def test_what_is_no_library_is_not_loaded(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_bytes(b"text")
     with pytest.raises(ToolchainError, match="cannot load"):
-        load(tmp_path / "x.so")
+        LoadedLibrary(tmp_path / "x.so")
+
+
+def test_a_library_is_closed_with_its_executable(tmp_path: Path) -> None:
+    """And the OpenMP runtime is not, in which idle threads wait."""
+    loop = "for (int i = 0; i < 64; ++i) ((float *)results[0])[i] = i;"
+    body = f'_Pragma("omp parallel for") {loop}'
+    shape = ArrayShape(F32, (64,))
+
+    def loaded() -> set[str]:
+        mapped = Path("/proc/self/maps").read_text().split()
+        return {path for path in mapped if path.endswith(".so") and str(tmp_path) in path}
+
+    for threads in (None, 2):
+        run = _executable(tmp_path, body, [], shape, threads=threads)
+        call = run.bind()
+        assert np.array_equal(run(), np.arange(64)) and len(loaded()) == 1
+        del run
+        assert np.array_equal(call(), np.arange(64)) and len(loaded()) == 1
+        del call
+        assert not loaded()
 
 
 def test_arrays_need_not_be_aligned(tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ def _counting(directory: Path, compiler: Compiler) -> tuple[Path, Path]:
     return script, starts
 
 
+def test_a_compiler_that_takes_all_flags_is_started_twice(
+    tmp_path: Path, compiler: Compiler
+) -> None:
+    """Once for its version, once for all flags together; the fewer it takes, the more often."""
+    script, starts = _counting(tmp_path, compiler)
+    environ = {"PATH": os.environ["PATH"], "HLO_CC": f"{script} {' '.join(compiler.command[1:])}"}
+    assert find_compiler(environ).flags == compiler.flags
+    assert len(starts.read_text().splitlines()) == 2
+
+
 def test_what_is_cached_starts_no_process(
     tmp_path: Path, compiler: Compiler, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:

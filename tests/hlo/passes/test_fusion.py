@@ -247,3 +247,23 @@ ENTRY main {
         kept = shape.rpartition(",")[0]
         replaced = text.replace("SHAPE", shape).replace("ORDER", order).replace("KEPT", kept)
         assert opcodes(fused(replaced))["fusion"] == kernels
+
+
+def test_a_scatter_takes_in_what_is_free() -> None:
+    text = """ENTRY main {
+  zero = f32[] constant(0)
+  zeros = f32[50,8] broadcast(zero), dimensions={}
+  i = s32[90] parameter(0)
+  indices = s32[90,1] reshape(i)
+  x = f32[90,8] parameter(1)
+  updates = f32[90,8] OPCODE(x)
+  ROOT r = f32[50,8] scatter(zeros, indices, updates), update_window_dims={1},
+    inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum }
+"""
+    module = fused(text.replace("OPCODE", "copy"))
+    assert opcodes(module) == {"parameter": 2, "fusion": 1}
+    assert opcodes(module, "fused_scatter") == {
+        "parameter": 2, "constant": 1, "broadcast": 1, "reshape": 1, "scatter": 1,
+    }  # fmt: skip
+    # What takes operations is computed before, by all threads.
+    assert opcodes(fused(text.replace("OPCODE", "negate"))) == {"parameter": 2, "fusion": 2}

@@ -1,0 +1,42 @@
+"""Eliminate common subexpressions of straight code (value numbering: expressions are keys).
+
+:class:`backend_c.ir.scope.Scope` does so while a kernel is written; this is for statements of
+several kernels that become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.ir.loop_ir import Apply, Expr, Let, Load, Store, Variable, is_mutable, subexpressions
+
+
+def with_common_values(body: Sequence[Let | Store]) -> tuple[Let | Store, ...]:
+    """Return lets and stores in which equal values have one name.
+
+    What is loaded, none of the stores changes, but for mutable arrays, whose loads stay.
+    """
+    kept: list[Let | Store] = []
+    known: dict[Expr, Variable] = {}  # variables by what they are bound to
+    same: dict[Expr, Variable] = {}  # variables by others of the same value
+    for statement in body:
+        value = _renamed(statement.value, same)
+        if isinstance(statement, Let) and not any(map(is_mutable, subexpressions(value))):
+            other = value if isinstance(value, Variable) else known.get(value)
+            if other is not None:
+                same[statement.variable] = other
+                continue
+            known[value] = statement.variable
+        kept.append(statement._replace(value=value))
+    return tuple(kept)
+
+
+def _renamed(value: Expr, same: dict[Expr, Variable]) -> Expr:
+    """Return an expression with other variables of the same values."""
+    match value:
+        case Load(_, offset):
+            return value._replace(offset=_renamed(offset, same))
+        case Apply(_, inner, _):
+            return value._replace(operands=tuple(_renamed(one, same) for one in inner))
+        case _:
+            return same.get(value, value)

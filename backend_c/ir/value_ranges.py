@@ -1,0 +1,245 @@
+"""Bound the values of a kernel by interval arithmetic, and name shorter sequences where they serve.
+
+An elementary function of ``fast`` numerics may have sequences of its own for small operands
+(``hlo.elementary.fast.BOUNDED``): sine of a sine, or cosine of 2 pi times a number below 1, takes
+no reduction of huge arguments. An interval holds every number that an expression may be, NaN aside;
+the ends are float64, rounded to nearest, which the seams of the sequences have room for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Assign,
+    Constant,
+    Expr,
+    If,
+    Let,
+    Loop,
+    Mutable,
+    Statement,
+    Store,
+    Variable,
+)
+from hlo.elementary.fast import BOUNDED, Bounded
+from hlo.types import BF16, F16, F32, PRED, U32, ElementType
+
+Interval = tuple[float, float]
+_Rule = Callable[..., Interval]
+
+_ALL: Interval = (-math.inf, math.inf)
+_HALF_PI = 1.5707964
+_ROUNDED = 2.0**-18  # more than a fast function's result may be off, relative to 1
+
+# What is computed in f32, by the sequences of f32.
+COMPUTED_IN_F32 = frozenset((F32, F16, BF16))
+
+
+def operation_of(bounded: Bounded) -> str:
+    """Return the operation of the loop IR that is a sequence for bounded operands."""
+    return bounded.name.replace("_", "-")
+
+
+SHORTER: dict[str, tuple[Bounded, ...]] = {
+    name: tuple(one for one in BOUNDED if one.of == name) for name in {one.of for one in BOUNDED}
+}
+
+
+def with_short_sequences(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return the statements, where functions of small operands name the sequences for those."""
+    return _Ranges().block(body)
+
+
+def _widened(low: float, high: float) -> Interval:
+    """Return an interval with room for a result that is not rounded correctly."""
+    return low - _ROUNDED * max(1.0, abs(low)), high + _ROUNDED * max(1.0, abs(high))
+
+
+def _hull(numbers: Sequence[float]) -> Interval:
+    """Return the interval of some numbers; of all of them if one is unknown (0 times infinity)."""
+    if any(map(math.isnan, numbers)):
+        return _ALL
+    return min(numbers), max(numbers)
+
+
+def _sum(one: Interval, other: Interval) -> Interval:
+    return _hull((one[0] + other[0], one[1] + other[1]))
+
+
+def _difference(one: Interval, other: Interval) -> Interval:
+    return _hull((one[0] - other[1], one[1] - other[0]))
+
+
+def _product(one: Interval, other: Interval) -> Interval:
+    return _hull([a * b for a in one for b in other])
+
+
+def _quotient(one: Interval, other: Interval) -> Interval:
+    if other[0] <= 0.0 <= other[1]:
+        return _ALL
+    return _hull([a / b for a in one for b in other])
+
+
+def _remainder(one: Interval, other: Interval) -> Interval:
+    most = max(map(abs, other))
+    return max(-most, min(one[0], 0.0)), min(most, max(one[1], 0.0))
+
+
+def _magnitude(one: Interval) -> Interval:
+    least = 0.0 if one[0] <= 0.0 <= one[1] else min(map(abs, one))
+    return least, max(map(abs, one))
+
+
+def _between(low: float, high: float) -> _Rule:
+    """Return the rule of a function whose results lie between two numbers."""
+    return lambda *operands: _widened(low, high)
+
+
+def _whole(one: Interval) -> Interval:
+    return one[0] - 1.0, one[1] + 1.0
+
+
+# Rules for floats, from the intervals of the operands.
+_FLOAT_RULES: dict[str, _Rule] = {
+    "add": _sum,
+    "subtract": _difference,
+    "multiply": _product,
+    "divide": _quotient,
+    "remainder": _remainder,
+    "negate": lambda one: (-one[1], -one[0]),
+    "abs": _magnitude,
+    "maximum": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
+    "minimum": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    "select": lambda _, one, other: (min(one[0], other[0]), max(one[1], other[1])),
+    "convert": lambda one: _hull([end * (1.0 + side * 2.0**-8) for end in one for side in (-1, 1)]),
+    "floor": _whole,
+    "ceil": _whole,
+    "round-nearest-even": _whole,
+    "round-nearest-afz": _whole,
+    "sqrt": lambda one: _widened(0.0, math.sqrt(max(one[1], 0.0))),
+    **{name: _between(-1.0, 1.0) for name in ("sine", "cosine", "tanh", "erf", "sign")},
+    **{operation_of(one): _between(-1.0, 1.0) for one in BOUNDED},
+    "logistic": _between(0.0, 1.0),
+    "asin": _between(-_HALF_PI, _HALF_PI),
+    "acos": _between(0.0, 2 * _HALF_PI),
+    "atan2": _between(-2 * _HALF_PI, 2 * _HALF_PI),
+    "unit": _between(0.0, 1.0),
+}
+
+
+def _either(one: Interval, other: Interval) -> Interval:
+    """Bound ``or`` of unsigned words: it has no bit above the highest one of both."""
+    return max(one[0], other[0]), 2.0 ** int(max(one[1], other[1])).bit_length() - 1
+
+
+def _shifted(one: Interval, other: Interval) -> Interval:
+    if other[0] != other[1] or not 0 <= other[0] < 32:
+        return 0.0, one[1]
+    return one[0] // 2 ** other[0], one[1] // 2 ** other[0]
+
+
+# Rules for u32: how random words become the bits of a float in [1, 2).
+_WORD_RULES: dict[str, _Rule] = {
+    "or": _either,
+    "and": lambda one, other: (0.0, min(one[1], other[1])),
+    "shift-right-logical": _shifted,
+}
+
+
+def _range_of(element_type: ElementType) -> Interval:
+    """Return the least and the greatest number of a type."""
+    if element_type is PRED:
+        return 0.0, 1.0
+    if element_type.is_integer:
+        signed = element_type.kind == "signed"
+        end = 2.0 ** (element_type.bits - signed)
+        return -end * signed, end - 1.0
+    return _ALL
+
+
+def _as_float(word: Interval) -> Interval:
+    """Return the floats whose encodings lie between two words, below the first one of a NaN."""
+    low, high = (np.uint32(int(end)) for end in word)
+    if high > 0x7F800000:
+        return _ALL
+    return float(low.view(np.float32)), float(high.view(np.float32))
+
+
+class _Ranges:
+    """Walk the statements of a kernel in order, keeping the interval of each variable."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Interval] = {}
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return tuple(map(self._statement, body))
+
+    def _statement(self, statement: Statement) -> Statement:
+        match statement:
+            case Let(variable, value):
+                rewritten = self._rewritten(value)
+                self._known[variable.name] = self._interval(rewritten)
+                return statement._replace(value=rewritten)
+            case Assign(_, value) | Store(_, _, value):
+                return statement._replace(value=self._rewritten(value))
+            case Mutable(_, initial) if initial is not None:
+                return statement._replace(initial=self._rewritten(initial))
+            case Loop(_, _, _, inside, _):
+                return statement._replace(body=self.block(inside))
+            case If(_, then, otherwise):
+                return statement._replace(then=self.block(then), otherwise=self.block(otherwise))
+            case _:
+                return statement
+
+    def _rewritten(self, value: Expr) -> Expr:
+        """Return an expression with short sequences where the operands' intervals allow them."""
+        if type(value) is not Apply or value.type is INDEX:
+            return value
+        value = value._replace(operands=tuple(map(self._rewritten, value.operands)))
+        if value.operation not in SHORTER or value.type not in COMPUTED_IN_F32:
+            return value
+        most = _magnitude(self._interval(value.operands[0]))[1]
+        for one in SHORTER[value.operation]:
+            if most <= one.largest:
+                return value._replace(operation=operation_of(one))
+        return value
+
+    def _interval(self, value: Expr) -> Interval:
+        """Return the interval of an expression."""
+        if value.type is INDEX:
+            return _hull([float(end) for end in ix.bounds(value)])
+        match value:
+            case Constant(_, number) if not isinstance(number, complex):
+                return _hull((float(number),))
+            case Variable(_, name) if not value.mutable and name in self._known:
+                return self._known[name]
+            case Apply(operation, operands, _):
+                found = self._applied(operation, operands, value.type)
+                low, high = _range_of(value.type)
+                return max(found[0], low), min(found[1], high)
+        return _range_of(value.type)
+
+    def _applied(self, operation: str, operands: Sequence[Expr], result: ElementType) -> Interval:
+        """Return the interval of an operation's results."""
+        types = [operand.type for operand in operands]
+        if operation == "bitcast" and types == [U32] and result is F32:
+            return _as_float(self._interval(operands[0]))
+        if operation == "multiply" and operands[0] == operands[1] and result.is_float:
+            most = _magnitude(self._interval(operands[0]))[1]
+            return 0.0, most * most
+        if result.is_float and result.bits < 16:
+            return _ALL  # each step is rounded to a few bits
+        is_word = result is U32 and set(types) == {U32}
+        rules = _FLOAT_RULES if result.is_float else _WORD_RULES if is_word else {}
+        rule = rules.get(operation)
+        if rule is None or any(t.is_complex for t in types):
+            return _ALL
+        return rule(*map(self._interval, operands))

@@ -1,0 +1,74 @@
+"""Load a library into this process, and close it when nothing refers to it any more.
+
+A process that compiles one program after the other, as JAX's eager operations and fuzzing do, keeps
+40 KiB for each library that stays.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from hlo.errors import ToolchainError
+
+_INTERFACE = """
+    typedef void hlo_entry(const void *const *arguments, void *const *results,
+                           const unsigned char *constants, unsigned char *workspace, uint64_t seed);
+    void *dlopen(const char *, int);
+    void *dlsym(void *, const char *);
+    int dlclose(void *);
+    char *dlerror(void);
+    typedef struct {
+        const char *dli_fname; void *dli_fbase; const char *dli_sname; void *dli_saddr;
+    } Dl_info;
+    int dladdr(const void *, Dl_info *);
+"""
+_FFI = cffi.FFI()
+_FFI.cdef(_INTERFACE)
+_LINKER: Any = _FFI.dlopen(None)
+# Found here, as to find a function forgets the last error.
+_open, _close, _find, _error = _LINKER.dlopen, _LINKER.dlclose, _LINKER.dlsym, _LINKER.dlerror
+_THREADS = b"omp_get_max_threads"  # a function that each OpenMP runtime has
+
+
+class LoadedLibrary:
+    """Hold a library open for as long as this object is referred to.
+
+    The OpenMP runtime that it is linked with stays in the process, as idle threads wait in it; they
+    run nothing of the library once a call has returned.
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, path: Path) -> None:
+        """Raise ToolchainError for what is no library."""
+        self._handle = _open(str(path).encode(), _FFI.RTLD_NOW)
+        if not self._handle:
+            told = _FFI.string(_error()).decode(errors="replace")
+            raise ToolchainError(f"cannot load {path}: {told}")
+        _keep_runtime(_find(self._handle, _THREADS))
+
+    def __del__(self, close: Any = _close) -> None:  # a default: names go when Python ends
+        if self._handle:
+            close(self._handle)
+
+    def function(self, name: str, kind: str) -> Any:
+        """Return the address of a name as a pointer of a C type, or None if there is none. It must
+        not be used once nothing refers to the library."""
+        place = _find(self._handle, name.encode())
+        return _FFI.cast(kind, place) if place else None
+
+    def entry(self, number: int | None) -> Any:
+        """Return the entry point of the one program, or of that of a number."""
+        if number is None:
+            return self.function("hlo_entry", "hlo_entry *")
+        return self.function("hlo_entries", "hlo_entry *const *")[number]
+
+
+def _keep_runtime(function: Any) -> None:
+    """Open the library that a function belongs to once more, so that it stays."""
+    found = _FFI.new("Dl_info *")
+    if function and _LINKER.dladdr(function, found):
+        _open(found.dli_fname, _FFI.RTLD_NOW | _FFI.RTLD_NOLOAD | _FFI.RTLD_NODELETE)

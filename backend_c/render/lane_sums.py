@@ -1,0 +1,131 @@
+"""Write sums of floats in lanes as lanes of partial sums, which are added up in pairs.
+
+A loop with a ``reduction`` clause leaves the sums of the lanes to the compiler, and gcc adds them
+up one after the other, as the order of float additions is the program's: 64 cycles for 16 lanes,
+more than the rest of a row of hundreds of elements takes. The partial sums are an array here,
+which compilers keep in registers, and hlo_lanes.h adds them up. In ``fast`` numerics any order is
+right; this one depends on the loop's extent alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Address,
+    Apply,
+    Array,
+    Assign,
+    Call,
+    Constant,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Pointer,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    subexpressions,
+)
+from backend_c.ir.loop_rewriting import with_loops
+from backend_c.ir.settings import Numerics
+from hlo.types import F32, F64
+
+_WIDTHS = ((128, 64), (32, 32), (16, 16))  # from so many elements on: lanes of all sums
+_IDENTITY = {"+": -0.0, "*": 1.0}
+_OPERATIONS = {"+": "add", "*": "multiply"}
+
+
+def with_lane_sums(kernel: Kernel) -> Kernel:
+    """Return a kernel of ``fast`` numerics with its sums of floats in arrays of lanes."""
+    if kernel.numerics is not Numerics.FAST:
+        return kernel
+    return replace(kernel, body=_LaneSums().block(kernel.body))
+
+
+class _LaneSums:
+    """Rewrite the loops of one kernel, with names that no other variable has."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return with_loops(body, self._loop)
+
+    def _loop(self, loop: Loop) -> Sequence[Statement]:
+        extent = ix.value_of(loop.extent)
+        if extent is not None and extent >= _WIDTHS[-1][0] and _is_sum(loop):
+            return tuple(self._in_lanes(loop, extent))
+        return (loop._replace(body=self.block(loop.body)),)
+
+    def _in_lanes(self, loop: Loop, extent: int) -> Iterator[Statement]:
+        """Yield the statements of one loop: identities, whole groups of lanes, the rest, sums."""
+        number = next(self._numbers)
+        width = next(lanes for least, lanes in _WIDTHS if extent >= least)
+        width = max(width // len(loop.sums) // 16 * 16, 16)
+        lane = Variable(INDEX, f"l{number}", 0, width - 1)
+        arrays = {
+            one: Array(f"t{one.name}", one.type, width, mutable=True, is_local=True)
+            for one in loop.sums
+        }
+        identity = _IDENTITY[loop.operator]
+        yield from map(LocalArray, arrays.values())
+        start = [Store(a, lane, Constant(a.element_type, identity)) for a in arrays.values()]
+        yield Loop(lane, ix.constant(width), "lanes", tuple(start))
+        inside = tuple(_in_lane(statement, arrays, lane) for statement in loop.body)
+        group = Variable(INDEX, f"g{number}", 0, extent // width - 1)
+        place = Let(loop.variable, ix.add(ix.multiply(group, width), lane))
+        whole = Loop(lane, ix.constant(width), "lanes", (place, *inside))
+        yield Loop(group, ix.constant(extent // width), "serial", (whole,))
+        if extent % width:
+            place = Let(loop.variable, ix.add(lane, extent - extent % width))
+            yield Loop(lane, ix.constant(extent % width), "lanes", (place, *inside))
+        for one, array in arrays.items():
+            function = f"hlo_lanes_{_OPERATIONS[loop.operator]}_{one.type}"
+            pointer = Pointer(array, ix.constant(0))
+            yield Call(function, (pointer, ix.constant(width), Address(one)))
+
+
+def _is_sum(loop: Loop) -> bool:
+    """Return whether a loop in lanes adds up floats, and binds and stores apart from that."""
+    if loop.kind != "lanes" or loop.operator not in _IDENTITY or not loop.sums:
+        return False
+    if any(one.type not in (F32, F64) for one in loop.sums):
+        return False
+    read = [
+        part
+        for statement in loop.body
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+        if part in loop.sums
+    ]
+    assigned = [s.variable for s in loop.body if isinstance(s, Assign)]
+    known = all(isinstance(s, Let | Store | Assign) for s in loop.body)
+    return known and sorted(read) == sorted(assigned) == sorted(loop.sums)
+
+
+def _in_lane(statement: Statement, arrays: dict[Variable, Array], lane: Variable) -> Statement:
+    """Return a statement that adds to a sum as one that adds to its lane."""
+    if not isinstance(statement, Assign):
+        return statement
+    array = arrays[statement.variable]
+    return Store(array, lane, _with(statement.value, statement.variable, Load(array, lane)))
+
+
+def _with(value: Expr, variable: Variable, instead: Expr) -> Expr:
+    """Return an expression with another one in place of a variable."""
+    if value == variable:
+        return instead
+    if isinstance(value, Apply):
+        operands = tuple(_with(operand, variable, instead) for operand in value.operands)
+        return value._replace(operands=operands)
+    return value

@@ -1,0 +1,98 @@
+"""Fold transposes into the dots around them: a dot reads and writes matrices in any order.
+
+    dot(transpose(x), y)    contracts other dimensions of x
+    transpose(dot(x, y))    is dot(y, x), where it exchanges rows and columns
+
+Each sum has the same products, so that exact results keep their bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hlo.attributes import Attribute
+from hlo.dynamic_sizes import has_bounds
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import Rebuilt, array, each, integers
+
+_SIDES = ("lhs", "rhs")
+_KNOWN = frozenset(f"{side}_{kind}_dims" for side in _SIDES for kind in ("contracting", "batch"))
+_EXCHANGED = frozenset((*_KNOWN, "operand_precision"))
+
+
+def transposes(module: Module) -> Module:
+    """Fold transposes into the dots that read them, and into those that they read."""
+    return each(module, _folded)
+
+
+def _folded(computation: Computation) -> Computation:
+    uses = Counter(name for i in computation.instructions for name in i.operands)
+    uses[computation.root] += 1
+    rebuilt = Rebuilt(computation)
+    for instruction in computation.instructions:
+        instruction = rebuilt.resolved(instruction)
+        if instruction.opcode == "dot":
+            instruction = _of_transposes(instruction, rebuilt)
+        elif instruction.opcode == "transpose" and uses[instruction.operands[0]] == 1:
+            instruction = _exchanged(instruction, rebuilt) or instruction
+        rebuilt.add(instruction)
+    return rebuilt.done()
+
+
+def _of_transposes(dot: Instruction, rebuilt: Rebuilt) -> Instruction:
+    """Return a dot of what its operands transpose."""
+    for number, side in enumerate(_SIDES):
+        inner = rebuilt.definitions[dot.operands[number]]
+        if inner.opcode != "transpose" or _is_bounded(dot, rebuilt):
+            continue
+        order = integers(inner, "dimensions")
+        names = [f"{side}_{kind}_dims" for kind in ("contracting", "batch")]
+        dims = {name: tuple(order[d] for d in integers(dot, name)) for name in names}
+        if [order[d] for d in _free(dot, number, len(order))] == sorted(
+            set(range(len(order))) - {d for of in dims.values() for d in of}
+        ):
+            operands = [*dot.operands]
+            operands[number] = inner.operands[0]
+            given: dict[str, Attribute] = {name: of for name, of in dims.items() if of}
+            dot = dot._replace(operands=tuple(operands), attributes={**dot.attributes, **given})
+    return dot
+
+
+def _exchanged(transpose: Instruction, rebuilt: Rebuilt) -> Instruction | None:
+    """Return the dot whose rows are the columns of the one that an instruction transposes."""
+    dot = rebuilt.definitions[transpose.operands[0]]
+    if dot.opcode != "dot" or not set(dot.attributes) <= _EXCHANGED or _is_bounded(dot, rebuilt):
+        return None
+    batch = len(integers(dot, "lhs_batch_dims"))
+    ranks = [array(rebuilt.definitions[name].shape).rank for name in dot.operands]
+    rows, columns = (len(_free(dot, number, rank)) for number, rank in enumerate(ranks))
+    order = [*range(batch), *range(batch + rows, batch + rows + columns)]
+    if integers(transpose, "dimensions") != (*order, *range(batch, batch + rows)):
+        return None
+    attributes: dict[str, Attribute] = {}
+    for name, value in dot.attributes.items():
+        if name == "operand_precision":
+            assert isinstance(value, tuple)
+            attributes[name] = value[::-1]
+        else:
+            side, rest = name.split("_", 1)
+            attributes[f"{_SIDES[side == 'lhs']}_{rest}"] = value
+    return dot._replace(
+        name=transpose.name,
+        shape=transpose.shape,
+        operands=dot.operands[::-1],
+        attributes=attributes,
+    )
+
+
+def _free(dot: Instruction, number: int, rank: int) -> list[int]:
+    """Return the dimensions of an operand that are the result's rows or columns."""
+    side = _SIDES[number]
+    taken = {d for kind in ("contracting", "batch") for d in integers(dot, f"{side}_{kind}_dims")}
+    return [d for d in range(rank) if d not in taken]
+
+
+def _is_bounded(dot: Instruction, rebuilt: Rebuilt) -> bool:
+    """Return whether a dimension around a dot is bounded."""
+    operands = [rebuilt.definitions[name] for name in dot.operands]
+    return any(has_bounds(i.shape) for i in (dot, *operands))

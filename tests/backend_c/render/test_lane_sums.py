@@ -1,0 +1,83 @@
+"""Sums of floats along rows: lanes of partial sums, whatever the length of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+
+import backend_c
+import hlo
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
+from backend_c.render.translation_units import render_plan
+from hlo.types import ELEMENT_TYPES
+
+_LENGTHS = (1, 7, 15, 16, 17, 33, 127, 130, 300, 1023)
+
+
+def _module(name: str, element_type: str, lengths: Sequence[int]) -> str:
+    """Return reductions of rows of each length, and of their square roots."""
+    lines, results = [], []
+    for n, length in enumerate(lengths):
+        array, row = f"{element_type}[40,{length}]", f"{element_type}[40]"
+        lines += [
+            f"x{n} = {array} parameter({n})",
+            f"y{n} = {array} sqrt(x{n})",
+            f"r{n} = {row} reduce(x{n}, z), dimensions={{1}}, to_apply=f",
+            f"q{n} = {row} reduce(y{n}, z), dimensions={{1}}, to_apply=f",
+        ]
+        results += [f"r{n}", f"q{n}"]
+    body = "\n  ".join(lines)
+    shapes = ", ".join([f"{element_type}[40]"] * len(results))
+    return f"""HloModule m
+f {{ a = {element_type}[] parameter(0)
+  b = {element_type}[] parameter(1)
+  ROOT s = {element_type}[] {name}(a, b) }}
+ENTRY main {{
+  z = {element_type}[] constant({int(name == "multiply")})
+  {body}
+  ROOT t = ({shapes}) tuple({", ".join(results)})
+}}
+"""
+
+
+def _text(text: str, numerics: Numerics, dialect: Dialect) -> str:
+    program = render_plan(lowered(hlo.parse(text), Settings(numerics)), dialect)
+    return "".join(program.sources.values())
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("compiler", ["gcc", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"])
+@pytest.mark.parametrize(("name", "element_type"), [("add", "f32"), ("multiply", "f64")])
+def test_rows_of_any_length_are_within_the_bound_of_plain_sums(
+    compiler: str, name: str, element_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HLO_CC", compiler)
+    unit = 2.0**-24 if element_type == "f32" else 2.0**-53
+    kind = ELEMENT_TYPES[element_type].numpy
+    rng = np.random.default_rng(0)
+    rows = [rng.uniform(0.9, 1.1, (40, length)).astype(kind) for length in _LENGTHS]
+    executable = backend_c.compile(hlo.parse(_module(name, element_type, _LENGTHS)))
+    runs = [executable.in_threads(threads)(*rows) for threads in (1, 2)]
+    operands = [operand for x in rows for operand in (x, np.sqrt(x))]
+    for operand, found, again in zip(operands, *runs, strict=True):
+        wide = operand.astype(np.longdouble)
+        exact = wide.sum(1) if name == "add" else wide.prod(1)
+        assert (abs(found - exact) <= 1.01 * (operand.shape[1] + 1) * unit * abs(exact)).all()
+        assert np.asarray(found).tobytes() == np.asarray(again).tobytes()
+
+
+def test_only_fast_sums_of_rows_that_fill_lanes_are_in_arrays() -> None:
+    assert "hlo_lanes_add_f32(" in _text(_module("add", "f32", [16]), Numerics.FAST, OPENMP)
+    for length, numerics, dialect in (
+        (15, Numerics.FAST, OPENMP),
+        (16, Numerics.EXACT, OPENMP),
+        (16, Numerics.FAST, EMBEDDED),
+    ):
+        assert "hlo_lanes_" not in _text(_module("add", "f32", [length]), numerics, dialect)
+    maximum = _text(_module("maximum", "f32", [64]), Numerics.FAST, OPENMP)
+    assert "hlo_lanes_" not in maximum
