@@ -14,7 +14,7 @@ from backend_c.cuda.walks import declared, every, pointers, reads
 from backend_c.ir.loop_ir import (
     Apply,
     Assign,
-    Call,
+    Barrier,
     Expr,
     If,
     Loop,
@@ -23,7 +23,7 @@ from backend_c.ir.loop_ir import (
     subexpressions,
 )
 
-BARRIER = Call("__syncthreads", ())
+BARRIER = Barrier()
 BLOCK = "block-"  # begins the name of what all threads do together, with a barrier at the end
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from backend_c.cuda.threads import mapped
+from backend_c.cuda.threads import is_independent, mapped
 from backend_c.cuda.walks import changed, declared, named
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
@@ -20,7 +20,6 @@ from backend_c.ir.loop_ir import (
     Kernel,
     Let,
     Load,
-    Loop,
     Mutable,
     Statement,
     Store,
@@ -80,7 +79,7 @@ def _phases(kernel: Kernel) -> tuple[list[Kernel], tuple[Array, ...]]:
     for statement in kernel.body:
         if isinstance(statement, Let) and statement.variable.name in floating:
             continue
-        if isinstance(statement, Loop) and "parallel" in statement.kind and not statement.sums:
+        if is_independent(statement):
             phases += [_Phase([statement], is_shared=True), _Phase()]
         else:
             phases[-1].statements.append(statement)

@@ -1,5 +1,6 @@
 """Share the loops of a kernel among blocks and threads.
 
+blocks   a loop that a kernel wrote for blocks: as it says
 grid     a loop over independent iterations: a block takes some of them if its threads can share
          their work (a row), else each thread takes some, alone
 block    other kernels with loops that the threads of one block can share
@@ -13,44 +14,67 @@ from dataclasses import replace
 from backend_c.cuda.cooperation import alone, by_one_block, row_by_block
 from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import Kernel, Let, Loop, Statement
+from backend_c.ir.loop_ir import If, Kernel, Let, Loop, Statement
 
 # A GPU runs some hundred blocks at a time, and so many threads.
 _FEW_ROWS, _WIDE = 256, 1 << 14
+_OF_BLOCKS = ("blocks", "warps")  # loops that a kernel wrote for blocks
 
 
 def mapped(kernel: Kernel) -> Kernel:
     """Return a kernel whose loops say which threads share them, in the dialect of CUDA.
 
-    Kinds of loops are "parallel" (over blocks), "parallel lanes" (over all threads), "lanes" (over
-    the threads of a block) and "serial".
+    Kinds of loops are "parallel", "blocks" and "warps" (over blocks), "parallel lanes" (over all
+    threads), "lanes" (over the threads of a block) and "serial".
     """
-    if any(map(_is_independent, kernel.body)):
+    if any(map(is_independent, kernel.body)):
         return replace(kernel, body=tuple(_shared(one, kernel) for one in kernel.body))
     return replace(kernel, body=by_one_block(kernel) or alone(kernel.body))
 
 
 def launch_shape(kernel: Kernel) -> str:
-    """Return how a kernel is launched: a ``grid`` of blocks, one ``block``, a ``single`` thread."""
+    """Return how a kernel is launched: a ``grid`` of blocks, the same of whole ``warps``, one
+    ``block``, a ``single`` thread.
+    """
     kinds = {statement.kind for statement in every(kernel.body) if isinstance(statement, Loop)}
-    if any("parallel" in kind for kind in kinds):
+    if "warps" in kinds:
+        return "warps"
+    if any("parallel" in kind or kind == "blocks" for kind in kinds):
         return "grid"
     return "block" if "lanes" in kinds else "single"
 
 
-def _is_independent(statement: Statement) -> bool:
+def is_independent(statement: Statement) -> bool:
     """Return whether a statement is a loop that blocks can share."""
-    return isinstance(statement, Loop) and "parallel" in statement.kind and not statement.sums
+    if not isinstance(statement, Loop) or statement.sums:
+        return False
+    return statement.kind in ("parallel", "parallel lanes", *_OF_BLOCKS)
 
 
 def _shared(statement: Statement, kernel: Kernel) -> Statement:
     """Return a statement of a kernel that all blocks run."""
-    if not isinstance(statement, Loop) or not _is_independent(statement):
+    if not isinstance(statement, Loop) or not is_independent(statement):
         return statement
+    if statement.kind in _OF_BLOCKS:
+        return statement._replace(body=tuple(map(_in_block, statement.body)))
     if statement.kind == "parallel" and _is_wide_map(statement):
         return statement._replace(kind="serial", body=tuple(map(_in_all_threads, statement.body)))
     by_block = row_by_block(statement, kernel) if statement.kind == "parallel" else None
     return by_block or statement._replace(kind="parallel lanes", body=alone(statement.body))
+
+
+def _in_block(statement: Statement) -> Statement:
+    """Return a statement of a loop over blocks, whose loops of kind "threads" the threads share."""
+    match statement:
+        case Loop() if statement.kind == "threads":
+            return statement._replace(kind="lanes", body=alone(statement.body))
+        case Loop():
+            body = tuple(map(_in_block, statement.body))
+            return statement._replace(kind="serial", body=body, sums=())
+        case If(condition, then, otherwise):
+            return If(condition, tuple(map(_in_block, then)), tuple(map(_in_block, otherwise)))
+        case _:
+            return statement
 
 
 def _is_wide_map(loop: Loop) -> bool:

@@ -12,45 +12,30 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import cffi
-
-from backend_c.lower.plan import Launch, Plan, in_order
+from backend_c.cuda.geometry import LARGEST_BLOCK, WARP, Geometry
+from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
 from backend_c.native.cache import Cache, found, publish, workspace
+from backend_c.native.cuda_driver import DECLARATIONS, Device, Driver, LoadedModule
+from backend_c.native.cuda_executable import CudaExecutable, launch_as_planned
 from backend_c.native.emulation_findings import EmulationError, Finding, Found, told
-from backend_c.native.executable import Executable
 from backend_c.native.marshalling import Value
-from backend_c.native.plain_call import Entry
 from backend_c.native.toolchain import RUNTIME, Compiler, digest, headers, processor, require, run
-from backend_c.render.translation_units import Program
-from hlo.errors import ArgumentError, ToolchainError
+from backend_c.render.translation_units import LAUNCHED
+from hlo.errors import ArgumentError, DeviceError, ToolchainError
 from hlo.types import Shape
 
 EMULATION = RUNTIME / "cuda_emulation"
-MOST_THREADS = 1024  # of a block, as CUDA has it
 _MOST_FINDINGS = 16  # that the engine keeps
-# -O1: what it saves in running it costs in compiling, for programs that run once.
-_FLAGS = (
+# -O1: what it saves in running it costs in compiling, for programs that run once. Hidden: tables of
+# templates are otherwise one for all libraries of a process, whatever their kernels are.
+EMULATION_FLAGS = (
     *("-std=gnu++17", "-O1", "-g1", "-fPIC", "-w", "-fno-exceptions", "-fno-rtti"),
+    "-fvisibility=hidden",
     *("-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno"),
 )
-_CHECKED = ("-fsanitize=thread", "-include", "cuda_emulation.h")
-_INTERFACE = """
-    extern void (*const hlo_entries[])(const void *const *, void *const *,
-                                       const unsigned char *, unsigned char *, uint64_t);
-    typedef struct {
-        int32_t kind, launch, array, is_write, bytes, line, other_line, is_other_block;
-        int64_t block, thread, other_thread, index, shared;
-        uint64_t place;
-    } hlo_finding;
-    void hlo_emulation_choose(uint32_t block_size, uint32_t blocks, uint64_t seed);
-    void hlo_emulation_shared(const int64_t *places, int64_t count);
-    int64_t hlo_emulation_call(void *entry, const void *const *arguments, void *const *results,
-                               const unsigned char *constants, unsigned char *workspace,
-                               uint64_t seed);
-    const hlo_finding *hlo_emulation_findings(void);
-"""
-_FFI = cffi.FFI()
-_FFI.cdef(_INTERFACE)
+INSTRUMENTED = ("-fsanitize=thread", "-include", "cuda_emulation.h")
+# What the engine in each library has.
+_CHOOSE, _SHARED = "void (*)(uint64_t)", "void (*)(const int64_t *, int64_t)"
 _SYMBOL = re.compile(r"([0-9a-f]+) (?:([0-9a-f]+) )?\w (.*)")
 
 
@@ -66,9 +51,9 @@ class Schedule:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (1 <= self.threads <= MOST_THREADS and self.blocks >= 1):
+        if not (1 <= self.threads <= LARGEST_BLOCK and self.blocks >= 1):
             raise ArgumentError(
-                f"{self.threads} threads in {self.blocks} blocks: 1 to {MOST_THREADS} and at least"
+                f"{self.threads} threads in {self.blocks} blocks: 1 to {LARGEST_BLOCK} and at least"
                 " one"
             )
 
@@ -81,10 +66,7 @@ def build_emulated(sources: Mapping[str, str], compiler: Compiler, cache: Cache)
 
     Raises ToolchainError with the compiler's first error lines.
     """
-    parts = [*compiler.command, compiler.version, *_FLAGS, *_CHECKED, processor(), headers()]
-    parts += [text for name, text in sources.items()]
-    parts += [file.read_text("utf-8") for file in sorted(EMULATION.iterdir()) if file.is_file()]
-    key = digest(parts)
+    key = emulation_key([*INSTRUMENTED, processor(), headers(), *sources.values()], compiler)
     library = found(cache, key)
     if library is not None:
         return library
@@ -92,13 +74,28 @@ def build_emulated(sources: Mapping[str, str], compiler: Compiler, cache: Cache)
         return publish(cache, key, build_emulated_in(directory, sources, compiler))
 
 
+def emulation_key(parts: Sequence[str], compiler: Compiler) -> str:
+    """Hash what something that is compiled with the files of the emulation depends on."""
+    files = sorted(file for file in EMULATION.rglob("*") if file.is_file())
+    texts = [file.read_text("utf-8") for file in (*files, DECLARATIONS)]
+    return digest([*compiler.command, compiler.version, *EMULATION_FLAGS, *parts, *texts])
+
+
 def build_emulated_in(directory: str, sources: Mapping[str, str], compiler: Compiler) -> Path:
     """Compile one unit of CUDA into a library in a directory, without a cache."""
     ((name, text),) = sources.items()
-    (Path(directory) / name).write_text(text, "utf-8")
-    words = [*compiler.command, *_FLAGS, f"-I{RUNTIME}", f"-I{EMULATION}", "-x", "c++", "-c"]
+    (Path(directory) / name).write_text(with_table(text), "utf-8")
+    words = [
+        *compiler.command,
+        *EMULATION_FLAGS,
+        f"-I{RUNTIME}",
+        f"-I{EMULATION}",
+        "-x",
+        "c++",
+        "-c",
+    ]
     engine = [*words, str(EMULATION / "engine.cpp"), "-o", "engine.o"]
-    unit = [*words, *_CHECKED, name, "-o", "unit.o"]
+    unit = [*words, *INSTRUMENTED, name, "-o", "unit.o"]
     # The engine first: its gap lies before all shared arrays.
     made = ["engine.o", "unit.o"]
     link = [*compiler.command, "-shared", "-Wl,-Bsymbolic", *made, "-o", "library.so"]
@@ -107,96 +104,128 @@ def build_emulated_in(directory: str, sources: Mapping[str, str], compiler: Comp
     return Path(directory) / "library.so"
 
 
+def with_table(text: str) -> str:
+    """Return a unit of CUDA with the table of its kernels behind it, which a cubin has."""
+    kernels = " ".join(f"HLO_KERNEL({name})" for name in LAUNCHED.findall(text))
+    return f"{text}\nHLO_KERNELS({kernels})\n"
+
+
+def build_driver(compiler: Compiler, cache: Cache) -> Path:
+    """Return the library of the emulated driver, compiled if it is not cached.
+
+    Raises ToolchainError with the compiler's first error lines.
+    """
+    key = emulation_key(["driver.cpp"], compiler)
+    library = found(cache, key)
+    if library is not None:
+        return library
+    with workspace(cache) as directory:
+        source, made = str(EMULATION / "driver.cpp"), Path(directory) / "driver.so"
+        command = [
+            *compiler.command,
+            *EMULATION_FLAGS,
+            "-x",
+            "c++",
+            source,
+            "-shared",
+            "-o",
+            str(made),
+        ]
+        require(run([*command, "-lstdc++", "-ldl"], directory), compiler)
+        return publish(cache, key, made)
+
+
+class EmulatedCompiler:
+    """Compile CUDA to what the emulated driver takes for a cubin."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self.version = emulation_key([*INSTRUMENTED, processor(), headers()], compiler)
+
+    def compiled(self, text: str, architecture: str, directory: Path) -> Path:
+        """Return the file of a library."""
+        return build_emulated_in(str(directory), {"module.cu": text}, self._compiler)
+
+
 class Emulated:
     """Run a compiled program on emulated blocks of threads; ``source`` is its CUDA by file name."""
 
     def __init__(
         self,
         library: EmulatedLibrary,
-        program: Program,
+        host: HostPlan,
         parameters: Sequence[tuple[str, Shape]],
         result: Shape,
+        source: Mapping[str, str],
     ) -> None:
         self._library = library
-        self._executable = Executable(library, program, parameters, result)
-        self.source: Mapping[str, str] = program.sources
+        given = parameters, result, source
+        self._executable = CudaExecutable(library.module, host, *given, launcher=library.launch)
+        self._launches = launches(host)
+        self.source = source
 
-    def __call__(self, *arrays: Value, schedule: Schedule = _USUAL, seed: int = 0) -> Value:
-        """Run on one value for each parameter.
+    def __call__(self, *arrays: Value, schedule: Schedule | None = _USUAL, seed: int = 0) -> Value:
+        """Run on one value for each parameter; without a schedule in the geometries of the plan.
 
         Raises EmulationError for a race, an access outside of memory, or threads that wait for
         ever; ArgumentError for a value that does not fit its parameter.
         """
         self._library.choose(schedule)
-        return self._executable(*arrays, seed=seed)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelLaunch:
-    """Name what a launch runs: its kernel, the HLO instruction, and the kernel's arrays."""
-
-    kernel: str
-    instruction: str
-    arrays: tuple[str, ...]
-
-
-def launches(plan: Plan, names: Sequence[str]) -> tuple[KernelLaunch, ...]:
-    """Return the launches of a plan in the order of their text; ``names`` are its kernels'."""
-    made = []
-    for _, step in in_order(plan.steps):
-        if isinstance(step, Launch):
-            kernel = plan.kernels[step.kernel]
-            arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
-            given = (*(array.name for array in arrays), *["seed"] * kernel.uses_seed)
-            instruction = step.origin.instruction
-            made.append(KernelLaunch(names[step.kernel], instruction, given))
-    return tuple(made)
+        try:
+            return self._executable(*arrays, seed=seed)
+        except DeviceError as error:
+            raise self._library.findings(self._launches) or error from None
 
 
 class EmulatedLibrary:
-    """Call the entry points of a library, each with its launches.
+    """Load a library of emulated kernels by the emulated driver, as a GPU's does a cubin."""
 
-    It has what :class:`backend_c.native.executable.Executable` needs of a library.
-    """
-
-    def __init__(self, path: Path, programs: Sequence[Sequence[KernelLaunch]]) -> None:
+    def __init__(self, path: Path, driver: Path) -> None:
         self._path = path
-        try:
-            self._library = _FFI.dlopen(str(path), _FFI.RTLD_NOW)
-        except OSError as error:
-            raise ToolchainError(f"cannot load {path}: {error}") from None
+        self._device = Device(Driver(driver))
+        self._ffi, self._driver = self._device.driver.ffi, self._device.driver.library
+        self.module = LoadedModule(self._device, path.read_bytes())
         self._shared = _shared_arrays(path)
         bounds = [place for start, end, _ in self._shared for place in (start, end)]
-        self._bounds = _FFI.new("int64_t[]", bounds)  # which the engine reads
-        self._library.hlo_emulation_shared(self._bounds, len(self._shared))
-        self.hlo_entries = [self._entry(n, launched) for n, launched in enumerate(programs)]
+        self._bounds = self._ffi.new("int64_t[]", bounds)  # which the engine reads
+        self._symbol(_SHARED, "hlo_emulation_shared")(self._bounds, len(self._shared))
+        self._choose = self._symbol(_CHOOSE, "hlo_emulation_choose")
+        self._schedule: Schedule | None = _USUAL
 
-    def choose(self, schedule: Schedule) -> None:
-        """Run the next calls by a schedule."""
-        words = schedule.threads, schedule.blocks, schedule.seed
-        self._library.hlo_emulation_choose(*words)
+    def choose(self, schedule: Schedule | None) -> None:
+        """Run the next calls by a schedule, or as they are planned."""
+        self._schedule = schedule
+        self._choose(schedule.seed if schedule else 0)
 
-    def _entry(self, number: int, launched: Sequence[KernelLaunch]) -> Entry:
-        """Return the entry point of a number; calls raise EmulationError for what is found."""
-        library = self._library
-        entry = library.hlo_entries[number]
+    def launch(
+        self, device: Device, step: LaunchKernel, function: Any, words: Any, stream: Any
+    ) -> None:
+        """Launch a kernel by the schedule; the engine is told what a GPU does not know."""
+        elements = self._ffi.new("int64_t[]", [operand.elements for operand in step.operands])
+        self._driver.hlo_emulated_tell(step.number, elements, len(step.operands))
+        chosen = _scheduled(step, self._schedule) if self._schedule else step.geometry
+        launch_as_planned(device, step, function, words, stream, chosen)
 
-        def call(*words: Any) -> None:
-            count = library.hlo_emulation_call(entry, *words)
-            if count:
-                kept = library.hlo_emulation_findings()[0 : min(count, _MOST_FINDINGS)]
-                raise EmulationError([self._told(one, launched) for one in kept])
+    def findings(self, launched: Sequence[LaunchKernel]) -> EmulationError | None:
+        """Return what the engine found in the kernel that failed, None if it found nothing."""
+        self._driver.hlo_emulated_forgive()
+        place = self._symbol("const hlo_finding *(*)(void)", "hlo_emulation_findings")()
+        kept = [one for one in place[0:_MOST_FINDINGS] if one.kind]
+        return EmulationError([self._told(one, launched) for one in kept]) if kept else None
 
-        return call
+    def _symbol(self, c_type: str, name: str) -> Any:
+        """Return a function of the library."""
+        found = self._driver.hlo_emulated_symbol(self.module.handle, name.encode())
+        return self._ffi.cast(c_type, found)
 
-    def _told(self, one: Any, launched: Sequence[KernelLaunch]) -> Finding:
+    def _told(self, one: Any, launched: Sequence[LaunchKernel]) -> Finding:
         """Tell a finding of the engine."""
         found = Found(*(getattr(one, field.name) for field in fields(Found)))
         launch = launched[found.launch]
         memory = self._shared_name(found.shared)
         if found.array >= 0:
-            memory = f"{launch.arrays[found.array]}[{found.index}]"
-        kernel = launch.kernel, launch.instruction
+            memory = f"{launch.operands[found.array].name}[{found.index}]"
+        kernel = launch.kernel, launch.origin.instruction
         return told(found, kernel, memory, self._line(found.place) if found.place else "")
 
     def _shared_name(self, place: int) -> str:
@@ -214,6 +243,14 @@ class EmulatedLibrary:
         done = run(["addr2line", "-e", str(self._path), hex(place - 1)])
         file, _, line = done.stdout.strip().partition(":")
         return f"{Path(file).name}:{line.split()[0]}" if line and done.returncode == 0 else ""
+
+
+def _scheduled(step: LaunchKernel, schedule: Schedule) -> Geometry:
+    """Return the geometry of a launch by a schedule, as far as its shape allows."""
+    blocks = schedule.blocks if step.shape in ("grid", "warps") else 1
+    threads = 1 if step.shape == "single" else schedule.threads
+    threads = -(-threads // WARP) * WARP if step.shape == "warps" else threads
+    return Geometry(blocks, threads, step.geometry.shared)
 
 
 def _shared_arrays(path: Path) -> list[tuple[int, int, str]]:

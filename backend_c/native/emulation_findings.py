@@ -22,6 +22,7 @@ _KINDS = (
     "input written",
     "uninitialised",
     "stack of another thread",
+    "copy not awaited",
 )
 _TEXTS = {
     "barrier not reached": "waits at the barrier of line {line}, which {other} does not reach",
@@ -34,6 +35,7 @@ _TEXTS = {
     "out of bounds": "{does} {bytes} bytes outside of every array: {memory}",
     "input written": "writes {memory}, which is an input",
     "uninitialised": "reads {memory}, which its block has not written",
+    "copy not awaited": "{does} {memory}, to which {other} has a copy under way",
     "stack of another thread": "{does} {bytes} bytes on the stack of another thread",
 }
 

@@ -34,6 +34,9 @@
         return x;                                                                              \
     }
 
+/* Notes that something was found, which several threads may do. */
+HLO_FUNCTION void hlo_block_mark(uint32_t *place) { atomicOr(place, 1u); }
+
 HLO_BLOCK(add_f32, float, x + y)
 HLO_BLOCK(add_f64, double, x + y)
 HLO_BLOCK(multiply_f32, float, x *y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from backend_c.ir.settings import Numerics, Settings
+from backend_c.ir.settings import Numerics, launched
 from backend_c.native.cuda_emulation import Emulated, Schedule
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.pipeline import emulated
@@ -18,8 +18,6 @@ from fuzz.reducer.search import Case
 from hlo.errors import Error, ToolchainError
 
 SIZES = (1, 32, 96, 128, 1024)
-_CUDA = Settings(grain=1)
-_FAST = Settings(Numerics.FAST, grain=1)
 
 
 def schedules() -> Iterator[Schedule]:
@@ -34,7 +32,8 @@ def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
     outcomes = each(runs)(cases)
     usable = [number for number, outcome in enumerate(outcomes) if outcome is None]
     try:
-        made = emulated([cases[number].module for number in usable], _CUDA) if usable else []
+        modules = [cases[number].module for number in usable]
+        made = emulated(modules, launched(Numerics.EXACT)) if usable else []
     except ToolchainError as error:
         if len(usable) > 1:  # which of them it is
             return [cuda_emulated([case])[0] for case in cases]
@@ -48,7 +47,7 @@ def cuda_emulated(cases: Sequence[Case]) -> list[Outcome]:
 def fast_is_sound(cases: Sequence[Case]) -> list[Outcome]:
     """Emulated CUDA of fast numerics, whose bits are its own, does nothing that a GPU has not to
     bear."""
-    made = emulated([case.module for case in cases], _FAST)
+    made = emulated([case.module for case in cases], launched(Numerics.FAST))
     return [_finding(case, program) for case, program in zip(cases, made, strict=True)]
 
 

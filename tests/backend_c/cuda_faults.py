@@ -76,6 +76,29 @@ FAULTS = {
         "out of bounds",
         "s[t - 1] = a0[t]; __syncthreads(); r0[g] = s[t - 1];",
     ),
+    # copies that are not waited for
+    "a copy that nobody waits for": (
+        "copy not awaited",
+        "hlo_block_copy_4(&s[t], &a0[t], true); __syncthreads(); r0[g] = s[63 - t];",
+    ),
+    "a copy that another thread waits for": (
+        "copy not awaited",
+        "hlo_block_copy_4(&s[t], &a0[t], true); if (t < 32) { hlo_block_copies_done(); }"
+        " __syncthreads(); r0[g] = s[63 - t];",
+    ),
+    "a copy read before the barrier": (
+        "read race",
+        "hlo_block_copy_4(&s[t], &a0[t], true); hlo_block_copies_done(); r0[g] = s[63 - t];",
+    ),
+    "a copy to what others still read": (
+        "write race",
+        "s[t] = a0[t]; __syncthreads(); r0[g] = s[63 - t]; hlo_block_copy_4(&s[t], &a0[t], true);"
+        " hlo_block_copies_done();",
+    ),
+    "a copy from beyond the argument": (
+        "out of bounds",
+        "hlo_block_copy_4(&s[t], &a0[t + 1], true); hlo_block_copies_done();",
+    ),
     # global memory
     "blocks that write the same elements": ("writes race", "r0[t] = a0[t];"),
     "a block that reads what another writes": (
@@ -127,42 +150,26 @@ SOUND = {
     " __syncthreads(); if (t == 0) { r0[127 - 64 * blockIdx.x] = x + 1.0f; }",
     "uniform loops of barriers": "for (int n = 0; n < 3; ++n) { if (t == n) { s[0] = a0[t]; }"
     " __syncthreads(); r0[g] = s[0]; __syncthreads(); }",
+    "copies": "hlo_block_copy_4(&s[t], &a0[t + 64], false); hlo_block_copies_done();"
+    " __syncthreads(); r0[g] = s[63 - t]; __syncthreads(); if (t < 16) {"
+    " hlo_block_copy_line_4(&s[4 * t], &a0[4 * t], 4); } hlo_block_copies_done(); __syncthreads();"
+    " r0[g] += s[63 - t];",
     "no shared array at all": "if (t < 3) { r0[g] = 1.0f; }",
 }
 
 
 def unit() -> str:
-    """The kernels of both, and an entry for each."""
+    """The kernels of both."""
     bodies = [*(body for _, body in FAULTS.values()), *SOUND.values()]
     kernels = "".join(map(_kernel, range(len(bodies)), bodies))
-    entries = "".join(_entry(n) for n in range(len(bodies)))
-    names = ", ".join(f"entry_{n}" for n in range(len(bodies)))
-    return (
-        f'#include "hlo_kernels.h"\n{kernels}\n{entries}\n'
-        f'extern "C" void (*const hlo_entries[])({_PARAMETERS});\n'
-        f"void (*const hlo_entries[])({_PARAMETERS}) = {{{names}}};\n"
-    )
-
-
-_PARAMETERS = (
-    "const void *const *arguments, void *const *results, const unsigned char *constants,"
-    " unsigned char *workspace, uint64_t seed"
-)
+    return f'#include "hlo_kernels.h"\n#include "hlo_block_copy.h"\n{kernels}'
 
 
 def _kernel(number: int, body: str) -> str:
     return (
         f'extern "C" __global__ void kernel_{number}(const float *HLO_RESTRICT a0,'
         " float *HLO_RESTRICT r0) {\n"
-        "    __shared__ float s[64];\n    __shared__ float *p[64];\n"
+        "    __shared__ __align__(16) float s[64];\n    __shared__ float *p[64];\n"
         "    const int64_t t = threadIdx.x, g = (int64_t)blockIdx.x * blockDim.x + t;\n"
         f"    (void)s; (void)p; (void)g;\n    {body}\n}}\n"
-    )
-
-
-def _entry(number: int) -> str:
-    return (
-        f"static void entry_{number}({_PARAMETERS}) {{\n"
-        f"    hlo_launch(0, HLO_GRID, kernel_{number}, hlo_array((const float *)arguments[0], 64),"
-        " hlo_array((float *)results[0], 128));\n}\n"
     )

@@ -8,7 +8,7 @@ namespace {
 void check_shared(uintptr_t address, uint32_t bytes, bool is_write, bool is_atomic,
                   hlo_finding *made) {
     const int64_t at = (int64_t)(address - (uintptr_t)__start_hlo_shared);
-    bool is_inside = false;
+    bool is_inside = !shared_count;
     for (int64_t n = 0; n < shared_count && !is_inside; ++n) {
         is_inside = shared_places[2 * n] <= at && at + (int64_t)bytes <= shared_places[2 * n + 1];
     }
@@ -26,6 +26,7 @@ void check_shared(uintptr_t address, uint32_t bytes, bool is_write, bool is_atom
             made->kind = HLO_UNINITIALISED;
         }
         const int kind = hlo_cell_access(cell, &here, is_write, is_atomic, &other);
+        if (is_copy) cell->write |= HLO_IS_COPY;
         if (kind && !made->kind) {
             made->kind = kind;
             made->other_thread = hlo_thread(other);

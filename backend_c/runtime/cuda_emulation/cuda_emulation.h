@@ -10,13 +10,16 @@
  * the barriers between two accesses, not by what they happened to read.
  *
  * Of CUDA there is what generated kernels use: one-dimensional grids and blocks, __shared__ arrays,
- * barriers, shuffles, votes, atomics on integers, the correctly rounded intrinsics.
+ * barriers, shuffles, votes, atomics on integers, the correctly rounded intrinsics, asynchronous
+ * copies to shared memory, and the matrix instructions of tensor_cores.h.
  */
 #ifndef CUDA_EMULATION_H
 #define CUDA_EMULATION_H
 
 #include <stdint.h>
 #include <string.h>
+
+#include <utility>
 
 #define __CUDACC__ 1 /* runtime headers take the path that they take under nvcc */
 #define __global__ __attribute__((noinline))
@@ -25,6 +28,7 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 /* Shared arrays are in a section of their own, each behind a gap that nobody may touch: blocks run
  * one after the other, so that one copy serves all of them. The compiler may lay them out from the first or from the last. */
@@ -46,19 +50,12 @@ struct hlo_emulated_index {
     unsigned int x, y, z;
 };
 
-/* An array that a kernel is given. */
+/* An array that a kernel is given; of a value there are no elements. */
 struct hlo_emulated_memory {
     const void *data;
     int64_t elements;
     uint32_t size; /* bytes of an element */
     uint32_t is_written;
-};
-
-/* How a kernel is launched. */
-enum hlo_emulated_shape {
-    HLO_SINGLE, /* one block of one thread */
-    HLO_BLOCK,  /* one block */
-    HLO_GRID    /* as many blocks as there are */
 };
 
 extern "C" {
@@ -71,42 +68,62 @@ void hlo_emulated_warp(uint32_t mask, uint64_t value, uint64_t *values, int line
 uint32_t hlo_emulated_active(void);
 void hlo_emulated_warp_read(uint32_t mask, unsigned int lane, int line);
 void hlo_emulated_atomic(const void *place, uint32_t bytes);
+/* A copy to shared memory: the first `bytes` of `size` bytes, and zeros. */
+void hlo_emulated_copy_async(void *to, const void *from, uint32_t size, uint32_t bytes);
+void hlo_emulated_copies_done(void);
 void hlo_emulated_range(const void *place, int64_t bytes, int is_write);
-void hlo_emulated_launch(int number, hlo_emulated_shape shape, const hlo_emulated_memory *memory,
-                         int count, void (*run)(void *), void *kernel);
 }
 
-/* ---- launches ---- */
+/* ---- kernels ---- */
 
-template <class T> struct hlo_emulated_array {
-    T *data;
-    int64_t elements;
+enum hlo_emulated_passing { HLO_BY_VALUE, HLO_TO_READ, HLO_TO_WRITE };
+
+struct hlo_emulated_parameter {
+    uint32_t size; /* bytes of an element, or of the value */
+    uint32_t passing;
 };
 
-template <class T> hlo_emulated_array<T> hlo_array(T *data, int64_t elements) {
-    return {data, elements};
-}
-
-template <class T> struct hlo_is_const {
-    static const uint32_t value = 0;
-};
-template <class T> struct hlo_is_const<const T> {
-    static const uint32_t value = 1;
+/* What a driver reads from a cubin: `call` takes the addresses of the arguments. */
+struct hlo_emulated_kernel {
+    const char *name;
+    const void *function;
+    int count;
+    const hlo_emulated_parameter *parameters;
+    void (*call)(void **arguments);
 };
 
-template <class F> HLO_UNCHECKED void hlo_emulated_run(void *kernel) { (*(F *)kernel)(); }
+template <class T> struct hlo_passed {
+    static constexpr hlo_emulated_parameter how = {sizeof(T), HLO_BY_VALUE};
+};
+template <class T> struct hlo_passed<T *> {
+    static constexpr hlo_emulated_parameter how = {sizeof(T), HLO_TO_WRITE};
+};
+template <class T> struct hlo_passed<const T *> {
+    static constexpr hlo_emulated_parameter how = {sizeof(T), HLO_TO_READ};
+};
 
-/* Launch `number` of the program: the kernel runs in `shape` on the arrays. */
-template <class... T>
-HLO_UNCHECKED void hlo_launch(int number, hlo_emulated_shape shape, void (*kernel)(T *...),
-                              hlo_emulated_array<T>... arrays) {
-    const hlo_emulated_memory memory[] = {
-        {arrays.data, arrays.elements, (uint32_t)sizeof(T), !hlo_is_const<T>::value}...,
-        {0, 0, 1, 0}};
-    auto run = [=]() HLO_UNCHECKED { kernel(arrays.data...); };
-    hlo_emulated_launch(number, shape, memory, (int)sizeof...(T), hlo_emulated_run<decltype(run)>,
-                        &run);
-}
+template <auto kernel> struct hlo_described;
+template <class... T, void (*kernel)(T...)> struct hlo_described<kernel> {
+    static constexpr int count = (int)sizeof...(T);
+    static constexpr hlo_emulated_parameter parameters[] = {hlo_passed<T>::how..., {0, 0}};
+    template <size_t... n>
+    HLO_UNCHECKED static void run(void **arguments, std::index_sequence<n...>) {
+        (void)arguments;
+        kernel(*(T *)arguments[n]...);
+    }
+    HLO_UNCHECKED static void call(void **arguments) {
+        run(arguments, std::index_sequence_for<T...>());
+    }
+};
+
+/* The table of a unit's kernels: HLO_KERNELS(HLO_KERNEL(kernel_0) HLO_KERNEL(kernel_1)) */
+#define HLO_KERNEL(name)                                                                 \
+    {#name, (const void *)name, hlo_described<name>::count,                              \
+     hlo_described<name>::parameters, hlo_described<name>::call},
+#define HLO_KERNELS(...)                                                                 \
+    extern "C" __attribute__((visibility("default")))                                    \
+    const hlo_emulated_kernel hlo_emulated_kernels[];                                    \
+    const hlo_emulated_kernel hlo_emulated_kernels[] = {__VA_ARGS__{0, 0, 0, 0, 0}};
 
 /* ---- barriers, warps ---- */
 
@@ -177,6 +194,8 @@ HLO_UNCHECKED T hlo_shuffle_xor(int line, uint32_t mask, T value, int with, int 
     return hlo_value_of_lane(line, mask, value,
                              (unsigned int)(from >= lane - lane % width + width ? lane : from));
 }
+
+#include "tensor_cores.h"
 
 /* ---- atomics on integers ---- */
 

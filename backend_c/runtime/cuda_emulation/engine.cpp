@@ -1,5 +1,6 @@
 /* The engine of the emulation: schedules the threads of each block, and answers the compiler's
- * calls before accesses to memory. See cuda_emulation.h; findings are read by Python. */
+ * calls before accesses to memory. See cuda_emulation.h; driver.cpp launches kernels here, findings
+ * are read by Python. */
 #define HLO_CUDA_ENGINE
 #include <setjmp.h>
 
@@ -40,10 +41,7 @@ struct thread {
     uint32_t tick; /* barriers of its warp */
 };
 
-struct {
-    uint32_t threads, blocks;
-    uint64_t seed;
-} chosen = {128, 3, 0};
+uint64_t chosen_seed;
 
 thread threads[HLO_MOST_THREADS];
 uint32_t ticks[HLO_MOST_THREADS / 32];
@@ -53,10 +51,11 @@ uint32_t free_stacks;
 hlo_context scheduler;
 thread *current;
 bool is_running;
+bool is_copy; /* the access is the start of a copy that is not waited for */
 jmp_buf given_up;
 
-void (*run_kernel)(void *);
-void *kernel_arguments;
+void (*run_kernel)(void **);
+void **kernel_arguments;
 int launch_number;
 hlo_now now;
 uint64_t interval; /* the last one that began */
@@ -80,7 +79,7 @@ uint64_t drawn(uint64_t below) {
 }
 
 void shuffled(uint32_t *values, uint32_t count) {
-    for (uint32_t n = count; n > 1 && chosen.seed; --n) {
+    for (uint32_t n = count; n > 1 && chosen_seed; --n) {
         const uint32_t other = (uint32_t)drawn(n), kept = values[n - 1];
         values[n - 1] = values[other];
         values[other] = kept;
@@ -194,7 +193,7 @@ bool pass() {
     shuffled(order, warps);
     for (uint32_t n = 0; n < warps; ++n) {
         const uint32_t first = order[n] * 32, lanes = lanes_of(first);
-        const uint32_t turn = chosen.seed ? (uint32_t)drawn(lanes) : 0;
+        const uint32_t turn = chosen_seed ? (uint32_t)drawn(lanes) : 0;
         do {
             for (uint32_t lane = 0; lane < lanes; ++lane) {
                 const uint32_t number = first + (lane + turn) % lanes;
@@ -244,7 +243,10 @@ bool interval_ended() {
     return true;
 }
 
+void forget_copies();
+
 void run_block(uint32_t block) {
+    forget_copies();
     now.block = now.interval = ++interval;
     blockIdx.x = block;
     memset(ticks, 0, sizeof ticks);
@@ -261,27 +263,11 @@ void run_block(uint32_t block) {
 }  // namespace
 
 #include "accesses.h"
+#include "async_copies.h"
 
 /* ---- what kernels call ---- */
 
 extern "C" {
-
-void hlo_emulated_launch(int number, hlo_emulated_shape shape, const hlo_emulated_memory *memory,
-                         int count, void (*run)(void *), void *kernel) {
-    launch_number = number;
-    run_kernel = run;
-    kernel_arguments = kernel;
-    arrays_ready(memory, count);
-    blockDim.x = shape == HLO_SINGLE ? 1 : chosen.threads;
-    gridDim.x = shape == HLO_GRID ? chosen.blocks : 1;
-    now.launch = ++interval;
-    const uint32_t turn = chosen.seed ? (uint32_t)drawn(gridDim.x) : 0;
-    is_running = true;
-    for (uint32_t n = 0; n < gridDim.x; ++n) {
-        run_block((n + turn) % gridDim.x);
-    }
-    is_running = false;
-}
 
 void hlo_emulated_barrier(int line) {
     current->at = AT_BARRIER;
@@ -317,35 +303,44 @@ void hlo_emulated_warp_read(uint32_t mask, unsigned int lane, int line) {
 }
 }
 
-/* ---- what Python calls ---- */
+/* ---- what the driver calls, and Python ---- */
 
-typedef void (*hlo_entry_type)(const void *const *, void *const *, const unsigned char *,
-                               unsigned char *, uint64_t);
-
-/* Chooses the shape of launches and the order of blocks and threads: 0 for that of their numbers. */
-HLO_EXPORTED void hlo_emulation_choose(uint32_t block_size, uint32_t blocks, uint64_t seed) {
-    chosen.threads = block_size;
-    chosen.blocks = blocks;
-    chosen.seed = seed;
+/* Chooses the order of blocks and threads: 0 for that of their numbers. */
+HLO_EXPORTED void hlo_emulation_choose(uint64_t seed) {
+    chosen_seed = seed;
     randomness = seed * 0x9e3779b97f4a7c15u | 1u;
 }
 
-/* Tells where the shared arrays are: pairs of offsets from `hlo_emulation_shared_start`. */
+/* Tells where the shared arrays are: pairs of offsets from the start of shared memory. Without
+ * them, all of it is taken for one. */
 HLO_EXPORTED void hlo_emulation_shared(const int64_t *places, int64_t count) {
     shared_places = places;
     shared_count = count;
 }
 
-/* Runs an entry point; returns how many findings there are. */
-HLO_EXPORTED int64_t hlo_emulation_call(void *entry, const void *const *arguments,
-                                        void *const *results, const unsigned char *constants,
-                                        unsigned char *workspace, uint64_t seed) {
+/* Runs a kernel on arrays; returns how many findings there are. Launch `number` names it in them. */
+HLO_EXPORTED int64_t hlo_emulation_launch(const hlo_emulated_kernel *kernel, int number,
+                                          uint32_t blocks, uint32_t block_size,
+                                          const hlo_emulated_memory *memory, void **arguments) {
     finding_count = 0;
+    memset(findings, 0, sizeof findings);
+    launch_number = number;
+    run_kernel = kernel->call;
+    kernel_arguments = arguments;
+    arrays_ready(memory, kernel->count);
+    blockDim.x = block_size;
+    gridDim.x = blocks;
+    now.launch = ++interval;
+    const uint32_t turn = chosen_seed ? (uint32_t)drawn(blocks) : 0;
+    is_running = true;
     if (!_setjmp(given_up)) {
-        ((hlo_entry_type)entry)(arguments, results, constants, workspace, seed);
+        for (uint32_t n = 0; n < blocks; ++n) {
+            run_block((n + turn) % blocks);
+        }
     }
+    is_running = false;
     /* Threads that were given up keep no stacks. */
-    for (uint32_t n = 0; n < HLO_MOST_THREADS; ++n) {
+    for (uint32_t n = 0; n < block_size && finding_count; ++n) {
         thread *one = &threads[n];
         if (one->at != NEW && one->at != DONE && one->stack) stacks[free_stacks++] = one->stack;
         one->at = DONE;

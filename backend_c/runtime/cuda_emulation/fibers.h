@@ -15,8 +15,19 @@
  * no memory; the lowest one is forbidden. */
 enum { HLO_STACK = 512 * 1024, HLO_STACK_GUARD = 4096 };
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
+struct hlo_context {
+    void *stack_pointer; /* the registers to return to are there */
+};
+
 extern "C" void hlo_fiber_switch(void **from, void *to);
+
+static void hlo_context_switch(hlo_context *from, hlo_context *to) {
+    hlo_fiber_switch(&from->stack_pointer, to->stack_pointer);
+}
+#endif
+
+#if defined(__x86_64__)
 asm(R"(
     .text
     .globl hlo_fiber_switch
@@ -41,10 +52,6 @@ hlo_fiber_switch:
     .size hlo_fiber_switch, .-hlo_fiber_switch
 )");
 
-struct hlo_context {
-    void *stack_pointer;
-};
-
 static void hlo_context_make(hlo_context *made, char *top, void (*start)(void)) {
     void **words = (void **)((uintptr_t)top & ~(uintptr_t)15);
     *--words = NULL; /* as if called: the stack is 8 beside a multiple of 16 */
@@ -52,12 +59,7 @@ static void hlo_context_make(hlo_context *made, char *top, void (*start)(void)) 
     for (int n = 0; n < 6; ++n) *--words = NULL;
     made->stack_pointer = words;
 }
-
-static void hlo_context_switch(hlo_context *from, hlo_context *to) {
-    hlo_fiber_switch(&from->stack_pointer, to->stack_pointer);
-}
 #elif defined(__aarch64__)
-extern "C" void hlo_fiber_switch(void **from, void *to);
 asm(R"(
     .text
     .globl hlo_fiber_switch
@@ -93,19 +95,11 @@ hlo_fiber_switch:
     .size hlo_fiber_switch, .-hlo_fiber_switch
 )");
 
-struct hlo_context {
-    void *stack_pointer;
-};
-
 static void hlo_context_make(hlo_context *made, char *top, void (*start)(void)) {
     void **words = (void **)((uintptr_t)top & ~(uintptr_t)15) - 20;
     for (int n = 0; n < 20; ++n) words[n] = NULL;
     words[11] = (void *)start; /* x30, where ret goes */
     made->stack_pointer = words;
-}
-
-static void hlo_context_switch(hlo_context *from, hlo_context *to) {
-    hlo_fiber_switch(&from->stack_pointer, to->stack_pointer);
 }
 #else
 #include <ucontext.h>

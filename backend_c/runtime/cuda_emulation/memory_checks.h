@@ -30,7 +30,8 @@ enum hlo_finding_kind { /* backend_c/native/emulation_findings.py has the texts 
     HLO_OUTSIDE,
     HLO_INPUT_WRITTEN,
     HLO_UNINITIALISED,
-    HLO_NO_STACK_OF_ITS_OWN
+    HLO_NO_STACK_OF_ITS_OWN,
+    HLO_COPY_NOT_AWAITED
 };
 
 /* `array` is the number of the kernel's array, `shared` the offset in shared memory, or -1.
@@ -48,7 +49,7 @@ struct hlo_cell {
 };
 
 /* Marks of a write; of reads. */
-enum { HLO_IS_ATOMIC = 1, HLO_SEVERAL_LANES = 1, HLO_SEVERAL_WARPS = 2, HLO_OTHER_BLOCKS = 4 };
+enum { HLO_IS_ATOMIC = 1, HLO_IS_COPY = 2, HLO_SEVERAL_LANES = 1, HLO_SEVERAL_WARPS = 2, HLO_OTHER_BLOCKS = 4 };
 enum { HLO_TICK_BITS = 11, HLO_MOST_TICKS = (1 << HLO_TICK_BITS) - 1 };
 
 static inline hlo_access hlo_access_made(uint64_t interval, uint32_t thread, uint32_t tick) {
@@ -100,11 +101,19 @@ static inline hlo_access hlo_reads_joined(hlo_access read, const hlo_now *now) {
     return hlo_thread(read) == now->thread ? read : read | HLO_SEVERAL_LANES;
 }
 
+/* Whether a copy to an element was started and not waited for. */
+static inline bool hlo_is_copied(hlo_access write, const hlo_now *now) {
+    return (write & HLO_IS_COPY) && hlo_interval(write) >= now->block;
+}
+
 /* Notes an access to an element; the kind of race, or 0. `other` is whom it races with. */
 static inline int hlo_cell_access(hlo_cell *cell, const hlo_now *now, bool is_write, bool is_atomic,
                                   hlo_access *other) {
     int kind = 0;
-    if (hlo_write_conflicts(cell->write, now, is_atomic)) {
+    if (hlo_is_copied(cell->write, now)) {
+        *other = cell->write;
+        kind = HLO_COPY_NOT_AWAITED;
+    } else if (hlo_write_conflicts(cell->write, now, is_atomic)) {
         *other = cell->write;
         kind = is_write ? HLO_WRITES_RACE : HLO_READ_RACE;
     } else if (is_write && hlo_read_conflicts(cell->read, now)) {

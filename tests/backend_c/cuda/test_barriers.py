@@ -12,6 +12,7 @@ from conftest import has_c_compiler
 
 from backend_c.cuda import phases
 from backend_c.cuda.barriers import BARRIER, Barriers
+from backend_c.cuda.host_plan import host_plan
 from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
@@ -36,13 +37,13 @@ from backend_c.native.cuda_emulation import (
     Emulated,
     EmulatedLibrary,
     Schedule,
+    build_driver,
     build_emulated,
-    launches,
 )
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.native.toolchain import known_compiler
-from backend_c.render.dialect import CUDA_EMULATED
-from backend_c.render.translation_units import render_plans
+from backend_c.render.dialect import CUDA
+from backend_c.render.translation_units import render_plan
 from hlo.types import F32, F64, PRED, ArrayShape
 
 LANE = Variable(INDEX, "i", 0, 63)
@@ -133,12 +134,13 @@ def reversed_rows() -> Plan:
 
 def emulated(plan: Plan) -> Emulated:
     plan = phases.split(plan)
-    (program,) = render_plans([plan], CUDA_EMULATED)
+    program = render_plan(plan, CUDA)
     cache = open_cache(default_directory(os.environ))
-    path = build_emulated(program.sources, known_compiler(os.environ, cache), cache)
-    library = EmulatedLibrary(path, [launches(plan, program.kernel_names)])
+    compiler = known_compiler(os.environ, cache)
+    path = build_emulated(program.sources, compiler, cache)
+    library = EmulatedLibrary(path, build_driver(compiler, cache))
     shape = plan.arguments[0].shape
-    return Emulated(library, program, [("x", shape)], shape)
+    return Emulated(library, host_plan(plan, program), [("x", shape)], shape, program.sources)
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")

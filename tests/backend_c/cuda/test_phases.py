@@ -29,20 +29,20 @@ largest { a = f32[] parameter(0)
           b = f32[] parameter(1)
           ROOT max = f32[] maximum(a, b) }
 ENTRY main {
-  x = f32[70,100] parameter(0)
+  x = f32[35,100] parameter(0)
   zero = f32[] constant(0)
   low = f32[] constant(-inf)
-  sums = f32[70] reduce(x, zero), dimensions={1}, to_apply=add
+  sums = f32[35] reduce(x, zero), dimensions={1}, to_apply=add
   columns = f32[100] reduce(x, zero), dimensions={0}, to_apply=add
   total = f32[] reduce(x, zero), dimensions={0,1}, to_apply=add
-  most = f32[70] reduce(x, low), dimensions={1}, to_apply=largest
-  tops = f32[70,100] broadcast(most), dimensions={0}
-  powers = f32[70,100] exponential(f32[70,100] subtract(x, tops))
-  norms = f32[70] reduce(powers, zero), dimensions={1}, to_apply=add
-  below = f32[70,100] broadcast(norms), dimensions={0}
-  softmax = f32[70,100] divide(powers, below)
-  products = f32[70,70] dot(x, softmax), lhs_contracting_dims={1}, rhs_contracting_dims={1}
-  ROOT all = (f32[70], f32[100], f32[], f32[70,100], f32[70,70])
+  most = f32[35] reduce(x, low), dimensions={1}, to_apply=largest
+  tops = f32[35,100] broadcast(most), dimensions={0}
+  powers = f32[35,100] exponential(f32[35,100] subtract(x, tops))
+  norms = f32[35] reduce(powers, zero), dimensions={1}, to_apply=add
+  below = f32[35,100] broadcast(norms), dimensions={0}
+  softmax = f32[35,100] divide(powers, below)
+  products = f32[35,35] dot(x, softmax), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT all = (f32[35], f32[100], f32[], f32[35,100], f32[35,35])
       tuple(sums, columns, total, softmax, products)
 }"""
 

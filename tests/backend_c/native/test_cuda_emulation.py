@@ -3,50 +3,53 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
-import cffi
 import cuda_faults
 import numpy as np
 import pytest
 from conftest import has_c_compiler
 
+from backend_c.cuda.geometry import Geometry
+from backend_c.cuda.host_plan import CopyBytes, FillBytes, HostPlan, LaunchKernel, Operand
+from backend_c.lower.plan import Origin
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.cuda_emulation import (
+    Emulated,
     EmulatedLibrary,
-    KernelLaunch,
     Schedule,
+    build_driver,
     build_emulated,
 )
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.native.toolchain import known_compiler
+from backend_c.render.translation_units import Place
+from hlo.types import F32, ArrayShape
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-FFI = cffi.FFI()
 
 
 @pytest.fixture(scope="module")
-def library() -> Iterator[EmulatedLibrary]:
+def library() -> EmulatedLibrary:
     cache = open_cache(default_directory(os.environ))
-    sources = {"planted.cu": cuda_faults.unit()}
-    path = build_emulated(sources, known_compiler(os.environ, cache), cache)
-    count = len(cuda_faults.FAULTS) + len(cuda_faults.SOUND)
-    launches = [[KernelLaunch(f"kernel_{n}", "%planted", ("a0", "r0"))] for n in range(count)]
-    yield EmulatedLibrary(path, launches)
+    compiler = known_compiler(os.environ, cache)
+    path = build_emulated({"planted.cu": cuda_faults.unit()}, compiler, cache)
+    return EmulatedLibrary(path, build_driver(compiler, cache))
 
 
 def call(library: EmulatedLibrary, number: int, seed: int) -> np.ndarray[Any, Any]:
     """The result of a kernel, on memory with a gap on both sides."""
-    given, result = np.arange(64 + 32, dtype=np.float32), np.zeros(128 + 64, np.float32)
-    tables = [
-        FFI.new("void *[]", [FFI.from_buffer(array[start:])])
-        for array, start in ((given, 16), (result, 32))
-    ]
-    library.choose(Schedule(threads=64, blocks=2, seed=seed))
-    nothing = FFI.new("unsigned char[1]")
-    library.hlo_entries[number](*tables, nothing, nothing, 0)
-    return result[32:-32]
+    given = Operand("a0", Place("arguments", 0), "float", 64, is_written=False)
+    result = Operand("r0", Place("workspace", 128), "float", 128, is_written=True)
+    name, origin = f"kernel_{number}", Origin(instruction="%planted")
+    launch = LaunchKernel(0, name, (given, result), "grid", Geometry(2, 64), origin)
+    first = Place("workspace", 128)
+    steps = (FillBytes(first, 0, 512), launch, CopyBytes(first, Place("results", 0), 512))
+    shapes = ArrayShape(F32, (64,)), ArrayShape(F32, (128,))
+    host = HostPlan(steps, shapes[:1], shapes[1:], b"", 768, uses_seed=False)
+    program = Emulated(library, host, [("x", shapes[0])], shapes[1], {})
+    schedule = Schedule(threads=64, blocks=2, seed=seed)
+    return program(np.arange(16, 80, dtype=np.float32), schedule=schedule)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -1,0 +1,93 @@
+"""Emit a project of CUDA: kernels, the host's part, a header, a build, and a test of bits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backend_c.cuda.host_plan import HostPlan, LaunchKernel, launches
+from backend_c.emit.cuda_launch import header_text, kernel_table, kernels_header, launch_text
+from backend_c.emit.origin_comments import origin_comment
+from backend_c.lower.plan import Origin
+from backend_c.render.translation_units import LAUNCHED
+
+# One line each: main.cu is there if bits were recorded.
+_BANNER = """\
+/* Kernels of a compiled HLO module.
+ *
+ *     cmake -B build && cmake --build build        (or nvcc with the flags of CMakeLists.txt)
+ *
+ * No GPU has run this yet: nvcc takes it, and on emulated threads it gives the interpreter's bits.
+ *
+ *     module.h        how to call it: memory, one function
+ *     module.cu       this file: the runtime functions that kernels call, then the kernels, each
+ *                     after the HLO that it computes; right in blocks of any size
+ *     launch.cu       the host's part: geometry of each launch, copies, loops, error checks
+ *     kernels.h       the kernels by number, for launch.cu
+ *     constants.bin   to be copied to the GPU once (module_load_constants)
+ *     main.cu         if bits were recorded: runs the module on recorded arguments (recorded.bin)
+ *                     and compares the results bit by bit
+ *     launches.json   the host's part as data, manifest.json the shapes
+ *
+ * Exact bits need --fmad=false and no --use_fast_math: a fused multiply-add rounds once where HLO
+ * rounds twice. */
+#include "kernels.h"
+
+"""
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.18)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)
+endif()
+project(module LANGUAGES CXX CUDA)
+
+option(MODULE_TRACE "Wait for each launch, and tell which one failed" OFF)
+
+add_library(module STATIC module.cu launch.cu)
+target_include_directories(module PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_compile_features(module PRIVATE cuda_std_17)
+# What exact bits need: no fused multiply-adds, IEEE divisions, roots and subnormals.
+target_compile_options(module PRIVATE
+  --fmad=false --prec-div=true --prec-sqrt=true --ftz=false -Werror all-warnings)
+if(MODULE_TRACE)
+  target_compile_definitions(module PRIVATE MODULE_TRACE)
+endif()
+set_target_properties(module PROPERTIES POSITION_INDEPENDENT_CODE ON)
+"""
+_CMAKE_MAIN = """
+add_executable(main main.cu)
+target_link_libraries(main PRIVATE module)
+enable_testing()
+add_test(NAME recorded_bits COMMAND main ${CMAKE_CURRENT_SOURCE_DIR})
+"""
+
+
+def project_files(text: str, host: HostPlan, has_main: bool) -> dict[str, bytes]:
+    """Return the files of a project by name; ``text`` is that of the kernels, without includes."""
+    names = LAUNCHED.findall(text)
+    files = {
+        "module.cu": f"{_BANNER}{_commented(text, host)}\n{kernel_table(names)}",
+        "kernels.h": kernels_header(names, host),
+        "launch.cu": launch_text(host),
+        "module.h": header_text(host),
+        "CMakeLists.txt": _CMAKE + _CMAKE_MAIN * has_main,
+    }
+    return {name: content.encode() for name, content in files.items()}
+
+
+def _commented(text: str, host: HostPlan) -> str:
+    """Put a comment before each kernel: which instructions it computes."""
+    by_kernel: dict[str, list[LaunchKernel]] = {}
+    for step in launches(host):
+        by_kernel.setdefault(step.kernel, []).append(step)
+    comments = {name: origin_comment(_origins(steps)) for name, steps in by_kernel.items()}
+    return _with_comments(text, comments)
+
+
+def _origins(steps: list[LaunchKernel]) -> list[Origin]:
+    """Return the origins of launches, each once."""
+    named = {(s.origin.computation, s.origin.instruction): s.origin for s in reversed(steps)}
+    return list(reversed(named.values()))
+
+
+def _with_comments(text: str, comments: Mapping[str, str]) -> str:
+    return LAUNCHED.sub(lambda match: comments.get(match[1], "") + match[0], text)

@@ -1,0 +1,116 @@
+"""Write radix sorts of rows of words by blocks of threads (runtime/hlo_block_sort.h).
+
+Rows of at most a tile are sorted in shared memory at once. Longer ones take three launches for each
+digit of 4 bits: all tiles count, a block per row adds up, all tiles place. The first few of a row
+are the first few of its tiles' first few, as often as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Array, Expr, Pointer
+from backend_c.ir.scope import Scope
+from hlo.types import U32
+
+_TILE, _THREADS = 1024, 256  # HLO_BLOCK_TILE
+_DIGIT, _DIGITS = 4, 16
+_SHORT = 48  # words that one thread sorts by insertion as soon: HLO_SORT_INSERTED
+_FEW = _TILE // 4  # of a tile, so that each round leaves a quarter
+
+
+def has_blocks(length: int, scope: Scope) -> bool:
+    """Return whether blocks of threads sort rows of a length."""
+    return scope.settings.has_blocks and scope.is_outermost and length > _SHORT
+
+
+def selects(keep: int) -> bool:
+    """Return whether so few words of a row are found without sorting it."""
+    return keep <= _FEW
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRadixSort:
+    """Describe sorts of ``rows`` rows of words by their bits ``low`` to ``high``, which is behind
+    the last.
+
+    ``form`` is that of hlo_sort.h; ``by`` says how words are compared.
+    """
+
+    scope: Scope
+    form: str
+    rows: int
+    low: int
+    high: int
+    by: tuple[Expr, Expr]
+
+    def sort(self, words: list[Array], others: list[Array], length: int) -> list[Array]:
+        """Write the sorts of all rows; return the arrays that have the result."""
+        scope, tiles = self.scope, -(-length // _TILE)
+        if tiles == 1:
+            self._tile(words, length, length, words)
+            return words
+        counts = scope.scratch(U32, self.rows * _DIGITS * tiles)
+        for shift in range(self.low, self.high, _DIGIT):
+            bits = min(_DIGIT, self.high - shift)
+            digit = ix.constant(shift), ix.constant(bits), *self.by
+            pitch = ix.constant(tiles)
+            with scope.blocks(self.rows * tiles, _THREADS) as number:
+                start, first, count, place = self._of_tile(number, tiles, length)
+                source = Pointer(words[0], ix.add(start, first))
+                into = Pointer(counts, place)
+                scope.call(f"hlo_block_sort_count_{self.form}", source, count, *digit, into, pitch)
+            with scope.blocks(self.rows, _THREADS) as row:
+                into = Pointer(counts, ix.multiply(row, _DIGITS * tiles))
+                scope.call("hlo_block_sort_starts", into, ix.constant(_DIGITS * tiles))
+            with scope.blocks(self.rows * tiles, _THREADS) as number:
+                start, first, count, place = self._of_tile(number, tiles, length)
+                source_pair = self._pointers(words, ix.add(start, first))
+                starts = Pointer(counts, place), pitch
+                name = f"hlo_block_sort_place_{self.form}"
+                target = self._pointers(others, start)
+                scope.call(name, *source_pair, count, *digit, *starts, *target)
+            words, others = others, words
+        return words
+
+    def _of_tile(self, number: Expr, tiles: int, length: int) -> tuple[Expr, Expr, Expr, Expr]:
+        """Return the start of a tile's row, its first word, their number, its place in counts."""
+        bind = self.scope.bind
+        row, tile = map(bind, ix.delinearize(number, (self.rows, tiles)))
+        first = ix.multiply(tile, _TILE)
+        count = bind(ix.clamp(0, ix.subtract(length, first), _TILE))
+        place = ix.add(ix.multiply(row, _DIGITS * tiles), tile)
+        return ix.multiply(row, length), first, count, place
+
+    def least(self, words: Array, length: int, keep: int) -> tuple[Array, int]:
+        """Write the selection of the first words of each row; return them, rows of a length."""
+        while True:
+            tiles = -(-length // _TILE)
+            last = length - (tiles - 1) * _TILE
+            left = (tiles - 1) * keep + min(keep, last)
+            into = self.scope.scratch(words.element_type, self.rows * left)
+            self._tile([words], length, keep, [into])
+            words, length = into, left
+            if tiles == 1:
+                return words, length
+
+    def _tile(self, words: Sequence[Array], length: int, keep: int, into: Sequence[Array]) -> None:
+        """Write the sort of each tile of each row, of which the first words are kept."""
+        scope, tiles = self.scope, -(-length // _TILE)
+        kept = (tiles - 1) * keep + min(keep, length - (tiles - 1) * _TILE)
+        with scope.blocks(self.rows * tiles, _THREADS) as number:
+            row, tile = map(scope.bind, ix.delinearize(number, (self.rows, tiles)))
+            start, first, count, _ = self._of_tile(number, tiles, length)
+            source = self._pointers(words, ix.add(start, first))
+            target = ix.add(ix.multiply(row, kept), ix.multiply(tile, keep))
+            limits = ix.constant(self.low), ix.constant(self.high)
+            name = f"hlo_block_sort_tile_{self.form}"
+            kept_words = ix.constant(keep), *self._pointers(into, target)
+            scope.call(name, *source, count, *limits, *self.by, *kept_words)
+
+    def _pointers(self, arrays: Sequence[Array], start: Expr) -> list[Expr | Pointer]:
+        """Return a word's address and that of the number beside it, or null."""
+        pointers: list[Expr | Pointer] = [Pointer(array, start) for array in arrays]
+        return pointers if len(arrays) == 2 else [*pointers, ix.constant(0)]

@@ -1,0 +1,185 @@
+"""Exchange arrays in memory of a GPU with other libraries, without copies.
+
+Two protocols are spoken both ways: ``__cuda_array_interface__`` version 3 (CuPy, Numba, PyTorch,
+JAX) and DLPack (these, and types that the first has no name for, as bf16).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from backend_c.native import dlpack
+from backend_c.native.cuda_driver import Device, DeviceMemory
+from backend_c.native.in_place import is_fixed
+from backend_c.native.marshalling import Array, Memory, Value, described
+from backend_c.native.marshalling import arguments as host_arguments
+from backend_c.render.translation_units import storage_type
+from hlo.errors import ArgumentError
+from hlo.types import ArrayShape, Shape, TupleShape
+
+_INTERFACE = "__cuda_array_interface__"
+_VERSION = 3
+
+
+class DeviceArray:
+    """Hold a row-major array in memory of a GPU: a result, which is written when it is returned.
+
+    ``numpy()`` copies it.
+    """
+
+    def __init__(
+        self, device: Device, dims: tuple[int, ...], dtype: np.dtype[Any], memory: DeviceMemory
+    ) -> None:
+        self._device, self._memory = device, memory
+        self.shape, self.dtype = dims, dtype
+        self.address = memory.address
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.dtype}{list(self.shape)} on {self._device.name})"
+
+    @property
+    def nbytes(self) -> int:
+        """Return the size in bytes."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None,
+            "stream": None,  # nothing is under way
+            "version": _VERSION,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, self._device.ordinal
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if options.get("copy"):
+            raise BufferError("a copy is what numpy() makes")
+        device = self.__dlpack_device__()
+        return dlpack.exported(self.address, self.shape, self.dtype, device, self._memory)
+
+    def numpy(self) -> Array:
+        """Return a copy in memory of the host."""
+        array = np.empty(self.shape, self.dtype)
+        driver = self._device.driver
+        if array.nbytes:
+            with self._device.current():
+                words = driver.ffi.from_buffer(array), self.address, array.nbytes, driver.ffi.NULL
+                driver.call("cuMemcpyDtoHAsync_v2", *words, doing="copying from the GPU")
+                driver.call("cuStreamSynchronize", driver.ffi.NULL)
+        return array
+
+
+class DeviceInput:
+    """Hold the memory of an argument on the GPU; ``data`` is what is to be copied there, if any.
+
+    ``stream`` is the one to wait for before it is read, None if there is none.
+    """
+
+    __slots__ = ("_device", "_kept", "_stream", "address", "data")
+
+    def __init__(
+        self,
+        device: Device,
+        address: int,
+        kept: object,
+        data: Array | None = None,
+        stream: int | None = None,
+    ) -> None:
+        self._device, self.address, self._kept = device, address, kept
+        self.data, self._stream = data, stream
+
+    def wait(self, stream: Any) -> None:
+        """Let a stream wait until the argument is written."""
+        if self._stream is None:
+            return
+        driver = self._device.driver
+        other = driver.ffi.cast("CUstream", self._stream)
+        event = driver.made("cuEventCreate", "CUevent", 0)
+        driver.call("cuEventRecord", event, other, doing="waiting for an argument's stream")
+        driver.call("cuStreamWaitEvent", stream, event, 0)
+        driver.call("cuEventDestroy_v2", event)
+
+
+def device_arguments(
+    device: Device, parameters: Sequence[tuple[str, Shape]], values: Sequence[Value]
+) -> list[DeviceInput]:
+    """Return the memory of one value for each parameter on a GPU; raise ArgumentError for the first
+    that does not fit."""
+    if len(values) != len(parameters):
+        raise ArgumentError(f"{len(parameters)} arguments are expected, {len(values)} were given")
+    found: list[DeviceInput] = []
+    for number, ((name, shape), value) in enumerate(zip(parameters, values, strict=True)):
+        found += _inputs(device, f"parameter {number} ({name})", shape, value)
+    return found
+
+
+def _inputs(device: Device, what: str, shape: Shape, value: Value) -> Iterator[DeviceInput]:
+    """Yield the memory of each array of a value."""
+    if isinstance(shape, TupleShape):
+        if not isinstance(value, tuple) or len(value) != len(shape.elements):
+            raise ArgumentError(f"{what}: expected {shape}, got {described(value)}")
+        for number, (element, part) in enumerate(zip(shape.elements, value, strict=True)):
+            yield from _inputs(device, f"{what}, element {number}", element, part)
+    elif not shape.element_type.is_array:
+        if value is not None:
+            raise ArgumentError(f"{what}: expected None for a token, got {described(value)}")
+    elif not is_fixed(shape):
+        raise ArgumentError(f"{what}: {shape} is converted at each call: call it without on_device")
+    elif hasattr(value, _INTERFACE):
+        yield _by_interface(device, what, shape, value)
+    elif dlpack.is_on_device(value):
+        yield _by_dlpack(device, what, shape, value)
+    else:
+        (memory,) = host_arguments([(what, shape)], [value])
+        yield _copied(device, memory)
+
+
+def _copied(device: Device, memory: Memory) -> DeviceInput:
+    """Return memory for an array of the host, which is to be copied there."""
+    place = DeviceMemory(device, memory.data.nbytes)
+    return DeviceInput(device, place.address, place, memory.data)
+
+
+def _by_interface(device: Device, what: str, shape: ArrayShape, value: Any) -> DeviceInput:
+    """Return the memory of a value with ``__cuda_array_interface__``."""
+    interface = getattr(value, _INTERFACE)
+    dtype = storage_type(shape.element_type)
+    dims, typestr = tuple(interface["shape"]), interface["typestr"]
+    if dims != shape.dims or typestr != dtype.str:
+        raise ArgumentError(f"{what}: expected {shape}, got {typestr}{list(dims)} on the GPU")
+    strides = interface.get("strides")
+    if strides is not None and tuple(strides) != _row_major(dims, dtype.itemsize):
+        raise ArgumentError(f"{what}: the array on the GPU is not row-major: copy it")
+    return DeviceInput(device, interface["data"][0], value, stream=interface.get("stream"))
+
+
+def _by_dlpack(device: Device, what: str, shape: ArrayShape, value: Any) -> DeviceInput:
+    """Return the memory of a value with ``__dlpack__``."""
+    kind, ordinal = value.__dlpack_device__()
+    if kind != dlpack.CUDA or ordinal != device.ordinal:
+        raise ArgumentError(f"{what}: the array is not on GPU {device.ordinal}")
+    view = dlpack.imported(value)
+    dtype = storage_type(shape.element_type)
+    if view.dims != shape.dims or view.kind != dlpack.kind_of(dtype):
+        raise ArgumentError(f"{what}: expected {shape}, got another array on the GPU")
+    strides = view.strides
+    if strides is not None and strides != _row_major(view.dims, 1):
+        raise ArgumentError(f"{what}: the array on the GPU is not row-major: copy it")
+    return DeviceInput(device, view.address, view, stream=dlpack.DEFAULT_STREAM)
+
+
+def _row_major(dims: Sequence[int], unit: int) -> tuple[int, ...]:
+    """Return the strides of a row-major array whose elements are ``unit`` apart."""
+    strides, step = [], unit
+    for size in reversed(dims):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))

@@ -1,0 +1,52 @@
+"""Compile an emitted project of CUDA for the CPU: a program that runs on emulated threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backend_c.native.cache import OBJECT, Cache, found, publish, workspace
+from backend_c.native.cuda_emulation import (
+    EMULATION,
+    EMULATION_FLAGS,
+    INSTRUMENTED,
+    emulation_key,
+    with_table,
+)
+from backend_c.native.toolchain import Compiler, require, run
+
+# What a project is held to: nvcc asks the host's compiler for less.
+_STRICT = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-x", "c++")
+_INCLUDES = (f"-I{EMULATION}", f"-I{EMULATION / 'runtime_api'}")
+
+
+def build_project(directory: Path, compiler: Compiler, cache: Cache) -> Path:
+    """Compile the project in a directory; return the program.
+
+    ``module.cu`` is compiled as kernels of the emulation, all else as it is, with warnings as
+    errors. Raises ToolchainError with the compiler's first error lines.
+    """
+    text = (directory / "module.cu").read_text("utf-8")
+    (directory / "emulated.cu").write_text(with_table(text), "utf-8")
+    # The engine first: its gap lies before all shared arrays.
+    made = [str(_object(name, compiler, cache)) for name in ("engine.cpp", "runtime_api.cpp")]
+    words = [*compiler.command, *EMULATION_FLAGS, *_INCLUDES, *INSTRUMENTED, "-x", "c++"]
+    strict = [*compiler.command, *_STRICT, *_INCLUDES]
+    for unit, started in (("emulated", words), ("launch", strict), ("main", strict)):
+        command = [*started, "-c", f"{unit}.cu", "-o", f"{unit}.o"]
+        require(run(command, str(directory)), compiler)
+        made.append(f"{unit}.o")
+    link = [*compiler.command, *made, "-o", "emulated", "-lstdc++", "-ldl"]
+    require(run(link, str(directory)), compiler)
+    return directory / "emulated"
+
+
+def _object(name: str, compiler: Compiler, cache: Cache) -> Path:
+    """Return the object file of a part of the emulation, compiled if it is not cached."""
+    key = emulation_key([name], compiler)
+    known = found(cache, key, OBJECT)
+    if known is not None:
+        return known
+    with workspace(cache) as directory:
+        words = [*compiler.command, *EMULATION_FLAGS, *_INCLUDES, "-x", "c++", "-c"]
+        require(run([*words, str(EMULATION / name), "-o", "part.o"], directory), compiler)
+        return publish(cache, key, Path(directory) / "part.o", OBJECT)

@@ -1,0 +1,155 @@
+"""Write loops in two versions: for small operands of functions, and for all (loop versioning).
+
+Sine and cosine have a short sequence for operands up to a bound, as most are, and a long one for
+all. To select at each element would take both. So a block of elements is computed by the short one,
+with the greatest magnitude of the operands on the way, and computed again by the long one if that
+is beyond the bound. Blocks are cut by the shape, so that results do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Assign,
+    Constant,
+    Expr,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Mutable,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    subexpressions,
+)
+from backend_c.ir.loop_rewriting import with_loops
+from backend_c.ir.settings import Numerics
+from backend_c.ir.value_ranges import COMPUTED_IN_F32, SHORTER, operation_of
+from hlo.types import F32, PRED, S32
+
+_BLOCK = 1024  # elements: few blocks are computed twice, and they stay in the cache
+
+
+def versioned(kernel: Kernel) -> Kernel:
+    """Return a kernel of ``fast`` numerics with its loops in two versions, where that serves."""
+    if kernel.numerics is not Numerics.FAST:
+        return kernel
+    return replace(kernel, body=_Versions().block(kernel.body))
+
+
+class _Versions:
+    """Rewrite the loops of one kernel, with names that no other variable has."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return with_loops(body, self._loop)
+
+    def _loop(self, loop: Loop) -> Sequence[Statement]:
+        operands = _operands(loop.body)
+        if not operands or not _may_run_twice(loop):
+            return (loop._replace(body=self.block(loop.body)),)
+        extent = ix.value_of(loop.extent)
+        assert extent is not None
+        if extent <= _BLOCK:
+            kind = loop.kind.removeprefix("parallel ")
+            return self._two(loop._replace(kind=kind), operands)
+        return (self._in_blocks(loop, extent, operands),)
+
+    def _in_blocks(self, loop: Loop, extent: int, operands: Sequence[Expr]) -> Loop:
+        """Return a loop over blocks, each in two versions."""
+        number = next(self._numbers)
+        blocks = -(-extent // _BLOCK)
+        block = Variable(INDEX, f"b{number}", 0, blocks - 1)
+        lane = Variable(INDEX, f"l{number}", 0, _BLOCK - 1)
+        start = ix.multiply(block, _BLOCK)
+        inside = Let(loop.variable, ix.add(start, lane))
+        rest = ix.subtract(ix.constant(extent), start)
+        size: Expr = ix.constant(_BLOCK) if extent % _BLOCK == 0 else ix.clamp(0, rest, _BLOCK)
+        part = Loop(lane, size, "lanes", (inside, *loop.body))
+        kind = "parallel" if loop.kind == "parallel lanes" else "serial"
+        return Loop(block, ix.constant(blocks), kind, tuple(self._two(part, operands)))
+
+    def _two(self, loop: Loop, operands: Sequence[Expr]) -> Sequence[Statement]:
+        """Return both versions of a loop: the second one runs if an operand was too large."""
+        most = Variable(S32, f"f{next(self._numbers)}", mutable=True)
+        bound = min(_bound(e.operation) for e in _functions(loop.body))
+        noted: list[Statement] = []
+        for operand in operands:
+            value = operand if operand.type is F32 else Apply("convert", (operand,), F32)
+            size = Apply("bitcast", (Apply("abs", (value,), F32),), S32)  # NaN is beyond infinity
+            noted.append(Assign(most, Apply("maximum", (most, size), S32)))
+        near = tuple(map(_shortened, loop.body))
+        last = int(np.float32(bound).view(np.int32))
+        beyond = Apply("compare-GT", (most, Constant(S32, last)), PRED)
+        return (
+            Mutable(most, Constant(S32, 0)),
+            loop._replace(body=(*near, *noted), sums=(most,), operator="max"),
+            If(beyond, (loop,)),
+        )
+
+
+def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
+    """Yield the functions in some statements that have a shorter sequence for small operands."""
+    for statement in body:
+        for expression in expressions(statement):
+            for part in subexpressions(expression):
+                if isinstance(part, Apply) and _is_versioned(part):
+                    yield part
+
+
+def _is_versioned(value: Apply) -> bool:
+    return value.operation in SHORTER and value.type in COMPUTED_IN_F32
+
+
+def _operands(body: Sequence[Statement]) -> list[Expr]:
+    """Return the operands of those functions, each once."""
+    return list(dict.fromkeys(function.operands[0] for function in _functions(body)))
+
+
+def _bound(operation: str) -> float:
+    return SHORTER[operation][-1].largest
+
+
+def _may_run_twice(loop: Loop) -> bool:
+    """Return whether a loop of lanes only binds and stores, and reads nothing that it stores."""
+    if loop.kind not in ("lanes", "parallel lanes") or loop.sums:
+        return False
+    if ix.value_of(loop.extent) is None:
+        return False
+    if not all(isinstance(statement, Let | Store) for statement in loop.body):
+        return False
+    stored = {s.array.name for s in loop.body if isinstance(s, Store)}
+    parts = (p for s in loop.body for e in expressions(s) for p in subexpressions(e))
+    return not any(isinstance(part, Load) and part.array.name in stored for part in parts)
+
+
+def _shortened(statement: Statement) -> Statement:
+    """Return a statement with its functions by their sequences for small operands."""
+    match statement:
+        case Let(_, value) | Store(_, _, value):
+            return statement._replace(value=_short(value))
+        case _:
+            return statement
+
+
+def _short(value: Expr) -> Expr:
+    if not isinstance(value, Apply):
+        return value
+    value = value._replace(operands=tuple(map(_short, value.operands)))
+    if not _is_versioned(value):
+        return value
+    return value._replace(operation=operation_of(SHORTER[value.operation][-1]))

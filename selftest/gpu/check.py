@@ -1,0 +1,225 @@
+"""Check generated CUDA on the first GPU, some minutes at a time.
+
+    python -m selftest.gpu.check [--minutes 8] [--state DIR] [--write FILE]
+
+Every op on every type, large ops, regressions and corpus, drawn programs: their bits against the
+interpreter's, each run twice; then large ops under compute-sanitizer where that is on the path, and
+the time of programs (bench.gpu). Units run in processes of their own: one that crashes or hangs is
+noted, and its programs are run one by one. What is done is kept in ``--state``: the same command
+goes on where it was. Exit status 0 if all is done and right, 1 if something is wrong, 75 if the
+time is up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hlo.errors import Error
+from selftest.gpu.records import Records
+from selftest.gpu.report import text
+
+UNFINISHED = 75  # EX_TEMPFAIL
+_PIECES = ("large ops", "ops", "files", "drawn")
+_TOOLS = ("memcheck", "racecheck", "synccheck")
+_SANITIZED = "large ops"
+_NO_UNIT, _NO_GPU, _FOUND = 3, 69, 86
+_ROOT = Path(__file__).parents[2]
+_UNIT_SECONDS = 240  # of one unit, compiling included: then it hangs
+
+
+class NoGpuError(Error):
+    """There is nothing to check on: the message of the first unit says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Hold how units are run: until when, and with which options."""
+
+    records: Records
+    deadline: float
+    options: tuple[str, ...]
+
+    def is_over(self) -> bool:
+        """Return whether the time is up."""
+        return time.monotonic() >= self.deadline
+
+
+def pieces(run: Run) -> bool:
+    """Run what is left of all pieces; return whether all is done."""
+    for piece in _PIECES:
+        number = 0
+        while not run.records.is_done(piece):
+            if run.is_over():
+                return False
+            if not run.records.has(piece, number):
+                _unit(run, piece, number)
+            number += 1
+    return True
+
+
+def _unit(run: Run, piece: str, number: int) -> None:
+    """Run a unit, and its programs alone behind one after which the device is lost."""
+    row, status = _asked(run, [piece, str(number)])
+    if status == _NO_UNIT:
+        run.records.add({"piece": piece, "done": True})
+    elif row is None:
+        why = f"unit {number}: the process ended with status {status}"
+        run.records.add(_failed(piece, number, why))
+    elif row["lost"] >= 0:
+        run.records.add(_alone(run, row))
+    else:
+        run.records.add(row)
+
+
+def _alone(run: Run, whole: dict[str, Any]) -> dict[str, Any]:
+    """Run the programs of a unit one by one; return the sum of their rows."""
+    total = whole | {"left out": 0, "other bits": 0, "errors": 0, "wrong": [], "lost": -1}
+    for place in range(whole["programs"]):
+        words = [whole["piece"], str(whole["unit"]), "--only", str(place)]
+        row, status = _asked(run, words)
+        if row is None:
+            row = _failed(whole["piece"], whole["unit"], f"program {place}: status {status}")
+        for column in ("left out", "other bits", "errors", "wrong"):
+            total[column] += row[column]
+    return total
+
+
+def _failed(piece: str, number: int, why: str) -> dict[str, Any]:
+    """Return the row of what gave none."""
+    return {"piece": piece, "unit": number, "programs": 0, "left out": 0, "other bits": 0,
+            "errors": 1, "wrong": [why], "lost": -1, "seconds": 0}  # fmt: skip
+
+
+def _asked(
+    run: Run, words: Sequence[str], before: Sequence[str] = ()
+) -> tuple[dict[str, Any] | None, int]:
+    """Run a unit in a process; return its row, if it gave one, and its status."""
+    command = [*before, sys.executable, "-m", "selftest.gpu.unit", *words, *run.options]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_UNIT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return None, 124
+    if done.returncode == _NO_GPU:
+        raise NoGpuError(done.stderr.strip())
+    rows = [line for line in done.stdout.splitlines() if line.startswith('{"piece"')]
+    if not rows and done.returncode != _NO_UNIT:
+        print(done.stderr[-2000:], file=sys.stderr)
+    return json.loads(rows[-1]) if rows else None, done.returncode
+
+
+def sanitized(run: Run) -> bool:
+    """Run a piece under the tools of compute-sanitizer, if it is there; return whether all is
+    done."""
+    found = shutil.which("compute-sanitizer")
+    for tool in _TOOLS if found else ():
+        number = 0
+        while not run.records.is_done(tool):
+            if run.is_over():
+                return False
+            if not run.records.has(tool, number):
+                before = [str(found), "--tool", tool, "--error-exitcode", str(_FOUND)]
+                row, status = _asked(run, [_SANITIZED, str(number)], before)
+                run.records.add(_of_tool(tool, number, row, status))
+            number += 1
+    return True
+
+
+def _of_tool(tool: str, number: int, row: dict[str, Any] | None, status: int) -> dict[str, Any]:
+    """Return the row of a unit under a tool."""
+    if status == _NO_UNIT:
+        return {"piece": tool, "done": True}
+    why = f"{tool} of {_SANITIZED}, unit {number}: status {status}"
+    found = row or _failed(tool, number, why)
+    wrong = [*found["wrong"], why] if status == _FOUND else found["wrong"]
+    return found | {"piece": tool, "errors": found["errors"] + (status == _FOUND), "wrong": wrong}
+
+
+def measured(run: Run) -> bool:
+    """Measure the time of programs, one a process; return whether all is done."""
+    number = 0
+    while not run.records.is_done("bench"):
+        if run.is_over():
+            return False
+        if not run.records.has("bench", number):
+            for row in _benched(run, number):
+                run.records.add(row)
+        number += 1
+    return True
+
+
+def _benched(run: Run, number: int) -> Iterator[dict[str, Any]]:
+    """Yield the row of a program, or the one that ends the piece."""
+    command = [sys.executable, "-m", "bench.gpu", "--number", str(number), "--json", *run.options]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_UNIT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        yield {"piece": "bench", "unit": number, "name": f"program {number}", "error": "hangs"}
+        return
+    if done.returncode == _NO_UNIT:
+        yield {"piece": "bench", "done": True}
+    elif done.returncode:
+        error = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        yield {"piece": "bench", "unit": number, "name": f"program {number}", "error": error}
+    else:
+        yield json.loads(done.stdout.splitlines()[-1]) | {"piece": "bench", "unit": number}
+
+
+def _when() -> str:
+    """Say the date, and the commit: that of a bundle, or of this clone."""
+    packed = _ROOT / "commit.txt"
+    command = ["git", "-C", str(_ROOT), "rev-parse", "HEAD"]
+    if packed.exists():
+        commit = packed.read_text("utf-8")
+    else:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        commit = done.stdout or "unknown"
+    return f"{time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit.strip()[:10]}"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m selftest.gpu.check",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--minutes", type=float, default=8)
+    parser.add_argument("--state", type=Path, default=Path("gpu_check"), metavar="DIR")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="where the report goes")
+    parser.add_argument("--cubins", type=Path, metavar="DIR")
+    parser.add_argument("--emulated", action="store_true", help="on the emulated driver")
+    given = parser.parse_args(words)
+    options = ["--emulated"] * given.emulated
+    options += ["--cubins", str(given.cubins)] if given.cubins else []
+    records = Records(given.state)
+    run = Run(records, time.monotonic() + 60 * given.minutes, tuple(options))
+    try:
+        is_done = pieces(run) and sanitized(run) and measured(run)
+    except NoGpuError as error:
+        print(f"gpu-check: {error}", file=sys.stderr)
+        return 1
+    report = text(records.rows(), _when())
+    # Emulated threads are no GPU: what they did is told, and goes into no page.
+    if given.write and is_done and not given.emulated:
+        given.write.write_text(report, "utf-8")
+    print(report)
+    if not is_done:
+        print(f"not finished: run the same command again ({given.state} has what is done)")
+        return UNFINISHED
+    return int(any(row.get("wrong") or row.get("error") for row in records.rows()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""An emitted project of CUDA compiles as it is, runs on emulated threads, and gives the bits."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+from cuda_programs import CONTROL, SOFTMAX
+from test_targets import write
+
+import backend_c
+import hlo
+import interp
+from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.cuda_emulation import EMULATION
+from backend_c.native.emulated_project import build_project
+from backend_c.native.toolchain import known_compiler
+from hlo_oracle.arguments import from_seed
+
+NVCC_FLAGS = (
+    *("-arch=sm_90", "--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"),
+    *("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra", "-std=c++17"),
+)
+X = np.linspace(-3, 3, 300, dtype=np.float32)
+CHOICES = X, np.asarray(np.int32(1)), np.asarray(True)
+# Arrays without elements, of a bounded size, of pairs; more bytes of them than of constants.
+SHAPES = """HloModule m
+ENTRY e { empty = f32[0] parameter(0)
+          x = f32[8] parameter(1)
+          n = s32[] parameter(2)
+          z = c64[3] parameter(3)
+          y = f32[<=8] set-dimension-size(x, n), dimensions={0}
+          negative = f32[<=8] negate(y)
+          square = c64[3] multiply(z, z)
+          ROOT all = (f32[0], f32[<=8], c64[3], c64[3]) tuple(empty, negative, square, z) }"""
+PROGRAMS: dict[str, tuple[str, tuple[Any, ...] | None]] = {
+    "control": (CONTROL, CHOICES),
+    "softmax": (SOFTMAX, None),
+    "shapes": (SHAPES, (X[:0], X[:8], np.asarray(np.int32(5)), X[:3].astype(np.complex64))),
+}
+
+
+def project(name: str) -> dict[str, bytes]:
+    """The files of a program with its bits."""
+    text, arguments = PROGRAMS[name]
+    module = hlo.parse(text)
+    values = from_seed(module, 0) if arguments is None else arguments
+    expected = interp.evaluate(module, *values)
+    return backend_c.emit(module, "cuda", recorded=(values, expected), numerics="exact")
+
+
+def run(directory: Path) -> tuple[int, str, str]:
+    words = [str(directory / "emulated"), str(directory), "2"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_whole_project_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
+    files = project(name)
+    write(files, tmp_path)
+    cache = open_cache(default_directory(os.environ))
+    build_project(tmp_path, known_compiler(os.environ, cache), cache)
+    status, told, errors = run(tmp_path)
+    assert (status, errors) == (0, "") and re.fullmatch(r"\d+\.\d us\n", told)
+    # The last byte is that of the last result.
+    data = files["recorded.bin"]
+    (tmp_path / "recorded.bin").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    status, _, errors = run(tmp_path)
+    assert status > 0 and errors == f"result {status - 1} has other bits\n"
+    (tmp_path / "recorded.bin").write_bytes(data[:-1])
+    assert run(tmp_path)[0] == 255
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_the_header_is_c(tmp_path: Path) -> None:
+    write(backend_c.emit(hlo.parse(CONTROL), "cuda"), tmp_path)
+    compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
+    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c"]
+    words = [compiler, *flags, f"-I{EMULATION / 'runtime_api'}", "module.h"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+
+
+def test_nothing_of_the_text_ends_a_comment_or_a_string() -> None:
+    module = hlo.parse("HloModule m\nENTRY e { ROOT y = f32[3] iota(), iota_dimension=0 }")
+    entry, name = module.entry, 'y*/ "; #terror ??/\n\\'
+    root = entry.root_instruction._replace(name=name)
+    hostile = replace(entry, name=name, instructions=(*entry.instructions[:-1], root), root=name)
+    files = backend_c.emit(replace(module, computations=(hostile,), entry_name=name), "cuda")
+    for file in ("module.cu", "launch.cu", "module.h", "kernels.h"):
+        text = files[file].decode()
+        assert "#terror" not in text and "??" not in text, file
+    assert b'"kernel_0 (%y___' in files["launch.cu"]
+
+
+def test_each_kernel_follows_the_instructions_that_it_computes() -> None:
+    text = backend_c.emit(hlo.parse(CONTROL), "cuda")["module.cu"].decode()
+    assert text.count("\n/* %") == len(re.findall(r"__global__ void kernel_", text))
+    assert "/* %y of second\n *   ROOT y = f32[300] multiply(param_0, param_0) */\n" in text
+    assert "No GPU has run this yet" in text
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_nvcc_takes_the_whole_project(tmp_path: Path) -> None:
+    write(project("control"), tmp_path)
+    words = ["nvcc", *NVCC_FLAGS, "module.cu", "launch.cu", "main.cu", "-o", "main"]
+    subprocess.run(words, cwd=tmp_path, check=True)
