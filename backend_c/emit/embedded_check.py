@@ -2,9 +2,9 @@
 
 It has the arguments and the expected results as constants, runs the module, and exits with 0 if
 every result has the expected bits (any NaN stands for any other), else with the number of the first
-result that differs, counted from 1. It needs no more of C than the module does. A bounded array is
-as many bytes as its bound; those within its actual sizes, an array of their own behind it, are
-compared.
+result that differs, counted from 1, or 255 if it does not run. It needs no more of C than the
+module does. A bounded array is as many bytes as its bound; those within its actual sizes, an array
+of their own behind it, are compared.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from backend_c.emit.byte_array import aligned_bytes
+from backend_c.emit.embedded_project import EmbeddedProject
 from backend_c.render.translation_units import stored_bytes
-from hlo.errors import ArgumentError
+from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
 from hlo.types import S32, ArrayShape, Shape, TupleShape, is_bounded
 
-_SAME = """
+SAME = """
 /* Whether elements are equal, or both NaN: their bits under `mask` exceed those of infinity. Of
  * bounded arrays only those count whose bytes in `there` are not zero. */
 static int same(const unsigned char *found, const unsigned char *expected,
@@ -42,16 +43,18 @@ static int same(const unsigned char *found, const unsigned char *expected,
 }
 """
 _WORKSPACE = """
-static union {
-    unsigned char bytes[MODULE_WORKSPACE];
+static union {{
+    unsigned char bytes[{macro}_WORKSPACE_BYTES];
     uint64_t words;
     double numbers;
-} workspace;
+}} workspace;
 
 """
+_FAILS = "        return 255;\n    }"
+_MOST_BYTES = 8 << 20  # as text four times as many
 # Types with several NaNs: element size, the mask of all bits but the sign, and the bits of
 # infinity, or of the largest number where there is none. A NaN is what lies above.
-_INFINITY = {
+INFINITY = {
     "f8e3m4": (1, 0x7F, 0x70),
     "f8e4m3": (1, 0x7F, 0x78),
     "f8e4m3fn": (1, 0x7F, 0x7E),
@@ -65,12 +68,26 @@ _INFINITY = {
 }
 
 
-def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int) -> str:
-    """Render ``main.c``; ``expected`` is the module's value for ``arguments``."""
+def test_text(
+    project: EmbeddedProject, module: Module, arguments: Sequence[Any], expected: Any, seed: int
+) -> str:
+    """Render ``NAME_test.c``; ``expected`` is the module's value for ``arguments``.
+
+    Raises Unsupported if these are more than 8 MiB, which is more than compilers like as text.
+    """
     parameters = [p.shape for p in module.entry.parameters]
-    inputs = [leaf for p, a in zip(parameters, arguments, strict=True) for leaf in _leaves(p, a)]
-    results = list(_leaves(module.entry.root_instruction.shape, expected))
-    lines = ['#include "module.h"', *([_SAME] if results else []), _WORKSPACE]
+    inputs = [
+        leaf for p, a in zip(parameters, arguments, strict=True) for leaf in recorded_leaves(p, a)
+    ]
+    results = list(recorded_leaves(module.entry.root_instruction.shape, expected))
+    size = sum(len(leaf.data) + len(leaf.there) for leaf in (*inputs, *results))
+    if size > _MOST_BYTES:
+        raise Unsupported(
+            f"a test of recorded bits would have {size >> 20} MiB of arrays as text, at most"
+            f" {_MOST_BYTES >> 20}: leave out --check, or record a smaller program"
+        )
+    lines = [f'#include "{project.name}.h"', *([SAME] if results else [])]
+    lines.append(_WORKSPACE.format(macro=project.macro))
     lines += [aligned_bytes(f"argument{n}", leaf.data) for n, leaf in enumerate(inputs)]
     for n, (_, data, there) in enumerate(results):
         lines.append(aligned_bytes(f"expected{n}", data))
@@ -81,19 +98,25 @@ def main_text(module: Module, arguments: Sequence[Any], expected: Any, seed: int
         )
     pointers = [f"(const void *)argument{n}.bytes" for n in range(len(inputs))]
     pointers += [f"(void *)result{n}.bytes" for n in range(len(results))]
-    call = ", ".join([*pointers, "workspace.bytes", f"{seed}u"])
-    lines += ["int main(void) {", f"    module_run({call});"]
+    if project.takes_weights:
+        lines.append(aligned_bytes("weights", project.weights_file))
+        pointers.append("weights.bytes")
+    call = ", ".join([*pointers, "workspace.bytes", *[f"{seed}u"] * project.takes_seed])
+    lines += ["int main(void) {"]
+    if project.takes_weights:
+        lines += [f"    if ({project.name}_check_weights(weights.bytes) != 0) {{", _FAILS]
+    lines += [f"    if ({project.name}_run({call}) != 0) {{", _FAILS]
     for n, (shape, data, there) in enumerate(results):
         # Types without NaN, or with one, are compared byte by byte: no mask is set.
-        size, mask, infinity = _INFINITY.get(shape.element_type.name, (1, 0, 0))
+        size, mask, infinity = INFINITY.get(shape.element_type.name, (1, 0, 0))
         which = f"there{n}.bytes" if there else "0"
         numbers = f"{len(data)}, {size}, {mask}u, {infinity}u"
         test = f"result{n}.bytes, expected{n}.bytes, {which}, {numbers}"
-        lines += [f"    if (!same({test})) {{", f"        return {min(n + 1, 255)};", "    }"]
+        lines += [f"    if (!same({test})) {{", f"        return {min(n + 1, 254)};", "    }"]
     return "\n".join([*lines, "    return 0;", "}", ""])
 
 
-class _Leaf(NamedTuple):
+class Leaf(NamedTuple):
     """Hold an array in memory.
 
     ``there`` are as many bytes, nonzero where elements of a bounded array are; empty for a static
@@ -105,11 +128,11 @@ class _Leaf(NamedTuple):
     there: bytes = b""
 
 
-def _leaves(shape: Shape, value: Any) -> list[_Leaf]:
-    """Yield the arrays of a value in order, a bounded one's sizes after it."""
+def recorded_leaves(shape: Shape, value: Any) -> list[Leaf]:
+    """Return the arrays of a value in order, a bounded one's sizes after it."""
     if isinstance(shape, TupleShape):
         pairs = zip(shape.elements, value, strict=True)
-        return [leaf for element, part in pairs for leaf in _leaves(element, part)]
+        return [leaf for element, part in pairs for leaf in recorded_leaves(element, part)]
     if not shape.element_type.is_array:
         return []
     array = np.asarray(value)
@@ -121,12 +144,12 @@ def _leaves(shape: Shape, value: Any) -> list[_Leaf]:
     if not fits or array.dtype != shape.element_type.numpy:
         raise ArgumentError(f"recorded value {array.dtype}{list(array.shape)} is no {shape}")
     if not shape.is_dynamic:
-        return [_Leaf(shape, stored_bytes(array))]
+        return [Leaf(shape, stored_bytes(array))]
     whole = np.zeros(shape.dims, array.dtype)
     there = np.zeros((*shape.dims, array.dtype.itemsize), np.uint8)
     inside = tuple(map(slice, array.shape))
     whole[inside] = array
     there[inside] = 1
     sizes = np.array(array.shape, np.int32)
-    counted = _Leaf(shape, stored_bytes(whole), there.tobytes())
-    return [counted, _Leaf(ArrayShape(S32, sizes.shape), sizes.tobytes())]
+    counted = Leaf(shape, stored_bytes(whole), there.tobytes())
+    return [counted, Leaf(ArrayShape(S32, sizes.shape), sizes.tobytes())]

@@ -1,15 +1,34 @@
-/* A compiled HLO module: no allocation, no library beyond string.h.
+/* A compiled HLO module: no allocation, no library beyond string.h, nothing kept between calls.
  *
- * workspace: MODULE_WORKSPACE bytes aligned to 8; arrays are row-major; a complex number
- * is two floats, the real part first. */
+ * Arrays are row-major, a complex number is two floats, the real part first:
+ *
+ *     in_x  f32[128,1000]
+ *     in_y  f32[128,1000]
+ *     in_z  f32[128,1000]
+ *     out   f32[128]
+ *
+ * workspace: MODULE_WORKSPACE_BYTES bytes, aligned to 8. Returns 0; 1, with nothing done,
+ * if the workspace is not aligned. */
 #ifndef MODULE_H
 #define MODULE_H
 
 #include <stdint.h>
 #include <string.h>
 
-#define MODULE_WORKSPACE 1
+#define MODULE_IN_X_BYTES 512000
+#define MODULE_IN_Y_BYTES 512000
+#define MODULE_IN_Z_BYTES 512000
+#define MODULE_OUT_BYTES 512
+#define MODULE_WORKSPACE_BYTES 1
 
-void module_run(const float *argument0, const float *argument1, const float *argument2, float *result0, unsigned char *workspace, uint64_t seed);
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int module_run(const float *in_x, const float *in_y, const float *in_z, float *out, void *workspace);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

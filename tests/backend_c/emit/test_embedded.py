@@ -126,7 +126,7 @@ def _assert_same_bits(text: str, x: np.ndarray, folder: Path) -> None:
     for name, content in files.items():
         (folder / name).write_bytes(content)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    command = [compiler, *_FLAGS, "module.c", "main.c", "-o", "program"]
+    command = [compiler, *_FLAGS, *folder.glob("*.c"), "-o", "program"]
     subprocess.run(command, cwd=folder, check=True)
     assert subprocess.run(["./program"], cwd=folder, check=False).returncode == 0
 
@@ -147,5 +147,5 @@ def test_the_check_of_narrow_types(element_type: str, tmp_path: Path) -> None:
     ).items():
         (tmp_path / name).write_bytes(content)
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
-    subprocess.run([compiler, "module.c", "main.c", "-o", "program"], cwd=tmp_path, check=True)
+    subprocess.run([compiler, *tmp_path.glob("*.c"), "-o", "program"], cwd=tmp_path, check=True)
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0

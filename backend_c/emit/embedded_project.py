@@ -1,0 +1,283 @@
+"""Emit self-contained C99: a header, the code, the weights, a build, and a test of recorded bits.
+
+The caller owns all memory: ``NAME_run`` reads arrays and constants, writes results, and computes in
+a workspace that it is given. Nothing of it is allocated, global or changed but by the caller, so
+calls with different workspaces may run at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+
+from backend_c.emit.byte_array import aligned_union, initializer
+from backend_c.emit.c_names import result_names
+from backend_c.lower.plan import Buffer, Plan
+from backend_c.render.c_types import memory_type
+from backend_c.render.translation_units import Program, with_sizes
+
+_MAGIC = b"HLOWEIGH"
+_HEAD = 16  # bytes of a file of weights before them: magic, size and CRC-32 as little-endian words
+_HEADER = """\
+/* A compiled HLO module: no allocation, no library beyond string.h, nothing kept between calls.
+ *
+ * Arrays are row-major, a complex number is two floats, the real part first:
+ *
+{shapes}
+ *
+ * workspace: {macro}_WORKSPACE_BYTES bytes, aligned to 8.{seed} Returns 0; 1, with nothing done,
+ * if the workspace is not aligned. */
+#ifndef {macro}_H
+#define {macro}_H
+
+#include <stdint.h>
+#include <string.h>
+
+{sizes}#define {macro}_WORKSPACE_BYTES {workspace}
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{weights}int {name}_run({parameters});
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+_SEED_NOTE = " seed: of random numbers."
+_WEIGHTS = """\
+/* The constants of the program, in {name}_weights.c. */
+#define {macro}_WEIGHTS_BYTES {size}
+extern const union {name}_block {union} {name}_weights;
+
+"""
+_EXTERNAL_WEIGHTS = """\
+/* weights: the file {name}_weights.bin, aligned to 8. Its first {head} bytes say what it is. */
+#define {macro}_WEIGHTS_BYTES ({size} + {head})
+
+/* Returns 0 if these are the weights of this program, unchanged (CRC-32), else 1. */
+int {name}_check_weights(const void *weights);
+
+"""
+_CHECK = """
+int {name}_check_weights(const void *weights) {{
+    static const unsigned char magic[] = {{{magic}}};
+    const unsigned char *const bytes = (const unsigned char *)weights;
+    const uint32_t size = {size};
+    uint32_t stored_size = 0, stored_sum = 0, sum = 0xffffffffu, i;
+    int bit;
+    for (i = 0; i < 4; ++i) {{
+        stored_size |= (uint32_t)bytes[8 + i] << (8 * i);
+        stored_sum |= (uint32_t)bytes[12 + i] << (8 * i);
+    }}
+    if (memcmp(bytes, magic, sizeof magic) != 0 || stored_size != size) {{
+        return 1;
+    }}
+    for (i = 0; i < size; ++i) {{
+        sum ^= bytes[{head} + i];
+        for (bit = 0; bit < 8; ++bit) {{
+            sum = (sum >> 1) ^ (0xedb88320u & (0u - (sum & 1u)));
+        }}
+    }}
+    return (sum ^ 0xffffffffu) != stored_sum;
+}}
+"""
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.10)
+project({name} C)
+
+add_library({name} STATIC {sources})
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+set_target_properties({name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
+# What exact bits need: no fused multiply-adds, and floats of their own width.
+target_compile_options({name} PRIVATE -ffp-contract=off)
+"""
+_CMAKE_TEST = """
+enable_testing()
+add_executable({name}_test {name}_test.c)
+target_link_libraries({name}_test PRIVATE {name})
+add_test(NAME {name}_recorded_bits COMMAND {name}_test)
+"""
+_SIZES = (("uint8_t", 1), ("uint64_t", 8), ("float", 4), ("double", 8))
+
+
+@dataclass(frozen=True)
+class EmbeddedProject:
+    """Hold what the files are made of.
+
+    All public names begin with ``name``. ``parameters`` are names in C of the arrays of the
+    parameters, by default numbered. Weights, which are the constants of the program, are code, or a
+    file whose bytes are given to each run (``has_external_weights``).
+    """
+
+    plan: Plan
+    program: Program
+    name: str
+    parameters: tuple[str, ...]
+    has_external_weights: bool
+
+    @property
+    def macro(self) -> str:
+        """Return what macros begin with."""
+        return self.name.upper()
+
+    @property
+    def weights(self) -> bytes:
+        """Return the constants."""
+        return self.program.constants
+
+    @property
+    def takes_seed(self) -> bool:
+        """Return whether the program draws random numbers."""
+        return any(kernel.uses_seed for kernel in self.plan.kernels)
+
+    @property
+    def takes_weights(self) -> bool:
+        """Return whether runs are given the weights."""
+        return self.has_external_weights and bool(self.weights)
+
+    @property
+    def arrays(self) -> list[tuple[str, Buffer, bool]]:
+        """Return name and buffer of each array of a call, and whether it is a result: a bounded
+        array is followed by its sizes."""
+        plan, found = self.plan, []
+        results = result_names(buffer.shape for buffer in plan.results)
+        named = [(self.parameters, plan.arguments, False), (results, plan.results, True)]
+        for names, buffers, is_result in named:
+            for name, buffer in zip(names, buffers, strict=True):
+                listed = zip((name, f"{name}_sizes"), with_sizes([buffer]))
+                found += [(own, array, is_result) for own, array in listed]
+        return found
+
+    def files(self, body: str) -> dict[str, bytes]:
+        """Return the files by name; ``body`` is the code with an internal ``hlo_entry``."""
+        files = {
+            f"{self.name}.h": self._header().encode(),
+            f"{self.name}.c": f"{self._source_head()}\n{body}\n{self._run()}".encode(),
+        }
+        if self.takes_weights:
+            files[f"{self.name}_weights.bin"] = self.weights_file
+        elif self.weights:
+            files[f"{self.name}_weights.c"] = self._weights_source().encode()
+        return files | {"manifest.json": self._manifest().encode()}
+
+    def cmake(self, has_test: bool) -> bytes:
+        """Return CMakeLists.txt: a static library, and the test if bits were recorded."""
+        sources = [f"{self.name}.c"]
+        if self.weights and not self.takes_weights:
+            sources.append(f"{self.name}_weights.c")
+        text = _CMAKE.format(name=self.name, sources=" ".join(sources))
+        return (text + _CMAKE_TEST.format(name=self.name) * has_test).encode()
+
+    def _parameters(self) -> list[str]:
+        """Return the parameters of ``NAME_run``."""
+        listed = [
+            f"{'' if is_result else 'const '}{_public_type(buffer)} *{name}"
+            for name, buffer, is_result in self.arrays
+        ]
+        listed += ["const void *weights"] * self.takes_weights + ["void *workspace"]
+        return listed + ["uint64_t seed"] * self.takes_seed
+
+    def _header(self) -> str:
+        width = max((len(name) for name, _, _ in self.arrays), default=0)
+        shapes = [f" *     {name:{width}}  {buffer.shape}" for name, buffer, _ in self.arrays]
+        sizes = [
+            f"#define {self.macro}_{name.upper()}_BYTES {buffer.bytes}\n"
+            for name, buffer, _ in self.arrays
+        ]
+        return _HEADER.format(
+            name=self.name,
+            macro=self.macro,
+            shapes="\n".join(shapes) or " *     (none)",
+            sizes="".join(sizes),
+            workspace=max(self.program.workspace_bytes, 1),
+            weights=self._weights_head(),
+            seed=_SEED_NOTE * self.takes_seed,
+            parameters=", ".join(self._parameters()),
+        )
+
+    def _weights_head(self) -> str:
+        """Return what the header says of the weights."""
+        if not self.weights:
+            return ""
+        text = _EXTERNAL_WEIGHTS if self.takes_weights else _WEIGHTS
+        size, union = len(self.weights), aligned_union(len(self.weights))
+        return text.format(name=self.name, macro=self.macro, size=size, head=_HEAD, union=union)
+
+    def _source_head(self) -> str:
+        """Return what precedes the code: the header, and what it takes for granted of types."""
+        sizes = [
+            f"typedef char {self.name}_{t}_has_{size}_bytes[sizeof({t}) == {size} ? 1 : -1];\n"
+            for t, size in _SIZES
+        ]
+        return f'#include "{self.name}.h"\n\n{"".join(sizes)}'
+
+    def _weights_source(self) -> str:
+        union = f"const union {self.name}_block {self.name}_weights"
+        return f'#include "{self.name}.h"\n\n{union} = {initializer(self.weights)};\n'
+
+    @property
+    def weights_file(self) -> bytes:
+        """Return the weights behind what says what they are."""
+        head = _MAGIC + struct.pack("<II", len(self.weights), zlib.crc32(self.weights))
+        return head + self.weights
+
+    def _run(self) -> str:
+        """Return ``NAME_run``, which collects the pointers and calls the entry."""
+        lines = [f"int {self.name}_run({', '.join(self._parameters())}) {{"]
+        for kind, const, is_result in (("arguments", "const ", False), ("results", "", True)):
+            names = [name for name, _, result in self.arrays if result is is_result]
+            listed = "".join(f"\n        {name}," for name in names or ["0"])
+            lines.append(f"    {const}void *{kind}[] = {{{listed}\n    }};")
+        constants = f"{self.name}_weights.bytes" if self.weights else "0"
+        if self.takes_weights:
+            constants = f"(const unsigned char *)weights + {_HEAD}"
+        call = f"(const void *const *)arguments, results, {constants}, (unsigned char *)workspace"
+        lines += [
+            "    if ((uintptr_t)workspace % 8 != 0) {\n        return 1;\n    }",
+            f"    hlo_entry({call}, {'seed' if self.takes_seed else '0'});",
+            "    return 0;\n}\n",
+        ]
+        check = _CHECK.format(
+            name=self.name, magic=", ".join(map(str, _MAGIC)), head=_HEAD, size=len(self.weights)
+        )
+        return "\n".join(lines) + check * self.takes_weights
+
+    def _manifest(self) -> str:
+        """Describe the call as JSON, for programs that make it."""
+
+        def described(is_result: bool) -> list[dict[str, object]]:
+            return [
+                {
+                    "name": name,
+                    "shape": list(buffer.shape.dims),
+                    "type": str(buffer.shape.element_type),
+                    "c_type": _public_type(buffer),
+                    "bytes": buffer.bytes,
+                }
+                for name, buffer, result in self.arrays
+                if result is is_result
+            ]
+
+        manifest = {
+            "name": self.name,
+            "arguments": described(False),
+            "results": described(True),
+            "takes_seed": self.takes_seed,
+            "external_weights": self.takes_weights,
+            "weights_bytes": len(self.weights),
+            "workspace_bytes": self.program.workspace_bytes,
+        }
+        return json.dumps(manifest, indent=2) + "\n"
+
+
+def _public_type(buffer: Buffer) -> str:
+    """Return the type of a parameter: complex numbers are pairs of floats to a caller."""
+    parts = {"hlo_c64": "float", "hlo_c128": "double"}
+    own = memory_type(buffer.shape.element_type)
+    return parts.get(own, own)

@@ -1,0 +1,1 @@
+"""Run emitted C99 on emulated microcontrollers: bits, instructions, and bytes of memory."""

@@ -1,0 +1,113 @@
+"""Build emitted C99 for a microcontroller, and run it in QEMU.
+
+QEMU counts instructions, not cycles (``-icount shift=0``: one nanosecond each); the timer that the
+program looks at ticks every 40 of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+_INSTRUCTIONS_OF_A_TICK = 40  # 25 MHz
+_TICKS = 1 << 24  # of the timer, before it begins again
+_SECONDS = 120
+_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Name a processor, what compiles for it, and QEMU's machine with one that runs its code."""
+
+    name: str
+    flags: tuple[str, ...]
+    machine: str
+    compiler: str = "arm-none-eabi-gcc"
+    emulator: str = "qemu-system-arm"
+
+    @property
+    def missing(self) -> list[str]:
+        """Return the commands that are not installed."""
+        return [name for name in (self.compiler, self.emulator) if shutil.which(name) is None]
+
+
+BOARDS = (
+    # A Cortex-M3 runs all instructions of a Cortex-M0, and QEMU's M0 has but 16 KiB.
+    Board("Cortex-M0", ("-mcpu=cortex-m0", "-mthumb", "-mfloat-abi=soft"), "mps2-an385"),
+    Board(
+        "Cortex-M4F",
+        ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
+        "mps2-an386",
+    ),
+)
+
+
+class Ran(NamedTuple):
+    """Tell what became of a program with its test: exit status of the test (0: the recorded bits),
+    instructions of all of it, None if the timer may have begun again; bytes of code and constants
+    (``text``) and of the deepest function's stack frame, both without the test."""
+
+    status: int
+    instructions: int | None
+    text: int
+    stack: int
+
+
+def ran(board: Board, files: Mapping[str, bytes], name: str, directory: Path) -> Ran:
+    """Build the files of an emitted project with a test, and run them. Raises CalledProcessError
+    where a compiler refuses them, TimeoutExpired after two minutes."""
+    for file, content in files.items():
+        (directory / file).write_bytes(content)
+    flags = [*board.flags, "-std=c99", "-Os", "-ffunction-sections", "-fstack-usage"]
+    own = [file for file in files if file.endswith(".c") and file != f"{name}_test.c"]
+    for file in own:
+        _run([board.compiler, *flags, *_WARNINGS, "-c", file], directory)
+    objects = [str(Path(file).with_suffix(".o")) for file in own]
+    start = [str(HERE / "arm_start.c"), "-nostartfiles", "-T", str(HERE / "arm.ld")]
+    rest = [f"{name}_test.c", *start, *objects, "-Wl,--gc-sections", "-o", "program.elf"]
+    _run([board.compiler, *board.flags, "-Os", *rest], directory)
+    words = [board.emulator, "-M", board.machine, "-display", "none", "-monitor", "none"]
+    words += ["-serial", "none", "-semihosting", "-icount", "shift=0", "-kernel", "program.elf"]
+    done = subprocess.run(
+        words, cwd=directory, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    return Ran(
+        done.returncode,
+        _instructions(done.stdout + done.stderr),
+        _text(board, objects, directory),
+        _deepest(directory),
+    )
+
+
+def _run(words: Sequence[str], directory: Path) -> str:
+    done = subprocess.run(words, cwd=directory, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def _instructions(told: str) -> int | None:
+    found = re.search(r"\d+", told)
+    ticks = int(found[0]) if found else _TICKS
+    # Half of the range is taken for a sign that it began again: no program here runs longer.
+    return ticks * _INSTRUCTIONS_OF_A_TICK if ticks < _TICKS // 2 else None
+
+
+def _text(board: Board, objects: Sequence[str], directory: Path) -> int:
+    """Add up code and constants of object files."""
+    sizes = _run([board.compiler.replace("gcc", "size"), *objects], directory).splitlines()[1:]
+    return sum(int(line.split()[0]) for line in sizes)
+
+
+def _deepest(directory: Path) -> int:
+    """Return the largest stack frame of a function."""
+    rows = [line.split("\t") for path in directory.glob("*.su") for line in _lines(path)]
+    return max((int(row[1]) for row in rows if "_test.c" not in row[0]), default=0)
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
