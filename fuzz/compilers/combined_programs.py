@@ -9,7 +9,8 @@ from typing import Any
 
 from backend_c.ir.settings import Settings
 from backend_c.lower.plan import Plan
-from backend_c.native.executable import Executable, load
+from backend_c.native.executable import Executable
+from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.toolchain import Compiler, build_in
 from backend_c.pipeline import planned
 from backend_c.render.dialect import OPENMP
@@ -77,8 +78,8 @@ class Batch:
     found: Sequence[Program | Error]
 
     def executables(self, compiler: Compiler) -> list[Executable | Error]:
-        """Load each module. The compiler's files are deleted at the end; a library without OpenMP
-        is closed when its executables are. ToolchainError if the compiler fails."""
+        """Load each module. The compiler's files are deleted at the end, and the library is closed
+        when nothing refers to its executables. ToolchainError if the compiler fails."""
         sources = next((one.sources for one in self.found if isinstance(one, Program)), None)
         library = None if sources is None else _loaded(sources, compiler)
         return [
@@ -102,10 +103,9 @@ def lowered_together(modules: Sequence[Module], settings: Settings = _EXACT) -> 
     return Batch(modules, [next(made) if isinstance(plan, Plan) else plan for plan in found])
 
 
-def _loaded(sources: Mapping[str, str], compiler: Compiler) -> Any:
-    has_threads = "-fopenmp" in compiler.flags
+def _loaded(sources: Mapping[str, str], compiler: Compiler) -> LoadedLibrary:
     with tempfile.TemporaryDirectory(prefix="hlo-together-") as directory:
-        return load(build_in(directory, sources, compiler), closing=not has_threads)
+        return LoadedLibrary(build_in(directory, sources, compiler))
 
 
 def _plan(module: Module, settings: Settings) -> Plan | Error:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from backend_c.emit.embedded_check import main_text
-from backend_c.emit.targets import EMITTERS
+from backend_c.emit.targets import EMITTERS, Recorded, Wanted
 from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower import buffers
 from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
@@ -70,11 +69,11 @@ def written(trial: Trial, configuration: Configuration, directory: Path) -> list
     grain = GRAIN if configuration.grain is None else configuration.grain
     plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
     if configuration.target == EMBEDDED.name:
-        files = EMITTERS[EMBEDDED.name](plan)
-        text = main_text(trial.module, trial.arguments, trial.expected, trial.seed)
-        for name, content in (files | {"main.c": text.encode()}).items():
+        recorded = Recorded(trial.module, trial.arguments, trial.expected, trial.seed)
+        files = EMITTERS[EMBEDDED.name](plan, recorded, Wanted())
+        for name, content in files.items():
             (directory / name).write_bytes(content)
-        return ["module.c", "main.c"]
+        return [name for name in files if name.endswith(".c")]
     workspace = buffers.allocate_apart(plan) if configuration.apart else buffers.allocate(plan)
     made = render_plan(plan, OPENMP, workspace)
     for name, text in made.sources.items():

@@ -31,11 +31,6 @@ def _is_done(instruction: Instruction) -> bool:
     return not instruction.opcode.endswith("-start")
 
 
-def _is_free(instruction: Instruction) -> bool:
-    """Test whether a value may be used any number of times: an async start is done exactly once."""
-    return not instruction.opcode.endswith(("-start", "-update"))
-
-
 class Menu:
     """The generators that may be drawn for a shape: of single instructions by opcode, and of
     patterns."""

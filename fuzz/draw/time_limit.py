@@ -19,7 +19,11 @@ def _alarm(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLongError after so many seconds. Main thread only (SIGALRM); not nestable."""
+    """Raise TooLongError after so many seconds. Main thread only (SIGALRM); not nestable. Without
+    the timers of Unix there is no limit."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
     signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

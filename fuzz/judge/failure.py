@@ -20,7 +20,7 @@ from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.opcodes import CALLS, GIVEN, having
 from hlo.passes.inline import inline
-from hlo.types import Shape, TupleShape
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array, arrays_of
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, contains, is_nan
@@ -71,10 +71,12 @@ class Against:
     def __init__(self, run: Run, budget: Budget, seed: int = 0) -> None:
         self._run, self.budget, self._seed = run, budget, seed
         self.refusal: str | None = None  # of the last program
+        self.counts: dict[str, int] = {}  # its elements of each verdict, where they were judged
 
     def failure(self, module: Module, arrays: Sequence[Value]) -> Failure | None:
         """Find the failure, if there is one. A refusal is nothing wrong, and nothing is where the
         program means nothing. Error if the interpreter has no result to compare with."""
+        self.counts = {}
         why = undefined(module, arrays)
         if why is not None:  # and it is not run: it may damage the process
             self.refusal = f"the program means nothing: {why}"
@@ -105,12 +107,13 @@ class Against:
         named: list[Named] = [(place(n), array) for n, array in enumerate(arrays_of(exact))]
         judge = Judge(module, arrays, named, peer=self.budget, seed=self._seed)
         found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
+        self.counts = found.counts
         signs = frozenset(_signs(found))
         return Failure(WRONG, signs, found=found) if signs else None
 
     def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
         """The compiler's own result."""
-        outputs = self._outputs(module, arrays)
+        outputs = self._declared(module, arrays)
         shape = module.entry.root_instruction.shape
         return None if outputs is None else _shaped(shape, iter(outputs))
 
@@ -124,7 +127,7 @@ class Against:
 
     def _culprit(self, whole: Module, arrays: tuple[Value, ...]) -> str | None:
         names = affordable(filter(_is_step, whole.entry.instructions))
-        outputs = self._outputs(exposed(whole, names), arrays)
+        outputs = self._declared(exposed(whole, names), arrays)
         if outputs is None:
             return None
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
@@ -136,6 +139,17 @@ class Against:
         """Build the condition that smaller programs, beginning with ``module``, are held to."""
         opcode = self.culprit(module, arrays) if failure.kind == WRONG else None
         return Kept(self, failure, opcode)
+
+    def _declared(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
+        """The compiler's own arrays, if they are those that the program declares: one that answers
+        with others is wrong, and nothing can be learnt from them."""
+        outputs = self._outputs(module, arrays)
+        declared = [
+            s for s in leaves(module.entry.root_instruction.shape) if s.element_type.is_array
+        ]
+        if outputs is None or len(outputs) != len(declared):
+            return None
+        return outputs if all(map(_is_declared, outputs, declared)) else None
 
     def _outputs(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
         return self._answer(module, arrays).outputs
@@ -201,6 +215,11 @@ def _shaped(shape: Shape, arrays: Iterator[Array]) -> Value:
     if isinstance(shape, TupleShape):
         return tuple(_shaped(element, arrays) for element in shape.elements)
     return next(arrays) if shape.element_type.is_array else None
+
+
+def _is_declared(array: Array, shape: ArrayShape) -> bool:
+    """Test the dimensions of an array, of which bounded ones may be smaller."""
+    return array.shape == shape.dims or (bool(shape.dynamic) and array.ndim == len(shape.dims))
 
 
 def ended(crash: str) -> Failure:

@@ -12,11 +12,11 @@ from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.judge.failure import WRONG, Against, Failure, Judged
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.command import Command
+from fuzz.peers.layouts import reads_layouts
+from fuzz.peers.plugin import parsed
 from fuzz.peers.xla import XLA
 from fuzz.reducer.search import Case
 from hlo.errors import Error, OutOfFuel, Unsupported
-from hlo.module import Module
-from hlo.types import leaves
 from interp.envelope.budget import UNKNOWN, XLA_CPU
 
 SECONDS = 20.0  # for one program
@@ -27,7 +27,7 @@ def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Propert
     """XLA's results for ``program(case)`` lie inside the envelope, and it neither crashes nor
     hangs."""
     with XLA(timeout=SECONDS) as run:
-        judged = _judging(Against(run, XLA_CPU))
+        judged = judging(Against(run, XLA_CPU))
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
             others = [*map(program, cases)]
@@ -45,17 +45,6 @@ def _carried(case: Case, outcome: Outcome) -> Outcome:
     return LeftOut("depends on layouts") if is_wrong and reads_layouts(case.module) else outcome
 
 
-def reads_layouts(module: Module) -> bool:
-    """Test whether a bitcast depends on layouts."""
-    for computation in module.computations:
-        shapes = {i.name: i.shape for i in computation.instructions}
-        for one in computation.instructions:
-            around = (one.shape, shapes[one.operands[0]]) if one.opcode == "bitcast" else ()
-            if any(leaf.layout is not None for shape in around for leaf in leaves(shape)):
-                return True
-    return False
-
-
 def _of(other: Case, outcome: Outcome) -> Outcome:
     """Attach the program that was really run to its violation, so that it is reduced."""
     if isinstance(outcome, Difference):
@@ -67,10 +56,22 @@ def _of(other: Case, outcome: Outcome) -> Outcome:
 def command(words: Sequence[str]) -> Iterator[Property]:
     """Judge any compiler command by the budget of an unknown compiler."""
     with Command(words, SECONDS) as run:
-        yield _judging(Against(run, UNKNOWN), shlex.join(words))
+        yield judging(Against(run, UNKNOWN), shlex.join(words))
 
 
-def _judging(against: Against, command: str | None = None) -> Property:
+@contextmanager
+def pjrt(name: str) -> Iterator[Property]:
+    """Judge a plugin of PJRT by the budget of its name, ``pjrt:PLUGIN.so,…``."""
+    from fuzz.peers.pjrt import PJRT  # which needs pypjrt
+
+    plugin = parsed(name)
+    with PJRT(plugin, SECONDS) as run:
+        yield judging(Against(run, plugin.budget), name)
+
+
+def judging(against: Against, command: str | None = None) -> Property:
+    """Return the property that a compiler has no failure; ``command`` is what runs it, if it is not
+    XLA."""
     return each(lambda case: _failure_of(against, command, case))
 
 

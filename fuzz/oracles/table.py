@@ -12,6 +12,7 @@ from fuzz.oracles import (
     acceptance,
     compilers,
     configurations,
+    cuda,
     cuda_emulated,
     equivalent,
     exact,
@@ -21,6 +22,7 @@ from fuzz.oracles import (
     parsing,
 )
 from fuzz.oracles.oracle import Opened, Oracle, each, stateless
+from fuzz.peers.plugin import is_plugin
 from fuzz.rewrites import REWRITES
 
 _ALL = (
@@ -43,6 +45,7 @@ _ALL = (
         "CUDA on emulated threads gives the interpreter's bits, without races",
         cuda_emulated.cuda_emulated,
     ),
+    Oracle("cuda", "CUDA on the first GPU gives the interpreter's bits, twice", cuda.opened),
     stateless("printed", "printed and read again, it is the same program", each(language.printed)),
     stateless("shapes", "each value has the shape that is declared", each(language.shapes)),
     stateless(
@@ -103,16 +106,20 @@ ORACLES = {oracle.name: oracle for oracle in _ALL}
 
 def is_known(name: str) -> bool:
     """Test whether a name is that of an oracle, or of one's part on this machine."""
-    return name in ORACLES or _part(name) is not None
+    return name in ORACLES or is_plugin(name) or _part(name) is not None
 
 
 def named(name: str) -> Oracle:
     """Look an oracle up by name, or a part of one: ``configurations: gcc -O3 AVX2``, ``rewrites:
-    peel``. Any other name is a command: :mod:`fuzz.peers.command`."""
+    peel``. Of other names ``pjrt:PLUGIN.so`` is a plugin, any other a command:
+    :mod:`fuzz.peers.plugin`, :mod:`fuzz.peers.command`."""
     found = ORACLES.get(name) or _part(name)
     if found is not None:
         return found
-    asked = partial(compilers.command, shlex.split(name))
+    if is_plugin(name):
+        asked = partial(compilers.pjrt, name)
+    else:
+        asked = partial(compilers.command, shlex.split(name))
     return Oracle(name, "gives nothing outside of the envelope, and survives", asked, runs_c=False)
 
 

@@ -1,12 +1,32 @@
-"""Tell crashes apart by where they happened."""
+"""Describe crashes, and tell them apart, by where they happened."""
 
 from __future__ import annotations
 
 import re
 
+from fuzz.worker_pool import Death, stack
+
+_FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
+# Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
+# and those of no class, which hand it on. Of what a rewriting pattern calls, that.
+_LOOK = (
+    "Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|DenseElementsAttr|primitive_util|detail"
+)
+_OWN = re.compile(
+    rf"(xla|mlir)::(?!({_LOOK})::|\w+(\(\w+\))?\Z)([\w:]+?Pattern(?=::)|.+)",
+    re.ASCII,
+)
 _SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
 _HEADER = re.compile(r"\b(\w++\.h):\d++\]", re.ASCII)  # in one of what many functions call
 _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
+
+
+def described(death: Death) -> str:
+    """Describe a crash: its cause, the fatal line of XLA's log, and the function to blame."""
+    fatal = [line for line in death.lines if _FATAL.match(line)] or death.lines
+    crash = ": ".join((death.cause, *fatal[-1:]))
+    where = stack.place(death.frames, _OWN)
+    return crash if where is None else f"{crash} in {where}"
 
 
 def sign(crash: str) -> str:

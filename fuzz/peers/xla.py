@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,9 @@ from typing import Self
 
 import numpy as np
 
-from fuzz.peers.crash import failed_check
-from fuzz.worker_pool import Death, Outcome, Result, WorkerPool, stack
+from fuzz.peers.crash import described
+from fuzz.peers.isolated import Isolated
+from fuzz.worker_pool import Result, WorkerPool
 from hlo.values import Array
 
 # With SciPy's, in which LAPACK is: half of the time that a process takes to begin.
@@ -24,19 +24,7 @@ _PRELOAD = (
     *("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"),
 )
 
-_FATAL = re.compile(r"F\d{4} ")  # as XLA's log marks what ended the process
-
 Options = tuple[tuple[str, str | int | bool], ...]  # of XLA_FLAGS, for one compilation
-
-# Functions to blame for a crash: the compiler's own, but for those that only look at what they get,
-# and those of no class, which hand it on. Of what a rewriting pattern calls, that.
-_LOOK = (
-    "Shape|ShapeUtil|ShapeInference|XlaBuilder|IntegerAttr|DenseElementsAttr|primitive_util|detail"
-)
-_OWN = re.compile(
-    rf"(xla|mlir)::(?!({_LOOK})::|\w+(\(\w+\))?\Z)([\w:]+?Pattern(?=::)|.+)",
-    re.ASCII,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +52,8 @@ def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
     import jax.extend.backend
     from jaxlib import _hlo, _jax, lapack, xla_client  # type: ignore[attr-defined]
 
+    # JAX_PLATFORMS is for the user's own programs: it may leave out the CPU.
+    jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # f64 arguments stay f64
     lapack._lapack.initialize()  # type: ignore[attr-defined]  # or LAPACK's custom calls crash
     client = jax.extend.backend.get_backend("cpu")
@@ -105,9 +95,9 @@ class XLA:
     name = "XLA:CPU"
 
     def __init__(self, timeout: float = 60.0, memory: int = 16 << 30) -> None:
-        self._failing: set[str] = set()  # checks that fail in new processes, too
         made = partial(opened, os.environ.get("XLA_FLAGS"))
-        self._pool = WorkerPool(made, seconds=timeout, memory=memory, preload=_PRELOAD, stacks=True)
+        pool = WorkerPool(made, seconds=timeout, memory=memory, preload=_PRELOAD, stacks=True)
+        self._process = Isolated(pool)
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +108,7 @@ class XLA:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._pool.close()
+        self._process.close()
 
     def optimised(self, text: str) -> Answer:
         """Compile one program: what it is after all passes."""
@@ -147,27 +137,7 @@ class XLA:
         options: Options = (),
         parse_only: bool = False,
     ) -> Answer:
-        """A process that dies may have been damaged by the program before: what counts is what a
-        new one does, unless a check failed that fails in new ones, too."""
-        outcome = self._pool(text, arrays, options, parse_only)
-        answer = _answer(outcome)
-        if isinstance(outcome, Result) or outcome.limit is not None:
-            return answer
-        if failed_check(answer.crash or "") in self._failing:
-            return answer
-        answer = _answer(self._pool(text, arrays, options, parse_only))
-        check = failed_check(answer.crash or "")
-        self._failing.update(() if check is None else (check,))
-        return answer
-
-
-def _answer(outcome: Outcome[Answer]) -> Answer:
-    return outcome.value if isinstance(outcome, Result) else Answer(crash=_described(outcome))
-
-
-def _described(death: Death) -> str:
-    """Describe a crash: its cause, the fatal line of XLA's log, and the function to blame."""
-    fatal = [line for line in death.lines if _FATAL.match(line)] or death.lines
-    crash = ": ".join((death.cause, *fatal[-1:]))
-    where = stack.place(death.frames, _OWN)
-    return crash if where is None else f"{crash} in {where}"
+        outcome = self._process(text, arrays, options, parse_only)
+        if isinstance(outcome, Result):
+            return outcome.value
+        return Answer(crash=described(outcome))

@@ -20,10 +20,10 @@ from fuzz.report import machine
 from fuzz.report.evidence import elements
 from fuzz.report.issue import issue
 from fuzz.report.report import Report
+from hlo import archive
 from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from interp.envelope.verdict import KINDS
-from interp.values import Value
 
 _SCRIPT = Path(__file__).with_name("reproduce.txt")
 
@@ -42,21 +42,16 @@ def write(report: Report, directory: Path) -> Path:
     for name, text in texts.items():
         (directory / name).write_text(text)
     (directory / "original.hlo").write_bytes(report.original)
-    _save(directory / "arguments.npz", _numbered(report.arrays))
-    _save(directory / "original_arguments.npz", _numbered(report.original_arrays))
-    _save(directory / "expected.npz", _expected(report.judged.failure))
+    _save(directory / "arguments.npz", archive.numbered(tuple(report.arrays)))
+    _save(directory / "original_arguments.npz", archive.numbered(tuple(report.original_arrays)))
+    _save(directory / "expected.npz", _expected(report.judged.failure).items())
     whole = directory.resolve()
     shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
     return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
 
 
-def _save(path: Path, arrays: Mapping[str, Array]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # its keywords are typed as flags
-
-
-def _numbered(arrays: Iterable[Value]) -> dict[str, Array]:
-    return {f"p{n}": array for n, array in enumerate(arrays_of(tuple(arrays)))}
+def _save(path: Path, arrays: Iterable[tuple[str, Array]]) -> None:
+    archive.write(path, arrays, is_compressed=True)
 
 
 def _expected(failure: Failure) -> dict[str, Array]:

@@ -6,9 +6,11 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import hlo
-from fuzz.judge.failure import CRASH, HANG, Failure
+from fuzz.judge.failure import CRASH, HANG, Failure, Judged
+from fuzz.peers.plugin import is_plugin, parsed
 from fuzz.report.evidence import elements, listed
 from fuzz.report.jax_line import SETUP, line
 from fuzz.report.report import Report
@@ -38,7 +40,8 @@ def issue(report: Report, versions: dict[str, str]) -> str:
         if opcode not in _UNNAMED
     ]
     lines = [
-        f"# {budget.name}: {failure.kind} of {', '.join(map(_code, named)) or 'a program'}",
+        f"# {_compiler(report.judged)}: {failure.kind}"
+        f" of {', '.join(map(_code, named)) or 'a program'}",
         "",
         *_fenced(text),
         "",
@@ -58,6 +61,15 @@ def issue(report: Report, versions: dict[str, str]) -> str:
         " the processor and the flags are in facts.json.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _compiler(judged: Judged) -> str:
+    """Name the compiler: that of a plugin or a command by its file."""
+    command = judged.command
+    if command is None:
+        return judged.budget.name
+    path = parsed(command).path if is_plugin(command) else shlex.split(command)[0]
+    return Path(path).name
 
 
 def _how(command: str | None) -> Iterator[str]:

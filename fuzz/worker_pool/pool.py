@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.util import Finalize
@@ -14,8 +15,9 @@ from typing import Any, Generic, Self, TypeVar
 from fuzz.worker_pool import stack
 from fuzz.worker_pool.in_process import InProcess
 from fuzz.worker_pool.outcome import Outcome
-from fuzz.worker_pool.process import Limits, Opened
+from fuzz.worker_pool.process import Limits, Opened, address_space, is_supported
 from fuzz.worker_pool.worker import ENDS_WITHIN, Task, Worker
+from hlo.errors import Unsupported
 
 T = TypeVar("T")
 
@@ -47,6 +49,7 @@ class WorkerPool(Generic[T]):
         self._numbers: dict[Worker[T] | InProcess[T], int] = {}  # of the tasks that are not done
         self._submitted = 0
         if workers:
+            _require(memory)
             context = multiprocessing.get_context("forkserver")
             context.set_forkserver_preload(list(preload))
             limits = Limits(seconds, memory, stack.library() if stacks else None)
@@ -143,6 +146,17 @@ class WorkerPool(Generic[T]):
         for worker in self._numbers:
             worker.give_up()
         self._numbers.clear()
+
+
+def _require(memory: int | None) -> None:
+    """Raise Unsupported where processes cannot be limited; warn where their memory cannot."""
+    if not is_supported:
+        raise Unsupported(
+            "processes that may crash are run on Linux and macOS: this system has no fcntl and no"
+            " resource (without them: hlo run, hlo check --no-c, --against COMMAND)"
+        )
+    if memory is not None and address_space() is None:
+        warnings.warn("the memory of processes is not limited on this system", stacklevel=3)
 
 
 def _end(workers: Sequence[Worker[T] | InProcess[T]]) -> None:

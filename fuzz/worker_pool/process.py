@@ -6,11 +6,9 @@ Ctrl-C reaches the parent alone. It dies with its parent, whatever it is doing t
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import pickle
-import resource
 import signal
 import sys
 import tempfile
@@ -18,12 +16,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import DupFd
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 from fuzz.worker_pool import stack
+
+try:
+    import fcntl
+    import resource
+    from multiprocessing.reduction import DupFd
+
+    is_supported = True
+except ImportError:  # on Windows
+    is_supported = False
 
 T = TypeVar("T")
 
@@ -115,14 +121,18 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _limit_memory(most: int) -> None:
-    limit = address_space() + most
+    """Limit the address space, where the system says how much of it is taken already."""
+    taken = address_space()
+    if taken is None:
+        return
+    limit = taken + most
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def address_space() -> int:
-    """Measure the address space of this process in bytes; 0 where the system does not say."""
+def address_space() -> int | None:
+    """Measure the address space of this process in bytes; None where the system does not say."""
     statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    return int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else None

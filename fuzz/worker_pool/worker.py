@@ -8,15 +8,17 @@ import os
 import signal
 import time
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fuzz.worker_pool import stack
+from fuzz.worker_pool import main_module, stack
 from fuzz.worker_pool.outcome import Death, Outcome, Result
 from fuzz.worker_pool.process import Limits, Opened, Output, serve
 from hlo.errors import Error
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext  # which Windows lacks
 
 T = TypeVar("T")
 Task = tuple[Any, ...]
@@ -44,7 +46,8 @@ class Worker(Generic[T]):
         ours, theirs = multiprocessing.Pipe()
         given = (theirs, self._opened, self._limits, self._output)
         self._process: BaseProcess = self._context.Process(target=serve, args=given)
-        self._process.start()
+        with main_module.left_out():
+            self._process.start()
         theirs.close()
         self._connection: Connection = ours
         self.is_ready, self._is_at_work = False, False

@@ -62,22 +62,28 @@ class Injected:
     def _wrong(self, function: Callable[..., object]) -> Callable[..., Value]:
         def wrong(*operands: Value, **attributes: Any) -> Value:
             call = Call(function, operands, attributes, self.site.instruction)
-            if not _is_of(self.bug.kinds, operands):
-                raise NoBugError
             before = tuple(map(copied, operands)) if len(self.seen) < _MOST_SEEN else None
-            try:
-                value = as_arrays(self.bug.wrong(call))
-                fits = value is not None and conforms(value, self.site.instruction.shape)
-            except (ValueError, IndexError, TypeError) as error:  # NumPy's, of shapes and types
-                raise NoBugError from error
-            if not fits:
-                raise NoBugError
+            value = wrong_value(self.bug, call)
             if before is not None:
                 self.spilled |= not all(map(_is_kept, arrays_of(before), arrays_of(operands)))
                 self.seen.append((before, copied(value)))
             return value
 
         return wrong
+
+
+def wrong_value(bug: Bug, call: Call) -> Value:
+    """Return what the compiled instruction gives. NoBugError if the bug cannot be there."""
+    if not _is_of(bug.kinds, call.operands):
+        raise NoBugError
+    try:
+        value = as_arrays(bug.wrong(call))
+        fits = value is not None and conforms(value, call.instruction.shape)
+    except (ValueError, IndexError, TypeError) as error:  # NumPy's, of shapes and types
+        raise NoBugError from error
+    if not fits:
+        raise NoBugError
+    return value
 
 
 def _is_kept(before: Array, after: Array) -> bool:

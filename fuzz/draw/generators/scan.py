@@ -77,10 +77,6 @@ def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
     return ArrayShape(builder.element_type(lambda t: True), tuple(dims))
 
 
-def _carry(builder: Builder, inner: ArrayShape) -> ArrayShape:
-    return inner if builder.boolean() else _small(builder)
-
-
 def _slice(builder: Builder, inner: ArrayShape, dimension: int, alike: bool) -> ArrayShape:
     """That which is asked for, of its type or another, or any of enough dimensions."""
     if not alike or builder.integer(0, 2) == 0:

@@ -18,6 +18,7 @@ from fuzz.report import Report, write
 from hlo.errors import Unsupported
 from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.recorded_values import exposed
 
 WIDE = """HloModule wide
 ENTRY main {
@@ -59,6 +60,15 @@ def test_a_step_that_is_wrong_becomes_a_program(tmp_path: Path) -> None:
         "| 1.5 (0x3fc00000) | 1.0 (0x3f800000) | 1.0 only |"
         in (tmp_path / "found" / "issue.md").read_text()
     )
+
+
+def test_nothing_is_learnt_from_a_compiler_that_answers_with_other_arrays() -> None:
+    """A wrapper that always gives one array is wrong; its values of steps are not taken."""
+    module = hlo.parse(WIDE)
+    against = Against(lambda text, arrays: Answer((X,)), XLA_CPU)
+    assert against.culprit(module, (X,)) is None
+    assert against.values(exposed(module, ("many", "any")), (X,)) is None
+    assert against.values(exposed(module, ()), (X,)) is not None
 
 
 def test_nothing_is_wrong_and_a_refusal_is_nothing_wrong() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from planted import planted
 
 import fuzz
 import hlo
@@ -14,7 +15,7 @@ from fuzz.judge.plausibility import ANY, CLEAR, PLAIN, plausibility
 from fuzz.peers.xla import Answer
 from fuzz.reducer.numbers import simpler_numbers
 from fuzz.reducer.search import Case
-from hlo.values import Array
+from hlo.values import Array, arrays_of
 from interp.envelope.budget import XLA_CPU
 
 _NEGATE = "HloModule m\nENTRY e { x = TYPE parameter(0)  ROOT r = TYPE negate(x) }"
@@ -55,10 +56,9 @@ def test_a_crash_is_plain() -> None:
 
 
 def _flushed(text: str, arrays: Sequence[Array]) -> Answer:
-    """An exponential that gives 0 below -5."""
-    (x,) = arrays
-    with np.errstate(all="ignore"):
-        return Answer((np.where(x < -5, 0, np.exp(np.asarray(x, np.float32))).astype(np.float32),))
+    """A compiler whose exponential gives 0 for what is below e^-5."""
+    wrong = planted("exponential", lambda x: np.where(x < np.float32(np.exp(-5)), 0, x))
+    return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
 
 
 def test_a_reduction_keeps_what_is_plain() -> None:

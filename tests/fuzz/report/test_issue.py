@@ -1,0 +1,32 @@
+"""The text of an issue names the compiler that is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hlo
+from fuzz.judge.failure import Against, Judged
+from fuzz.peers.xla import Answer
+from fuzz.report.issue import issue
+from fuzz.report.report import Report
+from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+
+_MODULE = hlo.parse("HloModule m\nENTRY e { x = s32[2] parameter(0)  ROOT r = s32[2] abs(x) }")
+_X = np.array([1, 2], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("command", "budget", "name"),
+    [
+        (None, XLA_CPU, "XLA:CPU 0.10"),
+        ("pjrt:/opt/vendor/chip.so,memory=0.5", UNKNOWN, "chip.so"),
+        ("'/opt/my tools/compiler' -O2", UNKNOWN, "compiler"),
+    ],
+)
+def test_the_title_names_the_compiler(command: str | None, budget: Budget, name: str) -> None:
+    against = Against(lambda text, arrays: Answer((_X + 1,)), budget)
+    failure = against.failure(_MODULE, (_X,))
+    assert failure is not None
+    text = issue(Report(_MODULE, (_X,), Judged(failure, budget, command), b"", (_X,)), {})
+    assert text.startswith(f"# {name}: wrong result of `abs`\n")
