@@ -20,7 +20,7 @@ replay            the earlier stage evaluated step by step on the later stage's 
 side_by_side      two stages: the first instruction whose value changed
 difference_verdict, stage_results   the verdict on a stage beside the one before
 history           all stages of a module
-blame, source_locations, excerpts   what is shown of the culprit
+blame, text_lines, excerpts         what is shown of the culprit
 """
 
 from bisect_dump.blame import culprit, source

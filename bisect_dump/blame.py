@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect_dump.history import Change
 from bisect_dump.side_by_side import Culprit
-from bisect_dump.source_locations import Place, origin
+from bisect_dump.text_lines import Place
 from hlo.errors import Error
+from hlo.text.source_locations import origin
 
 
 def culprit(change: Change) -> Culprit | None:

@@ -19,21 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hlo.errors import Error
+from hlo.text.patterns import pattern
 
 # File names have at most 255 bytes. NAME may look like a stage itself: what counts is the end.
 _MODULE = r"(?P<module>(?:\d++\.)?+module_\d++(?:\..*)?)"
-_BETWEEN = re.compile(
+_BETWEEN = pattern(
     rf"{_MODULE}\.(?P<number>\d{{4,}}+)\.(?P<pipeline>[^.]*+)"
     r"\.after_(?P<after>[^.]*+)(?:\.before_[^.]*+)?+\.txt",
     re.ASCII | re.DOTALL,
 )
-_FIRST = re.compile(rf"{_MODULE}\.before_optimizations\.txt", re.ASCII | re.DOTALL)
-_LAST = re.compile(
+_FIRST = pattern(rf"{_MODULE}\.before_optimizations\.txt", re.ASCII | re.DOTALL)
+_LAST = pattern(
     r"(?P<module>(?:\d++\.)?+module_\d++(?:\..*?)??)"
     r"\.(?P<label>(?:sm_\d++\.)?+[^.]*+)(?<=after_optimizations)\.txt",
     re.ASCII | re.DOTALL,
 )
-_OF_A_DUMP = re.compile(r"(?:\d++\.)?+module_\d{4,}+\.[^.]++\.", re.ASCII)
+_OF_A_DUMP = pattern(r"(?:\d++\.)?+module_\d{4,}+\.[^.]++\.", re.ASCII)
 _START = "pipeline-start"  # in the place of a pass: nothing has run in this pipeline yet
 
 

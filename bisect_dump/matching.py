@@ -7,16 +7,16 @@ metadata, and by their neighbours in the graph.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bisect_dump.shared_values import Program, Reference, Values
 from hlo.module import Computation, Instruction
+from hlo.text.patterns import pattern
 from hlo.types import ArrayShape, without_layout
 
-_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*+)"')
+_OP_NAME = pattern(r'op_name="((?:[^"\\]|\\.)*+)"')
 
 Named = Mapping[str, Instruction]
 

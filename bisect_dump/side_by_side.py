@@ -22,7 +22,7 @@ from bisect_dump.near_values import near_values
 from bisect_dump.replay import Exact, Followed, Following, Step
 from bisect_dump.shared_values import Program, Reference, Values
 from bisect_dump.similarity import apart, is_near
-from bisect_dump.source_locations import Place, place_of, written_name
+from bisect_dump.text_lines import Place, place_of, written_name
 from bisect_dump.value_numbers import Cones
 from hlo.errors import OutOfFuel
 from hlo.module import Computation, Instruction, Module

@@ -9,7 +9,7 @@ Stability of Numerical Algorithms", 2002, section 4.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from hlo.types import leaves
 from hlo.values import Array, arrays_of
 from hlo.walk import live
 from hlo_oracle.arguments import Sums
+from interp.envelope.blocks import BLOCK
 from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.evaluation import enclose
@@ -70,18 +71,30 @@ class SumVerdict:
 
 def accumulated(legal: Enclosure) -> Accumulated:
     """Bound the sums of all arrays in an enclosure of real numbers, accumulated in any order."""
-    low, high = (np.asarray(end).astype(np.float64) for end in (legal.low, legal.high))
-    most = np.maximum(np.abs(low), np.abs(high))
-    least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
     nan = bool(legal.nan.any())
     with np.errstate(invalid="ignore"):  # infinities of both signs
-        sums = [float(part.sum()) for part in (low, high, least, most)]
+        low, high, least, most = np.sum([(0.0,) * 4, *_sums_of_blocks(legal)], axis=0).tolist()
     # The recorded sum and the one here; a conversion of each 64-bit integer, and what follows.
-    gamma = _gamma(low.size + 4)
-    error = 2 * gamma * sums[3] / (1 - gamma)
-    return Accumulated(
-        _widened(sums[0], sums[1], error, nan), _widened(sums[2], sums[3], error, nan)
-    )
+    gamma = _gamma(legal.low.size + 4)
+    error = 2 * gamma * most / (1 - gamma)
+    return Accumulated(_widened(low, high, error, nan), _widened(least, most, error, nan))
+
+
+def _sums_of_blocks(legal: Enclosure) -> Iterator[tuple[float, ...]]:
+    """Sum, block by block, the lows, the highs, and the least and greatest magnitudes: what is
+    computed of a block stays in the cache (23 million f32: 0.05 s, not 1.1)."""
+    ends = [end.reshape(-1) for end in legal.ends()]
+    for start in range(0, ends[0].size, BLOCK):
+        low, *other = (end[start : start + BLOCK].astype(np.float64) for end in ends)
+        magnitudes = np.abs(low)
+        if not other:  # points
+            sums = float(low.sum()), float(magnitudes.sum())
+            yield sums[0], sums[0], sums[1], sums[1]
+            continue
+        (high,) = other
+        most = np.maximum(magnitudes, np.abs(high))
+        least = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(magnitudes, np.abs(high)))
+        yield float(low.sum()), float(high.sum()), float(least.sum()), float(most.sum())
 
 
 def _gamma(terms: int) -> float:

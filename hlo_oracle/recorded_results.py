@@ -1,0 +1,92 @@
+"""Let results that were recorded stand for the compiler that gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hlo import archive
+from hlo.errors import ArgumentError
+from hlo.module import Module
+from hlo.types import leaves
+from hlo.values import Array
+from hlo_oracle.loading.programs import Program
+from interp.envelope.budget import BUDGETS, UNKNOWN, Budget
+
+if TYPE_CHECKING:
+    from fuzz.peers.xla import Answer
+
+    Compiler = Callable[[str, Sequence[Array]], Answer]
+
+
+class RecordedResults:
+    """Answer for one program with the results that it had; for programs that show its values in
+    between by a compiler, which is started when it is first asked, if there is one."""
+
+    def __init__(
+        self,
+        text: str,
+        results: Sequence[Array],
+        start: Callable[[], AbstractContextManager[Compiler]] | None = None,
+    ) -> None:
+        self._text, self._results, self._start = text, tuple(results), start
+        self._stack = ExitStack()
+        self._compiler: Compiler | None = None
+
+    def __enter__(self) -> RecordedResults:
+        return self
+
+    def __exit__(self, *of_exception: object) -> None:
+        self._stack.close()
+
+    def __call__(self, text: str, arrays: Sequence[Array]) -> Answer:
+        from fuzz.peers.xla import Answer
+
+        if text == self._text:
+            return Answer(outputs=self._results)
+        if self._start is None:
+            return Answer(error="only the results of the program itself were recorded")
+        if self._compiler is None:
+            self._compiler = self._stack.enter_context(self._start())
+        return self._compiler(text, arrays)
+
+
+def recorded(program: Program, results: Sequence[object]) -> RecordedResults:
+    """Let results stand for the compiler of a program.
+
+    Raises ArgumentError if constants of the program were filled in, which its compiler had others
+    of: whatever it gave would seem wrong.
+    """
+    if program.notes:
+        raise ArgumentError(f"its results are of other constants: {program.notes[0]}")
+    return RecordedResults(program.text, typed(results, program.module))
+
+
+def notes(budget: Budget) -> tuple[str, ...]:
+    """Say that a budget was not measured."""
+    what = "what this compiler may do is taken from documents, and was not measured"
+    return () if budget.is_measured else (f"{what}: {budget.name}",)
+
+
+def typed(results: Sequence[object], module: Module) -> tuple[Array, ...]:
+    """Return recorded results as arrays of the module's types: bytes of types that NumPy does not
+    know are of those again. Raises ArgumentError if there are more or fewer than results."""
+    arrays = [np.asarray(result) for result in results]
+    shapes = [x for x in leaves(module.entry.root_instruction.shape) if x.element_type.is_array]
+    if len(arrays) != len(shapes):
+        raise ArgumentError(
+            f"{len(arrays)} recorded results, where {module.name} has {len(shapes)}"
+        )
+    return tuple(map(archive.typed, arrays, shapes))
+
+
+def budget_named(wanted: str | Budget | None, default: Budget = UNKNOWN) -> Budget:
+    """Return a budget by its name; ArgumentError if there is none."""
+    if wanted is None or isinstance(wanted, Budget):
+        return wanted or default
+    if wanted not in BUDGETS:
+        raise ArgumentError(f"budget {wanted!r}: one of {', '.join(map(repr, BUDGETS))}")
+    return BUDGETS[wanted]

@@ -1,0 +1,121 @@
+"""Judge the calls of programs that JAX compiles, while a user's own code runs: :func:`checking`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from contextlib import ContextDecorator, ExitStack
+from typing import Self
+
+from hlo.errors import ArgumentError, Error
+from hlo_oracle import judging
+from hlo_oracle.frontends import jax_calls
+from hlo_oracle.frontends.jax_calls import Call, Compiled
+from hlo_oracle.verdicts import Verdict
+
+
+class MiscompileWarning(UserWarning):
+    """A result is proven wrong; the text is the verdict."""
+
+
+class Miscompile(Error):
+    """A result is proven wrong; ``verdict`` says which."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+        super().__init__(str(verdict))
+
+
+class Chosen(ContextDecorator):
+    """Observe some calls of each program that JAX compiles in a block, or in a function.
+
+    ``every``: the first call of each program, and then each one of so many. ``names``: of programs
+    whose name (``jit_f``) this regular expression is found in. A block may be entered again.
+    """
+
+    def __init__(self, every: int, names: str | None) -> None:
+        if every < 1:
+            raise ArgumentError(f"every={every}: 1 is every call, 100 each hundredth")
+        try:
+            self._names = re.compile(names or "")
+        except re.error as error:
+            raise ArgumentError(f"names={names!r} is no regular expression: {error}") from error
+        self._every = every
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(jax_calls.observed(self.wants, self.observe))
+        return self
+
+    def __exit__(self, *of_exception: object) -> None:
+        self._stack.close()
+
+    def wants(self, program: Compiled) -> bool:
+        """Decide before a call whether to observe it."""
+        return program.calls % self._every == 0 and bool(self._names.search(program.name))
+
+    def observe(self, call: Call) -> None:
+        """Take note of a call."""
+        raise NotImplementedError
+
+
+class Checking(Chosen):
+    """Judge calls; :func:`checking` says how.
+
+    ``verdicts`` are those so far; ``not_judged`` has a line for each call that could not be judged.
+    """
+
+    def __init__(
+        self, every: int, names: str | None, tell: Callable[[Verdict], None], budget: str | None
+    ) -> None:
+        super().__init__(every, names)
+        self._tell, self._budget = tell, budget
+        self.verdicts: list[Verdict] = []
+        self.not_judged: list[str] = []
+
+    def observe(self, call: Call) -> None:
+        """Judge a call; say so if something is proven wrong."""
+        name = f"{call.program.name}, call {call.number}"
+        try:
+            verdict = judging.of_run(
+                *(call.program.text(), call.arrays, call.results, call.device, name),
+                budget=self._budget,
+            )
+        except Error as error:
+            self.not_judged.append(f"{name}: {error}")
+            return
+        self.verdicts.append(verdict)
+        if not verdict:
+            self._tell(verdict)
+
+    def table(self) -> str:
+        """Return a line for each verdict, what is proven wrong first."""
+        return "\n".join([*(v.line for v in sorted(self.verdicts, key=bool)), *self.not_judged])
+
+
+def checking(
+    every: int = 100, names: str | None = None, raises: bool = False, budget: str | None = None
+) -> Checking:
+    """Judge what JAX computes in a block, or in a function that this decorates::
+
+        with ho.checking(every=100, names="train_step") as checked:
+            for batch in batches:
+                state = train_step(state, batch)
+        print(checked.table())
+
+    Of each program that is called in it the first call is judged, and then each one of ``every``;
+    ``names`` is a regular expression for the names of programs (``jit_train_step``; operations
+    outside of any jit are programs of one instruction). What is proven wrong is a
+    MiscompileWarning, or raises Miscompile from the call if ``raises``. The exact evaluation takes
+    some hundred times as long as the call itself. ``budget`` as in :func:`check`.
+    """
+    return Checking(every, names, _raise if raises else _warn, budget)
+
+
+def _warn(verdict: Verdict) -> None:
+    warnings.warn(str(verdict), MiscompileWarning, stacklevel=2)
+
+
+def _raise(verdict: Verdict) -> None:
+    raise Miscompile(verdict)

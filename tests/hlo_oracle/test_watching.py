@@ -1,0 +1,168 @@
+"""Calls of what JAX compiles: judged while a program runs, or recorded and judged elsewhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hlo_oracle as ho
+from hlo.errors import ArgumentError, Error
+from hlo_oracle.command.main import main
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+def fine(x: Any) -> Any:
+    return x * 2 + 1
+
+
+def wrong(x: Any) -> Any:
+    """x / s as x * (1 / s), whose reciprocal is subnormal and becomes 0."""
+    return x / jnp.float32(2e38)
+
+
+def test_the_first_call_and_each_one_of_so_many() -> None:
+    jitted = jax.jit(fine)
+    before = jitted(np.float32([1, 2]))
+    with ho.checking(every=3, names="fine") as checked:
+        for n in range(7):
+            assert jitted(np.float32([n, 2])).tolist() == [2 * n + 1, 5]
+    assert [v.what for v in checked.verdicts] == [f"jit_fine, call {n}" for n in (0, 3, 6)]
+    assert all(checked.verdicts) and not checked.not_judged
+    assert jitted(np.float32([1, 2])).tolist() == before.tolist()
+    assert len(checked.verdicts) == 3
+
+
+def test_what_is_proven_wrong_is_a_warning() -> None:
+    with ho.checking(names="wrong") as checked, pytest.warns(ho.MiscompileWarning) as told:
+        jax.jit(wrong)(np.float32([1e38]))
+    assert "OUTSIDE: jit_wrong, call 0 on XLA" in str(told[0].message)
+    assert checked.table().startswith("OUTSIDE: jit_wrong")
+
+
+def test_or_an_error_of_the_call() -> None:
+    @ho.checking(names="wrong", raises=True)
+    def step() -> Any:
+        return jax.jit(wrong)(np.float32([1e38]))
+
+    for _ in range(2):  # a decorator opens its block each time
+        with pytest.raises(ho.Miscompile, match="0.0, where 0.5 is exact") as raised:
+            step()
+        assert raised.value.verdict.outside == 1
+
+
+def test_operations_outside_of_any_jit_and_donated_arguments() -> None:
+    with ho.checking() as checked:
+        x = jnp.arange(4) + 1
+        jax.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted()
+    assert [leaf.kind for v in checked.verdicts for leaf in v.leaves] == ["equal"] * len(
+        checked.verdicts
+    )
+    assert {"jit_iota", "jit_add"} <= {v.what.partition(",")[0] for v in checked.verdicts}
+
+
+def test_what_cannot_be_judged_is_said() -> None:
+    with ho.checking(names="cholesky|callback") as checked:
+        jax.jit(lambda x: jax.pure_callback(lambda y: y, x, x))(np.float32(1))
+    assert not checked.verdicts  # it calls Python: it is left out
+
+
+@pytest.mark.parametrize(("given", "said"), [({"every": 0}, "every=0"), ({"names": "("}, "names=")])
+def test_bad_options(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        ho.checking(**given)
+
+
+SCRIPT = """
+import sys
+import jax, jax.numpy as jnp, numpy as np
+@jax.jit
+def train_step(x, k):
+    return x / jnp.float32(2e38), jax.random.key_data(k), x.astype(jnp.bfloat16)
+for n in range(3):
+    train_step(np.float32([1, 1e38]) if n else np.float32([1, 1]), jax.random.key(n))
+print(sys.argv[1:], __name__)
+"""
+
+
+def test_a_script_is_recorded_and_judged_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "hlo_oracle.record", "-o", "calls", "--every", "2"]
+    command += ["--names", "train", "train.py", "--epochs", "3"]
+    for count in (2, 0):  # the second run goes on where the first one ended
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stdout == "['--epochs', '3'] __main__\n"
+        assert done.stderr.splitlines()[-1] == f"calls: {count} calls recorded"
+        assert done.returncode == 0
+    first, second = sorted((tmp_path / "calls").iterdir())
+    assert first.name.startswith("jit_train_step.") and second.name.endswith(".000002")
+    facts = json.loads((first / "facts.json").read_text())
+    assert (facts["name"], facts["call"], facts["budget"]) == ("jit_train_step", 0, "XLA:CPU 0.10")
+    assert main(["check", "--no-c", "--json", str(tmp_path / "calls")]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["status"] for row in rows] == [0, 1]
+    assert rows[1]["verdicts"]["outside"] == 1
+    # Without the last file a call is not there.
+    (second / "facts.json").unlink()
+    assert main(["check", "--no-c", str(tmp_path / "calls")]) == 0
+    assert first.name in capsys.readouterr().out
+
+
+def test_bad_recordings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(Error, match="no directory to record in"),
+        ho.record(tmp_path / "file" / "x"),
+    ):
+        pass
+    with ho.record(tmp_path / "calls", names="fine", most_bytes=4) as recording:
+        jax.jit(fine)(np.ones(9, np.float32))
+    assert (recording.calls, recording.too_large) == (0, 1)
+    with ho.record(tmp_path / "calls", names="fine") as recording:
+        jax.jit(fine)(np.ones(9, np.float32))
+    assert recording.calls == 1
+    (facts,) = tmp_path.glob("calls/*/facts.json")
+    facts.write_text("[]")
+    assert main(["check", str(tmp_path / "calls")]) == 2
+    assert "not the facts of a recorded call" in capsys.readouterr().err
+
+
+TESTS = """
+import numpy as np, jax, jax.numpy as jnp
+def wrong(x):
+    return x / jnp.float32(2e38)
+def test_checked(hlo_check):
+    assert hlo_check(jnp.sin, np.float32(1)).equal + hlo_check(jnp.sin, np.float32(1)).within
+def test_wrong(hlo_check):
+    hlo_check(wrong, np.float32([1e38]))
+def test_jit():
+    jax.jit(wrong)(np.float32([1e38]))
+def test_jit_is_right():
+    assert jax.jit(wrong)(np.float32([1])) >= 0
+"""
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_plugin_of_pytest(tmp_path: Path, asked: bool) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    options = ["--hlo-check", "--hlo-check-names", "wrong", "--hlo-check-every", "1"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rf"]
+    plugin = ["-p", "hlo_oracle.pytest_plugin", "-p", "no:hlo_oracle", *(options if asked else [])]
+    done = subprocess.run(
+        [*command, *plugin, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    lines = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    failed = {line.rpartition("::")[2] for line in lines}
+    assert failed == ({"test_wrong", "test_jit"} if asked else {"test_wrong"})
+    assert ("3 calls judged, 2 proven wrong, 0 not judged" in done.stdout) == asked
+    assert "0.0, where 0.5 is exact" in done.stdout
