@@ -3,6 +3,9 @@
 # make test-fast   those of them that take little: a minute and a half
 # make check   ruff, mypy, and the commit messages since the last tag
 # make hooks   have git refuse commit messages that break a rule of CONTRIBUTING.md
+# make site    the documentation as a site, in site/
+# make gpu-check    generated CUDA on the first GPU, eight minutes at a time (docs/gpu.md)
+# make gpu-bundle   what that takes, in a file, for a machine without a network
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
 # The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
@@ -15,7 +18,11 @@ COMPILER := $(shell for c in "$(HLO_CC)" gcc clang cc; do \
 	command -v "$$c" >/dev/null 2>&1 && { echo "$$c"; break; }; done)
 WITHOUT_C := $(if $(COMPILER),,--no-c)
 
-.PHONY: demo test test-fast check hooks prove compiler
+# Python keeps the modules that it compiles, even where the environment says not to: the tests start
+# hundreds of processes, and each takes 0.24 s less.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test test-fast check hooks site gpu-check gpu-bundle prove compiler
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
@@ -32,8 +39,17 @@ check: .venv/installed-for-tests
 	$(BIN)/mypy
 	$(BIN)/python -m selftest.commit_titles
 
+site: .venv/installed-for-tests
+	$(BIN)/mkdocs build --strict --quiet
+
 hooks:
 	git config core.hooksPath .githooks
+
+gpu-check: .venv/installed-for-gpu
+	$(BIN)/python -m selftest.gpu.check --write docs/gpu.md
+
+gpu-bundle: .venv/installed-for-gpu
+	$(BIN)/python -m selftest.gpu.bundle
 
 prove: .venv/installed-for-tests
 	$(BIN)/python -m selftest.prove $(FUNCTION)
@@ -49,8 +65,13 @@ compiler:
 	@touch $@
 
 .venv/installed-for-tests: .venv/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[test,xla,distributed,dev]'
+	$(BIN)/pip install --quiet --editable '.[test,jax,pjrt,distributed,dev,docs]'
 	@touch $@ .venv/installed
+
+# NVRTC compiles where there is no nvcc.
+.venv/installed-for-gpu: .venv/installed
+	@command -v nvcc >/dev/null || $(BIN)/pip install --quiet --editable '.[gpu]'
+	@touch $@
 
 .venv/pip:
 	@command -v $(PYTHON) >/dev/null || \

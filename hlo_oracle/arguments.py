@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,9 +28,12 @@ import numpy as np
 
 from hlo import archive
 from hlo.errors import ArgumentError
-from hlo.module import Module
-from hlo.types import ArrayShape, Shape, TupleShape, is_bounded, leaves
+from hlo.module import Instruction, Module
+from hlo.operating_system import main_memory
+from hlo.types import ArrayShape, Shape, TupleShape, element_type_of, is_bounded, leaves
+from hlo_oracle import option_types
 from hlo_oracle.program_paths import program_name
+from interp.exact.conversion import converted
 from interp.values import conforms
 
 Array = np.ndarray
@@ -58,24 +60,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """--seed, --args, --recipe: where arguments come from."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--seed", type=_seed, metavar="N", help="draw them by their shapes (default: 0)"
+        "--seed", type=option_types.seed, metavar="N", help="draw them by their shapes (default: 0)"
     )
-    source.add_argument("--args", type=Path, metavar="FILE.npz", help="arrays by name or in order")
+    source.add_argument(
+        "--args",
+        type=Path,
+        metavar="FILE.npz",
+        help="arrays by name or in order; a FILE.npy is that of the first parameter",
+    )
     source.add_argument(
         "--recipe",
         metavar="FILE.json[:NAME]",
         help="recipes for programs; NAME is the program's file name up to the first dot",
     )
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 1 << 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 2**64 - 1")
-    return int(text)
+    parser.add_argument(
+        "--cast",
+        action="store_true",
+        help="convert arrays of --args that are only wider or narrower, as s64 is than s32",
+    )
 
 
 class Options(Protocol):
     """The options that :func:`add_options` adds: at most one of ``args`` and ``recipe`` is set."""
+
+    @property
+    def cast(self) -> bool: ...
 
     @property
     def seed(self) -> int | None: ...
@@ -95,7 +104,7 @@ def per_rank(
 ) -> tuple[tuple[Value, ...], ...]:
     """Provide the arguments of each of ``size`` ranks."""
     if options.args is not None:
-        return from_archive(module, Path(options.args), size)
+        return from_archive(module, Path(options.args), size, cast=options.cast)
     recipe = find_recipe(path, options.recipe)
     if recipe is not None:
         recipes = [replace(recipe, seed=recipe.seed + rank) for rank in range(size)]
@@ -191,8 +200,8 @@ def from_seed(module: Module, seed: int, rank: int = 0) -> tuple[Value, ...]:
     """
     shapes = [_sized(p.shape, seed) for p in module.entry.parameters]
     needed = sum(_bytes(leaf) for shape in shapes for leaf in leaves(shape))
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there:
+    there = main_memory()
+    if there is not None and needed > there:
         raise ArgumentError(
             f"the arguments of {module.name} take {needed} bytes; this machine has {there}"
         )
@@ -221,6 +230,11 @@ def _bytes(shape: ArrayShape) -> int:
 def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
     if isinstance(shape, TupleShape):
         return tuple(_drawn(rng, element) for element in shape.elements)
+    return drawn_array(rng, shape)
+
+
+def drawn_array(rng: np.random.Generator, shape: ArrayShape) -> Array:
+    """Draw an array by its shape, as :func:`from_seed` says; ArgumentError if there is none."""
     element_type = shape.element_type
     if not element_type.is_array:
         raise ArgumentError(f"a parameter of type {element_type} cannot be drawn")
@@ -234,11 +248,44 @@ def _drawn(rng: np.random.Generator, shape: Shape) -> Value:
     return np.asarray(rng.integers(0, most, shape.dims, endpoint=True)).astype(element_type.numpy)
 
 
-def from_archive(module: Module, path: Path, size: int = 1) -> tuple[tuple[Array, ...], ...]:
+def from_archive(
+    module: Module, path: Path, size: int = 1, *, cast: bool = False
+) -> tuple[tuple[Array, ...], ...]:
     """Read an ``.npz`` for each rank: by parameter names if it has them all, else in order. Bounded
-    dimensions have their actual sizes."""
+    dimensions have their actual sizes. ``cast`` converts arrays whose type is only wider or
+    narrower than the parameter's; ArgumentError for them without it, and for integers that do not
+    fit."""
     arrays = archive.read(path)
-    return tuple(_of_rank(module, arrays, rank, size) for rank in range(size))
+    each = [_of_rank(module, arrays, rank, size) for rank in range(size)]
+    return tuple(_of_width(module, path, mine, cast) for mine in each)
+
+
+def _of_width(module: Module, path: Path, arrays: Sequence[Array], cast: bool) -> tuple[Array, ...]:
+    """Convert arrays that are of the parameters' types but for the width."""
+    parameters = module.entry.parameters
+    return (
+        *(_widened(path, p, a, cast) for p, a in zip(parameters, arrays)),
+        *arrays[len(parameters) :],
+    )
+
+
+def _widened(path: Path, parameter: Instruction, array: Array, cast: bool) -> Array:
+    shape, source = parameter.shape, element_type_of(array.dtype)
+    if isinstance(shape, TupleShape) or source is None or source is shape.element_type:
+        return array
+    target = shape.element_type
+    if source.kind != target.kind:
+        return array  # which evaluating it refuses
+    name = f"{path}: {parameter.name}"
+    if not cast:
+        given = ArrayShape(source, array.shape)
+        raise ArgumentError(f"{name} is {given}, and {shape} is expected: --cast converts it")
+    found = converted(array, target)
+    fits = converted(found, source) == array if source.is_integer else np.True_
+    if not np.all(fits):
+        first = array[~np.asarray(fits)].flat[0]
+        raise ArgumentError(f"{name}: {first} does not fit into {target}")
+    return found
 
 
 def _of_rank(module: Module, arrays: dict[str, Array], rank: int, size: int) -> tuple[Array, ...]:

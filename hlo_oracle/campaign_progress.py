@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
+from hlo_oracle import option_types, terminal
+from hlo_oracle.progress_line import ProgressLine
 from hlo_oracle.terminal import one_line
 
 if TYPE_CHECKING:
@@ -33,15 +34,33 @@ def add_options(
     workers: int = 0,
 ) -> None:
     """Add the options of every campaign; ``directory`` names the option of its directory."""
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--minutes", type=float, default=minutes, help=f"begin nothing after so long: {minutes:g}"
+        "--seed",
+        type=option_types.seed,
+        default=0,
+        metavar="N",
+        help="which programs are drawn (default: 0)",
     )
     parser.add_argument(
-        "--workers", type=int, default=workers, metavar="N", help=f"processes; default {workers}"
+        "--minutes",
+        type=option_types.minutes,
+        default=minutes,
+        metavar="N",
+        help=f"begin nothing after so long (default: {minutes:g})",
     )
     parser.add_argument(
-        "--reduce", type=float, default=120.0, metavar="SECONDS", help="for a finding, at most"
+        "--workers",
+        type=option_types.whole(0, 1024, "a number of processes"),
+        default=workers,
+        metavar="N",
+        help=f"processes (default: {workers})",
+    )
+    parser.add_argument(
+        "--reduce",
+        type=option_types.duration,
+        default=120.0,
+        metavar="SECONDS",
+        help="for a finding, at most (default: 120)",
     )
     parser.add_argument(
         directory, type=Path, metavar="DIR", help="what is done, to go on with, and what is found"
@@ -107,25 +126,30 @@ def run(
 
 
 def watched(
-    totals: Iterable[Chunk], path: Path, what: str, line: Line, *, is_kept: bool = False
+    totals: Iterable[Chunk],
+    path: Path,
+    what: str,
+    line: Line,
+    *,
+    is_kept: bool = False,
+    shown: ProgressLine | None = None,
+    share: Callable[[Chunk, float], float] = lambda total, seconds: 0.0,
 ) -> Chunk:
-    """Show the totals of a campaign as they come, as a line on stderr if that is a terminal, with
-    the number of findings in its directory and the rate at which ``what`` is counted; return the
-    last. ``is_kept``: the last line is printed in any case."""
-    begin, first, shown = time.monotonic(), None, ""
-    is_terminal = sys.stderr.isatty()
-    for whole in totals:
-        first = whole.counts[what] if first is None else first
-        rate = (whole.counts[what] - first) / (time.monotonic() - begin)
-        found = sum(1 for _ in (path / "findings").iterdir())
-        shown = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
-        if is_terminal:
-            sys.stderr.write(f"\r\x1b[K{shown}")
-            sys.stderr.flush()
-    if is_terminal:
-        sys.stderr.write("\r\x1b[K")
+    """Show the totals of a campaign as they come, with the number of findings in its directory and
+    the rate at which ``what`` is counted; return the last. ``share`` is the part of it that is done
+    after so many seconds. ``is_kept``: the last line is printed in any case."""
+    begin, first, said = time.monotonic(), None, ""
+    shown = ProgressLine() if shown is None else shown
+    with shown.phase("beginning"):
+        for whole in totals:
+            first = whole.counts[what] if first is None else first
+            seconds = time.monotonic() - begin
+            rate = (whole.counts[what] - first) / seconds
+            found = sum(1 for _ in (path / "findings").iterdir())
+            said = one_line(f"{line(whole)}; {found} findings; {rate:,.1f} {what}/s")
+            shown.show(said, share(whole, seconds))
     if is_kept:
-        print(shown, file=sys.stderr)
+        print(said, file=sys.stderr)
     return whole
 
 
@@ -137,7 +161,7 @@ def print_json(total: Chunk, found: Sequence[Mapping[str, Any]], **more: object)
 
 def print_findings(found: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Print a table of findings, and where their folders are."""
-    console = Console(soft_wrap=True)
+    console = terminal.console(highlight=True)
     if not found:
         console.print("nothing found")
         return

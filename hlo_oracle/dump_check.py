@@ -11,15 +11,15 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bisect_dump.dump import Dumped, Stage
 from bisect_dump.history import CHANGED, FAULT, FIRST, OTHER, SAME, History, Row, Watch
 from bisect_dump.stage_results import Arguments
 from hlo.module import Module
 from hlo.values import Value
-from hlo_oracle import arguments
+from hlo_oracle import arguments, terminal
 from hlo_oracle.peer_verdicts import described
+from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import one_line, printable
 from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, WITHIN
 
@@ -45,19 +45,15 @@ def drawn(options: argparse.Namespace) -> Arguments:
 
 
 @contextmanager
-def progress(console: Console, dumped: Dumped, quiet: bool) -> Iterator[Watch]:
-    """Show on a terminal which stage is being evaluated."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    hidden = quiet or not console.is_terminal
+def progress(options: argparse.Namespace, dumped: Dumped) -> Iterator[Watch]:
+    """Show which stage is being evaluated."""
+    line = progress_line(options)
     numbers = {stage: number for number, stage in enumerate(dumped.stages)}
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden
-    ) as bar:
-        task = bar.add_task("", total=len(numbers))
+    with line.phase(f"{dumped.name}: {len(numbers)} stages"):
 
         def watch(stage: Stage) -> None:
-            label = escape(one_line(stage.label))
-            bar.update(task, description=label, completed=numbers[stage])
+            done = numbers[stage]
+            line.show(f"{stage.label}: {done + 1} of {len(numbers)}", done / len(numbers))
 
         yield watch
 
@@ -65,7 +61,7 @@ def progress(console: Console, dumped: Dumped, quiet: bool) -> Iterator[Watch]:
 def report(modules: list[Dumped], options: argparse.Namespace) -> int:
     """Print the stages of each module. Returns 1 if one changed the meaning, 2 if one was not
     checked."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal.console()
     return max((_status(_module(dumped, options, console)) for dumped in modules), key=_weight)
 
 
@@ -79,7 +75,7 @@ def _module(dumped: Dumped, options: argparse.Namespace, console: Console) -> li
         console.print(escape(f"{one_line(dumped.name)}: {_count(len(dumped.stages), 'stage')}"))
     rows = []
     history = History(dumped, drawn(options), options.seed or 0)
-    with progress(console, dumped, options.json) as watch:
+    with progress(options, dumped) as watch:
         for row in history.rows(watch):
             rows.append(row)
             if options.json:

@@ -1,30 +1,29 @@
 """Check one file in a process of its own, for ``hlo check``.
 
-``python -m hlo_oracle.measurement`` takes a job as JSON on standard input and answers with a row as
-JSON on standard output. So a crash is a row, and the peak of memory is that of one file.
+So a crash is a row, and the peak of memory is that of one file (:mod:`hlo_oracle.own_process`).
 """
 
 from __future__ import annotations
 
-import json
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import backend_c
 import hlo
+import interp
 from hlo import archive
-from hlo.errors import Error
-from hlo.module import Module
-from hlo.program_file import read
+from hlo.errors import Error, explained
+from hlo.operating_system import keep_freed_memory, peak_memory
 from hlo.values import Value
-from hlo_oracle import arguments, own_process, rank_runs, recorded_sums
-from hlo_oracle import peer_verdicts as against
+from hlo_oracle import arguments, own_process, peer_verdicts, rank_runs, recorded_sums
+from hlo_oracle.file_errors import told
+from hlo_oracle.loading import programs
+from hlo_oracle.loading.programs import Program
+from hlo_oracle.recorded_results import budget_named, notes, recorded
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED
 
@@ -42,11 +41,12 @@ ENTRY main { p = f32[] parameter(0)
 @dataclass(frozen=True, slots=True)
 class Job:
     """One file to check. ``save`` is where the interpreter's outputs go, if somewhere.
+    ``seed``: None is 0, and for arguments those that were recorded with the program, if some were.
     ``with_sums``: judge the sums that the recipe has of the outputs of XLA on a CPU."""
 
     file: str
     recipe: str | None
-    seed: int
+    seed: int | None
     args: str | None
     with_c: bool
     threads: int | None
@@ -55,6 +55,16 @@ class Job:
     partitions: int | None = None
     against: str | None = None  # a compiler to judge
     with_sums: bool = True
+    elided: str | None = None  # how to fill in constants that the text leaves out
+    results: str | None = None  # a file of recorded results to judge
+    budget: str | None = None  # what the compiler may do to an instruction; None: its own
+    cast: bool = False  # arrays of other widths
+    fuel: int | None = None  # of the interpreter
+
+    @property
+    def rng_seed(self) -> int:
+        """The seed of the program's own random bits."""
+        return self.seed or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +94,7 @@ class Row:
     undetermined: tuple[str, ...] = ()
     unlikely: tuple[str, ...] = ()  # undetermined elements beyond random rounding, by output
     refused: str | None = None  # why it has no results
+    notes: tuple[str, ...] = ()  # what is not as in the file
     peer_crash: str | None = None  # how it ended instead
     error: str | None = None
     crash: str | None = None
@@ -116,31 +127,35 @@ def _checked(job: Job) -> Row:
     try:
         for stage in _stages(job):
             row = stage
-    except (Error, OSError) as error:
-        return replace(row, error=str(error))
+    except OSError as error:
+        return replace(row, error=told(error))
+    except Error as error:
+        return replace(row, error=explained(error))
     return row
 
 
 def _stages(job: Job) -> Iterator[Row]:
     """Parse, verify and print; interpret; compile and run: the row after each of them."""
     path = Path(job.file)
-    module, seconds = _timed(lambda: read(path))
-    row = Row(job.file, instructions=module.instruction_count, parse=seconds)
+    program, seconds = _timed(lambda: programs.opened(path, job.elided))
+    module, count = program.module, program.module.instruction_count
+    row = Row(job.file, instructions=count, parse=seconds, notes=program.notes)
     if hlo.parse(hlo.format(module)) != module:
         row = replace(row, different=("the printed text parses to another module",))
     yield row
 
     ranks = rank_runs.ranks_of(module, job)
-    values = arguments.per_rank(module, path, job, ranks.size)
-    run: _Run = partial(rank_runs.interpreted, module, ranks)
-    expected, seconds = _timed(lambda: run(values, job.seed))
+    values = programs.per_rank(program, path, job, ranks.size)
+    expected, seconds = _timed(
+        lambda: rank_runs.interpreted(module, ranks, values, job.rng_seed, job.fuel)
+    )
     found = dict(rank_runs.outputs_of(expected))
     shapes = tuple(f"{array.dtype}{list(array.shape)}" for array in found.values())
     row = replace(row, interp=seconds, outputs=shapes)
     recipe = arguments.find_recipe(path, job.recipe) if job.with_sums else None
     if recipe is not None and recipe.outputs and ranks.size == 1:
         yield row
-        enclosed = recorded_sums.sums_enclosed(module, values[0], XLA_CPU, job.seed)
+        enclosed = recorded_sums.sums_enclosed(module, values[0], XLA_CPU, job.rng_seed)
         verdicts, seconds = _timed(
             lambda: recorded_sums.judged_sums(found.items(), recipe.outputs, enclosed)
         )
@@ -152,26 +167,42 @@ def _stages(job: Job) -> Iterator[Row]:
             lambda: backend_c.compile(module, numerics="exact", threads=job.threads)
         )
         row = replace(row, compile=seconds)
-        run = partial(rank_runs.compiled, executable)
-        actual, seconds = _timed(lambda: run(values, job.seed))
+        run: _Run = partial(rank_runs.compiled, executable)
+        actual, seconds = _timed(lambda: run(values, job.rng_seed))
         different = (*row.different, *map(str, rank_runs.differences_of(expected, actual)))
         row = replace(row, run=seconds, different=different)
-    if job.against is not None:
-        row = _against(row, job, module, values[0], expected)
+    # Recorded results are those of the recorded arguments.
+    own = program.results if values[0] is program.arguments else None
+    if job.against is not None or job.results is not None or own is not None:
+        row = _judged(row, job, program, values[0], expected)
     if job.save is not None:
         archive.write(Path(job.save), found.items())
     yield row
 
 
-def _against(
-    row: Row, job: Job, module: Module, values: tuple[Value, ...], expected: tuple[Value, ...]
+def _judged(
+    row: Row, job: Job, program: Program, values: tuple[Value, ...], expected: tuple[Value, ...]
 ) -> Row:
-    assert job.against is not None
-    against.require_one_rank(len(expected))
-    text = Path(job.file).read_bytes().decode("utf-8", errors="replace")
-    found = against.judge(job.against, module, text, values, expected[0], job.seed)
+    """Judge another compiler's results: those it gives now, or those that were recorded."""
+    peer_verdicts.require_one_rank(len(expected))
+    module, text, exact, seed = program.module, program.text, expected[0], job.rng_seed
+    if job.against is not None:
+        budget = budget_named(job.budget, peer_verdicts.peer(job.against).budget)
+        found = peer_verdicts.judge(
+            job.against, module, text, values, exact=exact, seed=seed, budget=budget
+        )
+    else:
+        given = (
+            program.results
+            if job.results is None
+            else tuple(archive.read(Path(job.results)).values())
+        )
+        budget = budget_named(job.budget)
+        run = recorded(program, given or ())
+        found = peer_verdicts.judged(run, budget, module, text, values, exact=exact, seed=seed)
     return replace(
         row,
+        notes=(*row.notes, *notes(budget)),
         peer=None if found.counts is None else found.run,
         verdicts=found.counts,
         outside=found.outside,
@@ -192,13 +223,16 @@ def _with_sums(row: Row, verdicts: Sequence[recorded_sums.SumVerdict]) -> Row:
     )
 
 
-def main() -> None:
-    job = Job(**json.load(sys.stdin))
-    hlo.verify(hlo.parse(_TRIVIAL))  # the first use imports the ops, which is no file's time
-    row = _checked(job)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    json.dump(asdict(replace(row, memory=peak)), sys.stdout)
+def prepare() -> None:
+    """Import what the first program of a process imports, which is no file's time."""
+    module = hlo.parse(_TRIVIAL)
+    hlo.verify(module)
+    interp.evaluate(module, *arguments.from_seed(module, 0))
+    backend_c.emit(module)
 
 
-if __name__ == "__main__":
-    main()
+def answer(question: dict[str, Any]) -> dict[str, object]:
+    """Check a file: the fields of a job for those of a row."""
+    keep_freed_memory()
+    prepare()
+    return asdict(replace(_checked(Job(**question)), memory=peak_memory()))

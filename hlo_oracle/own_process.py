@@ -1,18 +1,25 @@
-"""Ask a module that runs in a process of its own: a crash is an answer, and so is running out of
-memory, and the peak of memory is that of one question.
+"""Ask a module in a process of its own: a crash is an answer, and so is running out of memory, and
+the peak of memory is that of one question.
 
-The module reads one JSON object from standard input and writes one to standard output.
+The module has a function ``answer(question)`` of one JSON object that returns another. Starting
+Python and importing the module takes longer than most questions; so a server imports it once, and
+forks for each question (:func:`serve`). Where there is no fork, each question is a new Python.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import IO, Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +30,168 @@ class Died:
 
 
 def asked(module: str, question: Mapping[str, object]) -> dict[str, Any] | Died:
-    """Run ``python -m module`` on a question and return its answer. Lists in it were tuples:
-    JSON has no others."""
-    command = [sys.executable, "-m", module]
-    done = subprocess.run(command, input=json.dumps(question), capture_output=True, text=True)
-    if done.returncode == 0:
-        answer = json.loads(done.stdout)
+    """Return a module's answer to a question. Lists in it were tuples: JSON has no others."""
+    status, out, err = _forked(module, question) if hasattr(os, "fork") else _run(module, question)
+    if status == 0:
+        answer = json.loads(out)
         return {key: tuple(x) if isinstance(x, list) else x for key, x in answer.items()}
-    if done.returncode < 0:
-        return Died(f"killed by {signal.Signals(-done.returncode).name}")
-    unindented = [line for line in done.stderr.splitlines() if line[:1].isalpha()]
-    return Died(unindented[-1] if unindented else f"exit {done.returncode}")
+    if status < 0:
+        return Died(f"killed by {signal.Signals(-status).name}")
+    unindented = [line for line in err.splitlines() if line[:1].isalpha()]
+    return Died(unindented[-1] if unindented else f"exit {status}")
+
+
+def _run(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
+    """Return exit status, answer and errors of a new Python."""
+    with tempfile.TemporaryDirectory() as directory:
+        into = os.path.join(directory, "answer")
+        command = [sys.executable, "-c", f"from {__name__} import answer_once; answer_once()"]
+        text = json.dumps([module, json.dumps(question), into])
+        done = subprocess.run(
+            command, input=text, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        if done.returncode:
+            return done.returncode, "", done.stderr
+        with open(into, encoding="utf-8") as file:
+            return 0, file.read(), ""
+
+
+def answer_once() -> None:
+    """Answer the question on standard input: module, question and the file for the answer."""
+    module, question, into = json.load(sys.stdin)
+    with open(into, "wb") as file:
+        _answer(module, question, file)
+
+
+def _forked(module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
+    """Return exit status, answer and errors of a fork of an idle server."""
+    if _owner != [os.getpid()]:  # after a fork the servers are the other process's
+        _idle.clear()
+        _owner[:] = [os.getpid()]
+    while _idle and not _idle[-1].is_running:
+        _idle.pop().close()
+    server = _idle.pop() if _idle else _Server()
+    answer = server.ask(module, question)
+    if server.is_running:
+        _idle.append(server)
+    else:
+        server.close()
+    return answer
+
+
+class _Server:
+    """The other end of :func:`serve`."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, module: str, question: Mapping[str, object]) -> tuple[int, str, str]:
+        """Wait for an answer; an exception on the way, such as Ctrl-C, ends server and fork."""
+        fork = None
+        try:
+            text = json.dumps(question)
+            self._send([module, text, dict(os.environ), os.getcwd(), sys.path])
+            fork = self._receive()
+            answer = self._receive()
+        except BaseException:
+            if fork is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(fork, signal.SIGKILL)
+            self._process.kill()
+            self.close()
+            raise
+        return tuple(answer) if answer else (self._process.wait() or 1, "", "")
+
+    @property
+    def is_running(self) -> bool:
+        """Test whether nobody has ended the server."""
+        return self._process.poll() is None
+
+    def _send(self, request: list[object]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _receive(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else None  # at the end of the server
+
+    def close(self) -> None:
+        """End the server, which ends where its input does."""
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+        self._process.wait()
+
+
+_idle: list[_Server] = []
+_owner = [os.getpid()]
+
+
+@atexit.register
+def _close() -> None:
+    while _idle and _owner == [os.getpid()]:
+        _idle.pop().close()
+
+
+def serve() -> None:
+    """Answer requests, which are lines of standard input, until it ends: fork for each.
+
+    The module may have a function ``prepare()``, for what all questions need; it starts no thread.
+    A request is JSON: module, question, environment, directory and ``sys.path``. Its answers are
+    two lines: the process of the fork, then its exit status, answer and errors. Ctrl-C ends it.
+    """
+    answers = os.fdopen(os.dup(1), "wb")
+    with suppress(KeyboardInterrupt):
+        while request := sys.stdin.buffer.readline():
+            module, question, environment, directory, path = json.loads(request)
+            sys.path[:] = path
+            with suppress(Exception):  # the fork tells which
+                _prepare(module)
+            with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+                fork = os.fork()
+                if fork == 0:
+                    answers.close()
+                    _become(environment, directory, err.fileno())
+                    _answer(module, question, out)
+                    return
+                _write(answers, fork)
+                _, status = os.waitpid(fork, 0)
+                texts = [_read(file) for file in (out, err)]
+            _write(answers, [os.waitstatus_to_exitcode(status), *texts])
+
+
+def _prepare(module: str) -> None:
+    """Import what all questions to a module need, if nobody asked it before."""
+    if module not in sys.modules:
+        getattr(import_module(module), "prepare", lambda: None)()
+
+
+def _become(environment: dict[str, str], directory: str, errors: int) -> None:
+    """Take a new process's surroundings. Who else writes to standard output, such as a compiled
+    program, is not heard."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(directory)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number, file in ((0, nothing), (1, nothing), (2, errors)):
+        os.dup2(file, number)
+
+
+def _answer(module: str, question: str, into: IO[bytes]) -> None:
+    """Write a module's answer to a question."""
+    into.write(json.dumps(import_module(module).answer(json.loads(question))).encode())
+    into.flush()
+
+
+def _write(answers: IO[bytes], answer: object) -> None:
+    answers.write(json.dumps(answer).encode() + b"\n")
+    answers.flush()
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

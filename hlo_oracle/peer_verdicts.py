@@ -16,18 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import hlo
+from fuzz.peers.plugin import Plugin, is_plugin, parsed
 from hlo.errors import ArgumentError, Error, Unsupported
 from hlo.module import Module
 from hlo.values import Array, Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
-from interp.envelope.judgement import Found, Judge
+from interp.envelope.judgement import Found, Judge, Output
 from interp.envelope.random_rounding import DEVIATIONS
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
 if TYPE_CHECKING:
     from fuzz.peers.command import Command
-    from fuzz.peers.xla import XLA
+    from fuzz.peers.pjrt import PJRT
+    from fuzz.peers.xla import XLA, Answer
 
 _MOST_LINES = 8
 _TIMEOUT = 600.0  # seconds for one program
@@ -37,7 +39,7 @@ TRIALS = 24  # of programs with values in between, until they give the results t
 class Peer(NamedTuple):
     """A compiler to judge: how to start it, what it may do, what it needs to be installed."""
 
-    start: Callable[[float], XLA | Command]  # with the seconds that one program may take
+    start: Callable[[float], XLA | PJRT | Command]  # with the seconds that one program may take
     budget: Budget
     needs: tuple[str, ...]
     extra: str
@@ -49,15 +51,21 @@ def _xla(timeout: float) -> XLA:
     return XLA(timeout=timeout)
 
 
-PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "xla")}
-METAVAR = "|".join((*PEERS, "COMMAND"))
-HELP = f"{', '.join(PEERS)}, or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz"
+PEERS = {"xla": Peer(_xla, XLA_CPU, ("jaxlib",), "jax")}
+METAVAR = "|".join((*PEERS, "pjrt:PLUGIN.so", "COMMAND"))
+HELP = (
+    f"{', '.join(PEERS)}; a plugin of PJRT: pjrt:PLUGIN.so,KEY=VALUE,... with options of its client"
+    " (budget=NAME: what it may do); or a command: COMMAND PROGRAM.hlo ARGUMENTS.npz RESULTS.npz"
+)
 
 
 def peer(name: str) -> Peer:
-    """Look a compiler up by name, or take a command; ArgumentError if it is neither."""
+    """Look a compiler up by name, or take a plugin or a command; ArgumentError if it is neither."""
     if name in PEERS:
         return PEERS[name]
+    if is_plugin(name):
+        plugin = parsed(name)
+        return Peer(partial(_pjrt, plugin), plugin.budget, ("pypjrt", "jaxlib"), "pjrt")
     try:
         words = shlex.split(name)
     except ValueError as error:
@@ -69,7 +77,15 @@ def peer(name: str) -> Peer:
 
 def label(name: str) -> str:
     """Name a peer in a column's title."""
-    return name.upper() if name in PEERS else Path(shlex.split(name)[0]).name[:8]
+    if name in PEERS:
+        return name.upper()
+    return "PJRT" if is_plugin(name) else Path(shlex.split(name)[0]).name[:8]
+
+
+def _pjrt(plugin: Plugin, timeout: float) -> PJRT:
+    from fuzz.peers.pjrt import PJRT  # which needs pypjrt
+
+    return PJRT(plugin, timeout)
 
 
 def _command(words: Sequence[str], timeout: float) -> Command:
@@ -96,10 +112,14 @@ class Judgement:
 
 
 def require(name: str) -> None:
-    """Raise Error if a peer is not installed."""
+    """Raise Error if a peer is not installed, or a plugin has no device here."""
     wanted = peer(name)
     for package in wanted.needs:
         require_package(f"--against {name}", package, wanted.extra)
+    if is_plugin(name):
+        from fuzz.peers.pjrt import facts
+
+        facts(parsed(name))
 
 
 def require_package(what: str, package: str, extra: str) -> None:
@@ -109,18 +129,82 @@ def require_package(what: str, package: str, extra: str) -> None:
 
 
 def judge(
-    name: str, module: Module, text: str, values: tuple[Value, ...], exact: Value, seed: int
+    name: str,
+    module: Module,
+    text: str,
+    values: tuple[Value, ...],
+    *,
+    exact: Value,
+    seed: int,
+    budget: Budget | None = None,
 ) -> Judgement:
-    """Run a peer on a program and judge its results against the exact ones. Where the envelope
-    alone cannot tell, the peer is also asked for intermediate values."""
-    require(name)
+    """Run a peer, which :func:`require` has found, on a program and judge its results against the
+    exact ones, by its own budget unless one is given. Where the envelope alone cannot tell, the
+    peer is also asked for intermediate values."""
     other = peer(name)
+    used = budget or other.budget
     with other.start(_TIMEOUT) as run:
-        return judged(run, other.budget, module, text, values, exact=exact, seed=seed)
+        return judged(run, used, module, text, values, exact=exact, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Hold what a peer gave for a program and what is known of it: ``found`` if there is something
+    to judge, else why not, as in :class:`Judgement`. ``open_why`` says why a result is left
+    open, of which nothing is proven wrong; ``openings`` where the envelope opens."""
+
+    compile: float = 0.0
+    run: float = 0.0
+    found: Found | None = None
+    open_why: str | None = None
+    openings: tuple[str, ...] = ()
+    refused: str | None = None
+    crash: str | None = None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Test for anything proven wrong: an element of a result, or a step on the peer's own
+        values."""
+        return self.found is not None and self.open_why is None and _is_wrong(self.found)
+
+
+Run = Callable[[str, Sequence[Array]], "Answer"]  # a program's text on its arrays
+
+
+def examined(
+    run: Run,
+    budget: Budget,
+    module: Module,
+    text: str,
+    values: tuple[Value, ...],
+    *,
+    exact: Value,
+    seed: int,
+) -> Examination:
+    """Run a started peer on a program, unless it means nothing, and judge its results. Where the
+    envelope alone cannot tell, the peer is also asked for intermediate values."""
+    from fuzz.judge.undefined_behaviour import left_open, undefined
+
+    arrays = list(arrays_of(values))
+    why = undefined(module, arrays)
+    if why is not None:
+        return Examination(refused=f"the program means nothing: {why}")
+    answer = run(text, arrays)
+    if answer.crash is not None:
+        return Examination(crash=_first_line(answer.crash))
+    if answer.outputs is None:
+        return Examination(refused=_first_line(answer.error or ""))
+    right = list(placed_arrays(exact))
+    judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
+    found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
+    why = left_open(module, arrays) if _is_wrong(found) else None
+    openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
+    opened = tuple(map(str, openings[:_MOST_LINES]))
+    return Examination(answer.compile, answer.run, found, why, opened)
 
 
 def judged(
-    run: XLA | Command,
+    run: Run,
     budget: Budget,
     module: Module,
     text: str,
@@ -129,32 +213,20 @@ def judged(
     exact: Value,
     seed: int,
 ) -> Judgement:
-    """Run a started peer on a program and judge its results, as :func:`judge` does. A program that
-    means nothing is not run, and of one whose result is left open nothing is proven wrong."""
-    from fuzz.judge.undefined_behaviour import left_open, undefined
-
-    arrays = list(arrays_of(values))
-    why = undefined(module, arrays)
-    if why is not None:
-        return Judgement(refused=f"the program means nothing: {why}")
-    answer = run(text, arrays)
-    if answer.crash is not None:
-        return Judgement(crash=_first_line(answer.crash))
-    if answer.outputs is None:
-        return Judgement(refused=_first_line(answer.error or ""))
-    right = list(placed_arrays(exact))
-    judging = Judge(module, values, right, peer=budget, seed=seed, trials=TRIALS)
-    found = judging.judged(answer.outputs, lambda module: run(hlo.format(module), arrays).outputs)
-    why = left_open(module, arrays) if _is_wrong(found) else None
-    if why is not None:
-        counts = {**found.counts, OUTSIDE: 0}
-        counts[UNDETERMINED] += found.counts[OUTSIDE]
-        return Judgement(answer.compile, answer.run, counts, (), (f"the result is open: {why}",))
-    openings = judging.enclosed.openings if found.counts.get(UNDETERMINED) else ()
-    opened = tuple(map(str, openings[:_MOST_LINES]))
-    lines = tuple(_lines(found))[:_MOST_LINES]
-    hints = tuple(_hints(found))[:_MOST_LINES]
-    return Judgement(answer.compile, answer.run, found.counts, lines, opened, hints)
+    """Judge a started peer as :func:`judge` does. A program that means nothing is not run, and of
+    one whose result is left open nothing is proven wrong."""
+    one = examined(run, budget, module, text, values, exact=exact, seed=seed)
+    if one.found is None:
+        return Judgement(refused=one.refused, crash=one.crash)
+    counts = one.found.counts
+    if one.open_why is not None:
+        counts[UNDETERMINED] = counts.get(UNDETERMINED, 0) + counts[OUTSIDE]
+        counts[OUTSIDE] = 0
+        why = (f"the result is open: {one.open_why}",)
+        return Judgement(one.compile, one.run, counts, (), why)
+    lines = tuple(evidence(one.found))[:_MOST_LINES]
+    hints = tuple(_hints(one.found))[:_MOST_LINES]
+    return Judgement(one.compile, one.run, counts, lines, one.openings, hints)
 
 
 def _is_wrong(found: Found) -> bool:
@@ -166,17 +238,22 @@ def _first_line(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "no reason given")[:200]
 
 
-def _lines(found: Found) -> Iterator[str]:
+def evidence(found: Found) -> Iterator[str]:
     """Yield the evidence of each output, and of each step, that is outside."""
     if found.mismatch is not None:
         yield found.mismatch
     for step in found.wrong:
         place = f"%{step.instruction.name} = {step.instruction.opcode}"
         yield _evidence(place, step.verdict, step.actual, None, step.legal)
-    for output in found.outputs:
-        if output.verdict.first_outside is not None:
-            place = output.place or "result"
-            yield _evidence(place, output.verdict, output.actual, output.exact, output.legal)
+    yield from filter(None, map(output_evidence, found.outputs))
+
+
+def output_evidence(output: Output) -> str:
+    """Return the evidence of one output; empty if nothing of it is outside."""
+    if output.verdict.first_outside is None:
+        return ""
+    place = output.place or "result"
+    return _evidence(place, output.verdict, output.actual, output.exact, output.legal)
 
 
 def _hints(found: Found) -> Iterator[str]:

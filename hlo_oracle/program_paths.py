@@ -6,20 +6,33 @@ from pathlib import Path
 
 from hlo.errors import Error
 
+# Files of a recorded call; the facts are written last.
+RECORDED_PROGRAM, RECORDED_ARGUMENTS = "program.hlo.gz", "arguments.npz"
+RECORDED_RESULTS, RECORDED_FACTS = "results.npz", "facts.json"
+
+_SUFFIXES = (".hlo", ".txt", ".mlir", ".pb")  # and compressed: .hlo.gz
+
+
+def is_program(path: Path) -> bool:
+    """Test whether the name of a file in a directory is one of a program."""
+    return path.name.removesuffix(".gz").endswith(_SUFFIXES)
+
 
 def program_name(path: Path) -> str:
     """Name a program in a recipe file: its file name up to the first dot."""
     return path.name.split(".", 1)[0]
 
 
-def programs(paths: list[Path]) -> list[Path]:
-    """List the files, and all ``*.txt`` and ``*.hlo`` in the directories, sorted."""
+def program_files(paths: list[Path]) -> list[Path]:
+    """List the files, and all programs in the directories by their suffixes, sorted."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix in (".txt", ".hlo"))
+            recorded = path.glob(f"*/{RECORDED_FACTS}")
+            inside = sorted(p for p in path.iterdir() if is_program(p) and p.is_file())
+            inside += sorted(facts.with_name(RECORDED_PROGRAM) for facts in recorded)
             if not inside:
-                raise Error(f"{path}: no *.hlo and no *.txt in this directory")
+                raise Error(f"{path}: no *.hlo, *.txt, *.mlir or *.pb in this directory")
             found.extend(inside)
         else:
             found.append(path)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hlo.module import Module
+from hlo.operating_system import processors
 from hlo.values import Value
+from hlo_oracle import option_types
 from hlo_oracle.peer_verdicts import Peer
+from hlo_oracle.progress_line import ProgressLine, length
 
 if TYPE_CHECKING:
     from fuzz.judge.failure import Kept, Run
@@ -22,30 +24,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class Options(Protocol):
+    """How to reduce: with so many processes, programs with this seed."""
+
+    @property
+    def workers(self) -> int: ...
+    @property
+    def seed(self) -> int | None: ...
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """--seconds: how long to reduce; --workers: with how many processes."""
     parser.add_argument(
-        "--seconds", type=_seconds, default=300.0, help="stop reducing after so long (default 300)"
+        "--seconds",
+        type=option_types.duration,
+        metavar="N",
+        default=300.0,
+        help="stop reducing after so long (default: 300)",
     )
     parser.add_argument(
         "--workers",
-        type=_workers,
-        default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1,
+        type=option_types.count,
+        default=processors(),
         metavar="N",
-        help="programs tried at once; default: one for each core. The result is the same",
+        help="programs tried at once (default: one for each core); the result is the same",
     )
 
 
-def _workers(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
-    return int(text)
-
-
 @contextmanager
-def several(
-    opened: Callable[[], AbstractContextManager[T]], options: argparse.Namespace
-) -> Iterator[list[T]]:
+def several(opened: Callable[[], AbstractContextManager[T]], options: Options) -> Iterator[list[T]]:
     """Open a resource for each worker; nothing for a single worker, which uses what is open."""
     with ExitStack() as stack:
         count = options.workers if options.workers > 1 else 0
@@ -54,7 +61,7 @@ def several(
 
 @contextmanager
 def peers_at_once(
-    kept: Kept, peer: Peer, timeout: float, options: argparse.Namespace
+    kept: Kept, peer: Peer, timeout: float, options: Options
 ) -> Iterator[dict[str, Any]]:
     """Options of :func:`reduced` that ask a process of the compiler for each worker."""
     from fuzz.judge.failure import Against
@@ -67,31 +74,30 @@ def peers_at_once(
         yield {"at_once": [kept.by(other) for other in others], "taken": kept.take}
 
 
-def _seconds(text: str) -> float:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return float(text)
-
-
 def reduced(
     module: Module,
     arrays: Sequence[Value],
     is_interesting: IsInteresting,
     values: Sequence[Evaluate],
     seconds: float,
+    *,
+    line: ProgressLine,
     **more: Any,
 ) -> tuple[Module, tuple[Value, ...]]:
     """Reduce as :func:`fuzz.reduce` does, showing progress."""
     from fuzz import reduce
 
-    def progress(what: str, smaller: Module, tried: int) -> None:
-        text = f"{smaller.instruction_count} instructions, {tried} programs tried, {what}"
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+    begin = time.monotonic()
 
-    shown = progress if sys.stderr.isatty() else None
+    def progress(what: str, smaller: Module, tried: int) -> None:
+        left = max(0.0, begin + seconds - time.monotonic())
+        count = smaller.instruction_count
+        line.show(
+            f"reducing: {count} instructions, {tried} programs tried, {what}, at most"
+            f" {length(left)} left"
+        )
+
+    shown = progress if line.is_shown else None
     more |= {"seconds": seconds, "values": values, "progress": shown}
-    result = reduce(module, arrays, is_interesting, **more)
-    if shown is not None:
-        sys.stderr.write("\r\x1b[K")
-    return result
+    with line.phase(f"reducing {module.instruction_count} instructions"):
+        return reduce(module, arrays, is_interesting, **more)

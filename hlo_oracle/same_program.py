@@ -5,20 +5,18 @@ compilation are (:mod:`bisect_dump`): within, if the later program's exact resul
 earlier one by legal steps or lie in its error envelope; outside, proven different, only where no
 number is legal for both programs.
 
-``python -m hlo_oracle.same_program`` takes two jobs as JSON on standard input and answers with the
-fields of a :class:`Comparison`.
+Two jobs are judged in a process of its own (:mod:`hlo_oracle.own_process`).
 """
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +27,9 @@ from hlo import archive
 from hlo.bit_equality import differences
 from hlo.errors import Error
 from hlo.module import Module
-from hlo.program_file import read
 from hlo.values import Value
 from hlo_oracle import arguments, own_process, rank_runs
+from hlo_oracle.loading import programs
 from hlo_oracle.measurement import Job, Row
 from hlo_oracle.peer_verdicts import described
 from hlo_oracle.program_paths import program_name
@@ -135,7 +133,7 @@ def _judged(one: Job, other: Job) -> dict[str, object]:
         return {"reasons": ("they take other arrays", *takes)}
     start = time.perf_counter()
     try:
-        meanings = bisect_dump.Meanings(before, partial(_arguments, one), one.seed)
+        meanings = bisect_dump.Meanings(before, partial(_arguments, one), one.rng_seed)
         found = meanings.judgement(before, after)
     except Error as error:
         return {"reasons": (str(error),)}
@@ -150,7 +148,8 @@ def _judged(one: Job, other: Job) -> dict[str, object]:
 
 def _stage(job: Job) -> Read:
     path = Path(job.file)
-    return bisect_dump.as_stage(bisect_dump.Stage(path, path.name), read(path))
+    program = programs.opened(path, job.elided)
+    return bisect_dump.as_stage(bisect_dump.Stage(path, path.name), program.module)
 
 
 def _arguments(job: Job, module: Module, path: Path, ranks: int) -> tuple[tuple[Value, ...], ...]:
@@ -164,10 +163,6 @@ def summary(comparisons: list[Comparison]) -> str:
     return f"{pairs} of files: {described([(kind, kinds.count(kind)) for kind in KINDS])}"
 
 
-def main() -> None:
-    question = json.load(sys.stdin)
-    json.dump(_judged(Job(**question["one"]), Job(**question["other"])), sys.stdout)
-
-
-if __name__ == "__main__":
-    main()
+def answer(question: dict[str, Any]) -> dict[str, object]:
+    """Judge two files: their jobs for the fields of a comparison."""
+    return _judged(Job(**question["one"]), Job(**question["other"]))

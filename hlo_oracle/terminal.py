@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rich.console import Console
+
 
 def printable(text: str) -> str:
     """Replace control characters by escapes, newlines excepted."""
@@ -15,3 +17,14 @@ def one_line(text: str) -> str:
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command, which knows the exit status."""
+        raise BrokenPipeError
+
+
+def console(*, soft_wrap: bool = True, highlight: bool = False) -> Console:
+    """Return a console for standard output."""
+    return _Console(highlight=highlight, soft_wrap=soft_wrap)

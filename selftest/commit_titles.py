@@ -18,8 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 72
 
-_TITLE = re.compile(r"(?P<area>[\w./-]++(?:, [\w./-]++)*+): (?P<verb>[^\s,:;]++)")
-_TRAILER = re.compile(r"[A-Z][a-z]++(?:-[a-z]++)++: ")  # Signed-off-by and the like
+# Git runs this with whichever python3 there is, so nothing is imported from outside the library.
+_TITLE = re.compile(r"(?P<area>[\w./-]+(?:, [\w./-]+)*): (?P<verb>[^\s,:;]+)")
+_TRAILER = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)+: ")  # Signed-off-by and the like
 _SCISSORS = re.compile(r"^# -+ >8 -+$.*", re.MULTILINE | re.DOTALL)  # of git commit --verbose
 _UNFINISHED = ("fixup! ", "squash! ", "amend! ")  # git rebase --autosquash takes them away
 

@@ -45,9 +45,44 @@ OUTSIDE = {
 # What the file of one peer may import besides: it is not there without the peer.
 PEERS = {
     "fuzz/peers/xla.py": {"jax", "jaxlib"},
+    "fuzz/peers/stablehlo.py": {"jaxlib"},
+    "fuzz/peers/pjrt.py": {"pypjrt"},
     "fuzz/campaign/cluster.py": {"distributed"},
     "bench/programs/make.py": {"jax"},
     "bench/torch_programs.py": {"torch"},
+    "hlo_oracle/frontends/jax_calls.py": {"jax", "jaxlib"},
+    "hlo_oracle/frontends/jax_functions.py": {"jax", "jaxlib"},
+    "hlo_oracle/frontends/pjrt/__init__.py": {"jax"},
+    "hlo_oracle/frontends/pjrt/callbacks.py": {"jax"},
+    "hlo_oracle/frontends/pjrt/host_arrays.py": {"jax"},
+    "hlo_oracle/frontends/pjrt/partitioning.py": {"jaxlib"},
+    "hlo_oracle/frontends/pjrt/registration.py": {"jax", "jaxlib"},
+    "hlo_oracle/frontends/pjrt/stablehlo.py": {"jaxlib"},
+    "hlo_oracle/frontends/tensorflow.py": {"tensorflow"},
+    "hlo_oracle/frontends/torch/aten/contraction.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/data_movement.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/elementwise.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/indexing.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/pooling.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/promotion.py": {"jax"},
+    "hlo_oracle/frontends/torch/aten/reductions.py": {"jax"},
+    "hlo_oracle/frontends/torch/compiled_stages.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/decompositions.py": {"torch"},
+    "hlo_oracle/frontends/torch/functions.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/graph_compiler.py": {"functorch", "torch"},
+    "hlo_oracle/frontends/torch/graphs.py": {"jax", "torch"},
+    "hlo_oracle/frontends/torch/rewriting.py": {"torch"},
+    "hlo_oracle/frontends/torch/tensors.py": {"torch"},
+    "hlo_oracle/pytest_plugin.py": {"pytest"},
+    "hlo_oracle/loading/conversion.py": {"jaxlib"},
+    "selftest/jax_score/calls.py": {"jax"},
+    "selftest/jax_score/cases.py": {"jax"},
+    "selftest/jax_score/comparison.py": {"jax"},
+    "selftest/jax_score/coverage.py": {"jax"},
+    "selftest/jax_score/custom_rules.py": {"jax"},
+    "selftest/jax_score/examiner.py": {"jax"},
+    "selftest/real_programs/session.py": {"jax"},
+    "selftest/triage_examples.py": {"jaxlib"},
 }
 FORBIDDEN = {"utils", "util", "common", "helpers", "helper", "misc", "base", "manager"}
 FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
@@ -221,13 +256,19 @@ def is_assigned(node: ast.AST) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
 
 
-# Of NumPy's arrays and of functions; and of the options of jaxlib's printer.
+# Of NumPy's arrays and of functions; of JAX's functions and arrays, of the options of jaxlib's
+# printer, of entries of archives.
 FOREIGN = {"real", "imag", "writeable", "__doc__"}
 OPTIONS = {
     "fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"},
     "bench/programs/make.py": {"print_large_constants"},
+    "hlo_oracle/frontends/jax_functions.py": {"print_large_constants"},
+    "hlo_oracle/frontends/pjrt/callbacks.py": {"emit_python_callback"},
+    "hlo_oracle/frontends/pjrt/host_arrays.py": {"__dlpack__", "__dlpack_device__"},
+    "hlo_oracle/frontends/pjrt/partitioning.py": {"env_option_overrides"},
     "backend_c/native/machine_limits.py": {"argtypes", "restype"},
     "bench/speed/peers/xla.py": {"multiple_results"},
+    "selftest/gpu/bundle.py": {"size", "mode"},
 }
 
 

@@ -21,19 +21,19 @@ from rich.markup import escape
 import bisect_dump
 from bisect_dump import Change, Culprit, Dumped, History
 from hlo.errors import Error
-from hlo_oracle import arguments
+from hlo_oracle import arguments, terminal
 from hlo_oracle.dump_check import drawn, progress
 from hlo_oracle.terminal import one_line, printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", type=Path, nargs="+", metavar="DUMP")
+    parser.add_argument("paths", type=Path, nargs="+", metavar="DUMP", help="a directory, or files")
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object for each module")
 
 
 def main(options: argparse.Namespace) -> int:
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal.console()
     found = [_bisected(dumped, options, console) for dumped in _dumped(options.paths)]
     return 1 if 1 in found else max(found)
 
@@ -57,7 +57,7 @@ def _dumped(paths: list[Path]) -> list[Dumped]:
 
 def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> int:
     history = History(dumped, drawn(options), options.seed or 0)
-    with progress(console, dumped, options.json) as watch:
+    with progress(options, dumped) as watch:
         change = history.first_change(watch)
         shown = change or history.suspect
         culprit = bisect_dump.culprit(shown) if shown else None

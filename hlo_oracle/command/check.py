@@ -15,32 +15,61 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import bisect_dump
 from hlo.errors import Error
-from hlo_oracle import arguments, dump_check, peer_verdicts, rank_runs
+from hlo_oracle import (
+    arguments,
+    dump_check,
+    option_types,
+    peer_verdicts,
+    rank_runs,
+    terminal,
+)
+from hlo_oracle.loading import programs
 from hlo_oracle.measurement import Job, Row, measured
-from hlo_oracle.program_paths import program_name, programs
+from hlo_oracle.program_paths import (
+    RECORDED_ARGUMENTS,
+    RECORDED_FACTS,
+    RECORDED_PROGRAM,
+    RECORDED_RESULTS,
+    program_files,
+    program_name,
+)
+from hlo_oracle.progress_line import ProgressLine, length, progress_line
 from hlo_oracle.same_program import Comparison, compared, summary
 from hlo_oracle.terminal import one_line, printable
-from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED
+from interp.envelope.budget import BUDGETS
+from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
 
+_threads = option_types.whole(1, 1024, "a number from 1 to 1024")
 _HEADS = ("parse", "interp", "compile", "C", "memory")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", type=Path, nargs="+", metavar="FILE|DIR")
+    parser.add_argument(
+        "paths", type=Path, nargs="+", metavar="FILE|DIR", help="programs, or dumps of XLA"
+    )
+    programs.add_options(parser)
     arguments.add_options(parser)
     rank_runs.add_options(parser)
+    parser.add_argument(
+        "--fuel",
+        type=option_types.count,
+        metavar="N",
+        help="evaluate at most so many instructions, each time that a loop runs one",
+    )
     parser.add_argument("--no-c", action="store_true", help="the interpreter only")
-    parser.add_argument("--threads", type=_threads, help="of the C program (default: all)")
+    parser.add_argument(
+        "--threads", type=_threads, metavar="N", help="of the C program (default: all)"
+    )
     parser.add_argument(
         "--same",
         action="store_true",
@@ -53,22 +82,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge another compiler's results, too: equal, within what its roundings may do,"
         f" outside (proven wrong) or undetermined; {peer_verdicts.HELP}",
     )
+    parser.add_argument(
+        "--results", type=Path, metavar="FILE.npz", help="judge these, that a compiler gave"
+    )
+    parser.add_argument(
+        "--budget",
+        choices=tuple(BUDGETS),
+        help="what the compiler of --results or --against may do to an instruction (default: what"
+        " was measured of xla, unknown for others)",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-
-
-def _threads(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1024")
-    return int(text)
 
 
 def main(options: argparse.Namespace) -> int:
     if options.against:
         peer_verdicts.require(options.against)
+    if options.results and (options.against or len(options.paths) != 1):
+        raise Error("--results are those of one program, and of no compiler that --against runs")
     dumps = [path for path in options.paths if path.is_dir() and bisect_dump.is_dump(path)]
     status = _dumps(dumps, options) if dumps else 0
     others = [path for path in options.paths if path not in dumps]
-    return _worst(status, _files(programs(others), options) if others else 0)
+    return _worst(status, _files(program_files(others), options) if others else 0)
 
 
 def _worst(*statuses: int) -> int:
@@ -108,11 +142,33 @@ def _job(file: Path, options: argparse.Namespace, save: Path) -> Job:
     if recipe is None and not drawn and beside.is_file():
         recipe = str(beside) if _has_recipe(beside, file) else None
     args = str(options.args) if options.args else None
+    results, budget = str(options.results) if options.results else None, options.budget
+    if file.with_name(RECORDED_FACTS).is_file() and not drawn and results is None:
+        args, results = (str(file.with_name(x)) for x in (RECORDED_ARGUMENTS, RECORDED_RESULTS))
+        if options.against:
+            results = None
+        else:
+            budget = budget or _recorded_budget(file.with_name(RECORDED_FACTS))
     where = str(save) if options.same else None
     return Job(
-        *(str(file), recipe, options.seed or 0, args, not options.no_c, options.threads, where),
+        *(str(file), recipe, options.seed, args, not options.no_c, options.threads, where),
         *(options.replicas, options.partitions, options.against),
+        elided=options.elided,
+        results=results,
+        budget=budget,
+        cast=options.cast,
+        fuel=options.fuel,
     )
+
+
+def _recorded_budget(facts: Path) -> str:
+    """Return the name of the budget of the compiler whose results were recorded."""
+    try:
+        found = json.loads(facts.read_text())
+        name = str(found["budget"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Error(f"{facts}: not the facts of a recorded call ({error})") from error
+    return name
 
 
 def _has_recipe(recipes: Path, file: Path) -> bool:
@@ -124,12 +180,12 @@ def _has_recipe(recipes: Path, file: Path) -> bool:
 
 def _report(jobs: list[Job], options: argparse.Namespace) -> int:
     rows: list[Row] = []
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal.console()
     width = max(len(_short(job.file)) for job in jobs)
     if not options.json:
         heads = "".join(f"{head:>9}" for head in _heads(options))
         console.print(f"{'':{width}} instructions{heads}  verdict")
-    for row in _rows(jobs, console, options.json):
+    for row in _rows(jobs, progress_line(options)):
         rows.append(row)
         _print_row(row, width, console, options)
     statuses = [row.status for row in rows]
@@ -155,18 +211,15 @@ def _print_comparison(comparison: Comparison, console: Console, as_json: bool) -
         console.print(escape(printable(line)), style="red" if comparison.crash else style)
 
 
-def _rows(jobs: list[Job], console: Console, quiet: bool) -> Iterator[Row]:
-    """Check one file after the other, with progress on a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    hidden = quiet or not console.is_terminal
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden
-    ) as progress:
-        task = progress.add_task("", total=len(jobs))
-        for job in jobs:
-            progress.update(task, description=_short(job.file))
-            yield measured(job)
-            progress.advance(task)
+def _rows(jobs: list[Job], line: ProgressLine) -> Iterator[Row]:
+    """Check one file after the other, with progress."""
+    begin = time.monotonic()
+    for number, job in enumerate(jobs):
+        left = (time.monotonic() - begin) / number * (len(jobs) - number) if number else None
+        ahead = "" if left is None else f", about {length(left)} left in all"
+        with line.phase(f"{_short(job.file)}: {number + 1} of {len(jobs)}{ahead}"):
+            row = measured(job)
+        yield row
 
 
 def _heads(options: argparse.Namespace) -> list[str]:
@@ -202,18 +255,27 @@ def _verdict(row: Row) -> tuple[str, str, list[str]]:
     verdict, style = (
         (f"{count}, C not run", "yellow") if row.run is None else (f"{count} equal", "green")
     )
+    ours = "C not run" if row.run is None else f"C: {verdict}"
     if row.peer_crash is not None:
-        return f"{verdict}; the other compiler CRASHED", "red", [row.peer_crash]
+        return "the other compiler CRASHED", "red", [row.peer_crash, ours]
     if row.refused is not None:
-        return f"{verdict}; no results to judge", "yellow", [row.refused]
+        return f"no results to judge; {ours}", "yellow", [row.refused]
     if row.verdicts is None:
-        return verdict, style, []
+        return verdict, style, list(row.notes)
     judged = peer_verdicts.described([(kind, row.verdicts.get(kind, 0)) for kind in KINDS])
     return (
-        f"{verdict}; elements {judged}",
+        f"{_judged(row)}: elements {judged}; {ours}",
         _style(row),
-        [*row.outside, *row.unlikely, *row.undetermined],
+        [*row.outside, *row.unlikely, *row.undetermined, *row.notes],
     )
+
+
+def _judged(row: Row) -> str:
+    """Sum up what is said of another compiler's elements: the worst of it."""
+    verdicts = row.verdicts or {}
+    if row.outside or verdicts.get(OUTSIDE):
+        return "OUTSIDE, proven wrong"
+    return next((kind for kind in (UNDETERMINED, WITHIN) if verdicts.get(kind)), EQUAL)
 
 
 def _style(row: Row) -> str:
@@ -224,7 +286,9 @@ def _style(row: Row) -> str:
 
 
 def _short(file: str) -> str:
-    return one_line(Path(file).name)
+    """Name a file in a table: a recorded call by its folder."""
+    path = Path(file)
+    return one_line(path.parent.name if path.name == RECORDED_PROGRAM else path.name)
 
 
 def _number(value: int | None) -> str:

@@ -1,46 +1,73 @@
 """hlo emit: a program as C for a target, without running it.
 
-openmp is what runs here; embedded is self-contained C99 without malloc; cuda is for nvcc: no GPU
-has run it yet, but emulated on the CPU it gives the same bits in blocks of any size. With --check,
-embedded gets a main.c that runs the program on these arguments and compares the results with the
-interpreter's, bit by bit. --numerics fast computes in f32 and reorders sums, as other compilers do:
-no bits to compare.
+openmp is what runs here; embedded is self-contained C99 without malloc; cuda is a project for nvcc
+and CMake: kernels, the host's part, a header. No GPU has run it yet, but emulated on the CPU it
+gives the same bits in blocks of any size. With --check, embedded and cuda get a main that runs the
+program on these arguments and compares the results with the interpreter's, bit by bit. --numerics
+fast computes in f32 and reorders sums, as other compilers do: no bits to compare.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import backend_c
 import interp
 from hlo.errors import Unsupported
-from hlo.program_file import named, read
+from hlo.program_file import named
 from hlo_oracle import arguments
+from hlo_oracle.loading import programs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--target", choices=("openmp", "cuda", "embedded"), default="openmp")
-    parser.add_argument("--check", action="store_true", help="with a main.c that checks bits")
-    parser.add_argument("--numerics", choices=("exact", "fast"), default="exact")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
+    parser.add_argument(
+        "--target",
+        choices=("openmp", "cuda", "embedded"),
+        default="openmp",
+        help="what it is C for",
+    )
+    parser.add_argument("--check", action="store_true", help="with a main that checks bits")
+    parser.add_argument(
+        "--numerics", choices=("exact", "fast"), default="exact", help="exact bits, or fast"
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="of embedded: what files and names in C begin with"
+    )
+    parser.add_argument(
+        "--external-weights",
+        action="store_true",
+        help="constants of embedded as a file, not as code",
+    )
     arguments.add_options(parser)
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", required=True)
+    parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", required=True, help="write the files here"
+    )
 
 
 def main(options: argparse.Namespace) -> int:
     if options.check and options.numerics == "fast":
         raise Unsupported("--check compares bits: it takes --numerics exact")
-    module = read(options.file)
+    program = programs.given(options.file, options)
+    module = program.module
     with named(options.file):
         recorded = None
         if options.check:
-            values = arguments.given(module, options.file, options)
+            values = programs.values(program, options.file, options)
             recorded = values, interp.evaluate(module, *values)
-        files = backend_c.emit(module, options.target, options.numerics, recorded=recorded)
+        files = backend_c.emit(
+            module,
+            *(options.target, options.numerics, recorded),
+            name=options.name,
+            external_weights=options.external_weights,
+        )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        file = options.output / name
-        file.write_bytes(content)
-        print(file)
+        (options.output / name).write_bytes(content)
+    written = [str(options.output / name) for name in files]
+    print(json.dumps({"files": written}) if options.json else "\n".join(written))
     return 0

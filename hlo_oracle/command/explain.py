@@ -14,29 +14,46 @@ import json
 from pathlib import Path
 
 import backend_c
-from hlo.program_file import named, read
-from hlo_oracle import arguments
+from hlo.program_file import named
+from hlo_oracle import arguments, option_types
+from hlo_oracle.loading import programs
+from hlo_oracle.loading.programs import Program
+from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--numerics", choices=("exact", "fast"), default="fast")
-    parser.add_argument("--threads", type=int, metavar="N", help="as many as there are by default")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
+    parser.add_argument(
+        "--numerics", choices=("exact", "fast"), default="fast", help="exact bits, or fast"
+    )
+    parser.add_argument(
+        "--threads", type=option_types.count, metavar="N", help="(default: as many as there are)"
+    )
     parser.add_argument("--measure", action="store_true", help="run it, and time each kernel")
-    parser.add_argument("--repeat", type=int, default=10, metavar="N", help="calls of --measure")
+    parser.add_argument(
+        "--repeat", type=option_types.count, default=10, metavar="N", help="calls of --measure"
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="everything as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
-    module = read(options.file)
+    program = programs.given(options.file, options)
     with named(options.file):
-        if options.measure:
-            values = arguments.given(module, options.file, options)
-            executable = backend_c.compile(module, options.numerics, threads=options.threads)
-            profile = executable.profile(*values, repeat=options.repeat, seed=options.seed or 0)
-        else:
-            profile = backend_c.explain(module, options.numerics, threads=options.threads)
+        doing = "compiling and measuring" if options.measure else "measuring the machine"
+        with progress_line(options).phase(doing):
+            profile = _profile(program, options)
     print(json.dumps(profile.json()) if options.json else printable(profile.table()))
     return 0
+
+
+def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile:
+    """Explain a program, and time its kernels if that is asked for."""
+    module = program.module
+    if not options.measure:
+        return backend_c.explain(module, options.numerics, threads=options.threads)
+    values = programs.values(program, options.file, options)
+    executable = backend_c.compile(module, options.numerics, threads=options.threads)
+    return executable.profile(*values, repeat=options.repeat, seed=options.seed or 0)

@@ -10,15 +10,18 @@ input.
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
+from fuzz.peers.plugin import is_plugin
 from hlo.errors import ArgumentError
-from hlo_oracle import campaign_progress, peer_verdicts
+from hlo_oracle import campaign_progress, option_types, peer_verdicts, terminal
+from hlo_oracle.progress_line import progress_line
 
 if TYPE_CHECKING:
     from fuzz.campaign.plan import Plan
@@ -31,10 +34,24 @@ _AGAINST = {"xla": ["xla", "xla-constants"]}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--oracle", action="append", metavar="NAME", help="default: same-bits")
+    parser.add_argument(
+        "--oracle",
+        action="append",
+        metavar="NAME",
+        help="a property of --list to ask of programs; may be repeated (default: same-bits)",
+    )
     parser.add_argument("--against", metavar=peer_verdicts.METAVAR, help=peer_verdicts.HELP)
-    parser.add_argument("--programs", type=int, help="how many in all")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a dask.distributed cluster")
+    parser.add_argument(
+        "--programs",
+        type=option_types.count,
+        metavar="N",
+        help="how many in all (default: until time is up)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of a dask.distributed cluster (default: this machine)",
+    )
     parser.add_argument("--list", action="store_true", help="name the oracles")
     campaign_progress.add_options(parser, directory="--corpus", minutes=5.0, workers=1)
     parser.set_defaults(corpus=Path("hlo-fuzz"))
@@ -42,12 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     if options.list:
-        _print_oracles()
+        _print_oracles(options.json)
         return 0
     plan = _plan(options)
     from fuzz.campaign.directory import Directory
 
-    total = campaign_progress.watched(_totals(options, plan), options.corpus, "programs", _line)
+    total = campaign_progress.watched(
+        _totals(options, plan),
+        options.corpus,
+        "programs",
+        _line,
+        shown=progress_line(options),
+        share=partial(_share, options),
+    )
     found = Directory(options.corpus, plan.facts).found()
     if options.json:
         covered = len(total.tally("coverage"))
@@ -66,8 +90,9 @@ def _plan(options: argparse.Namespace) -> Plan:
     from fuzz.campaign.plan import Plan
     from fuzz.oracles import ORACLES, is_known
 
-    if options.against:
-        peer_verdicts.require(options.against)
+    for name in (options.against, *(options.oracle or ())):
+        if name is not None and (name == options.against or is_plugin(name)):
+            peer_verdicts.require(name)
     unknown = [name for name in options.oracle or () if not is_known(name)]
     if unknown:
         raise ArgumentError(f"--oracle {unknown[0]}: one of {', '.join(ORACLES)}")
@@ -91,13 +116,22 @@ def _totals(options: argparse.Namespace, plan: Plan) -> Iterator[Chunk]:
     return cluster.run(options.corpus, plan, limits, options.scheduler)
 
 
-def _print_oracles() -> None:
+def _share(options: argparse.Namespace, total: Chunk, seconds: float) -> float:
+    """Return the part of a campaign that is done: of its programs, or of its time."""
+    of_programs = total.counts["programs"] / options.programs if options.programs else 0.0
+    return min(1.0, max(of_programs, seconds / (60 * options.minutes or 1)))
+
+
+def _print_oracles(as_json: bool) -> None:
     from fuzz.oracles import ORACLES
 
+    if as_json:
+        print(json.dumps([{"oracle": one.name, "about": one.about} for one in ORACLES.values()]))
+        return
     table = Table("oracle", "what it says of every program")
     for oracle in ORACLES.values():
         table.add_row(oracle.name, oracle.about)
-    Console().print(table)
+    terminal.console(soft_wrap=False).print(table)
 
 
 def _line(total: Chunk) -> str:

@@ -1,72 +1,54 @@
-"""``hlo SUBCOMMAND``: finds the subcommand; a typed error is one message and status 2."""
+"""``hlo SUBCOMMAND``: finds the subcommand, whose module alone is imported.
+
+--version and --help import no NumPy: they answer in a tenth of a second.
+"""
 
 from __future__ import annotations
 
-import argparse
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from types import ModuleType
 
-from hlo.errors import Error
-from hlo_oracle.command import bisect, check, emit, explain, fuzz, opt, reduce, report, run
-from hlo_oracle.terminal import printable
+from hlo_oracle.command.parser import Parser, asked_for, command_parser, parsed
 
-# Each has add_arguments(parser) and main(options) -> exit status; the docstring is its help.
-_SUBCOMMANDS: dict[str, ModuleType] = {
-    "run": run,
-    "check": check,
-    "bisect": bisect,
-    "report": report,
-    "fuzz": fuzz,
-    "reduce": reduce,
-    "opt": opt,
-    "emit": emit,
-    "explain": explain,
+# Each is a module of this folder, with add_arguments(parser) and main(options) -> exit status; its
+# docstring is its help, and begins with this line.
+SUBCOMMANDS = {
+    "run": "evaluate a program and show its results.",
+    "check": "the interpreter and the C backend on programs, compared bit by bit.",
+    "bisect": "the pass of a compilation that changed what the program means.",
+    "report": "what another compiler does wrong with a program, as a folder that anyone can run.",
+    "triage": "judge many programs, and group those that a compiler gets wrong by their cause.",
+    "fuzz": "draw programs, ask oracles about each, reduce what violates one.",
+    "reduce": "the few lines of a program that make a command, or an oracle, see a failure.",
+    "opt": "the passes of a pipeline over a program, as text.",
+    "emit": "a program as C for a target, without running it.",
+    "explain": "the kernels of a program: what each does, why it is one, what limits it.",
+    "completion": "a script for the shell that completes subcommands, options and their values.",
 }
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hlo", description="Run, check and compile programs in HLO text."
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in _SUBCOMMANDS.items():
-        description = (module.__doc__ or "").strip()
-        command = commands.add_parser(
-            name,
-            help=description.splitlines()[0].split(": ", 1)[1],
-            description=description,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(command)
-    return parser
+def subcommand(name: str) -> ModuleType:
+    """Import the module of a subcommand."""
+    return import_module(f"hlo_oracle.command.{name}")
 
 
-@contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Print warnings as lines at the end: of which line of ours they came is nothing to a user."""
-    with warnings.catch_warnings(record=True) as given:
-        try:
-            yield
-        finally:
-            for warning in given:
-                print(printable(f"hlo: {warning.message}"), file=sys.stderr)
+def parser(names: Iterable[str] = SUBCOMMANDS) -> tuple[Parser, Mapping[str, Parser]]:
+    """Return the parser of the command, and those of subcommands: of ``names`` with all their
+    options, of others with none."""
+    return command_parser(SUBCOMMANDS, {name: subcommand(name) for name in names})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input."""
-    options = _parser().parse_args(arguments)
-    try:
-        with _warnings_as_lines():
-            return int(_SUBCOMMANDS[options.command].main(options))
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output left; nothing is left to say
-        return 2
-    except (Error, OSError) as error:
-        print(printable(f"hlo: {error}"), file=sys.stderr)
-        return 2
+    """Run a subcommand. Exit status: 0 fine, 1 results differ, 2 bad input or not finished,
+    130 interrupted, 141 nobody reads the output."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    name = asked_for(words)
+    options = parsed(*parser([name] if name in SUBCOMMANDS else []), words)
+    from hlo_oracle.command.execution import executed  # imports NumPy
+
+    return executed(subcommand(options.command).main, options)
 
 
 if __name__ == "__main__":

@@ -6,25 +6,38 @@ Prints the program after the last pass; with -o DIR writes it as it is after eac
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import hlo
 from hlo import passes
 from hlo.module import Module
-from hlo.program_file import named, read
+from hlo.program_file import named
+from hlo_oracle.loading import programs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
-    parser.add_argument("--pipeline", choices=tuple(passes.PIPELINES), default="backend_c")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
+    parser.add_argument(
+        "--pipeline", choices=tuple(passes.PIPELINES), default="backend_c", help="the passes"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write the program after each pass here (default: print the last)",
+    )
+    parser.add_argument("--json", action="store_true", help="text, or names of files, as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
-    module = read(options.file)
+    module = programs.given(options.file, options).module
     if options.output is None:
         with named(options.file):
-            print(hlo.format(passes.run(module, options.pipeline)))
+            text = hlo.format(passes.run(module, options.pipeline))
+        print(json.dumps({"pipeline": options.pipeline, "text": text}) if options.json else text)
         return 0
     options.output.mkdir(parents=True, exist_ok=True)
     stages: list[str] = []
@@ -32,10 +45,13 @@ def main(options: argparse.Namespace) -> int:
     def write(name: str, module: Module) -> None:
         file = options.output / f"{len(stages):02}.{name}.hlo"
         file.write_text(hlo.format(module))
-        stages.append(name)
-        print(file)
+        stages.append(str(file))
+        if not options.json:
+            print(file)
 
     write("input", module)
     with named(options.file):
         passes.run(module, options.pipeline, after=write)
+    if options.json:
+        print(json.dumps({"pipeline": options.pipeline, "files": stages}))
     return 0

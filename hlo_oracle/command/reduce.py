@@ -9,6 +9,7 @@ FILE.reduced.hlo and .npz.
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import subprocess
 import tempfile
@@ -20,10 +21,12 @@ import hlo
 from hlo import archive
 from hlo.errors import ArgumentError, Error
 from hlo.module import Module
-from hlo.program_file import named, read
+from hlo.program_file import named
 from hlo.values import Value
 from hlo_oracle import arguments, peer_verdicts, reduction_progress
+from hlo_oracle.loading import programs
 from hlo_oracle.peer_verdicts import PEERS
+from hlo_oracle.progress_line import progress_line
 
 if TYPE_CHECKING:
     from fuzz.reducer.search import IsInteresting
@@ -32,21 +35,31 @@ _TIMEOUT = 60.0  # seconds of a command, or of a compiler, for one program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
     arguments.add_options(parser)
     oracle = parser.add_mutually_exclusive_group(required=True)
-    oracle.add_argument("--while", dest="command_line", metavar="COMMAND")
+    oracle.add_argument(
+        "--while",
+        dest="command_line",
+        metavar="COMMAND",
+        help="whose status is 0 as long as the failure is there",
+    )
     oracle.add_argument("--oracle", metavar="NAME", help="see hlo fuzz --list")
     oracle.add_argument("--against", metavar=peer_verdicts.METAVAR, help=peer_verdicts.HELP)
-    parser.add_argument("-o", "--output", type=Path, metavar="REDUCED.hlo")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="REDUCED.hlo", help="(default: FILE.reduced.hlo)"
+    )
     reduction_progress.add_options(parser)
+    parser.add_argument("--json", action="store_true", help="files and sizes as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
     from fuzz.reducer.reduction import exact
 
-    module = read(options.file)
-    values = arguments.given(module, options.file, options)
+    program = programs.given(options.file, options)
+    module = program.module
+    values = programs.values(program, options.file, options)
     with named(options.file):
         if options.against or options.oracle in PEERS:
             small, arrays = _against(options, module, values)
@@ -56,12 +69,23 @@ def main(options: argparse.Namespace) -> int:
             is_interesting = _command(options.command_line)
             at_once = [is_interesting] * options.workers
             small, arrays = reduction_progress.reduced(
-                module, values, is_interesting, (exact,), options.seconds, at_once=at_once
+                module,
+                values,
+                is_interesting,
+                (exact,),
+                options.seconds,
+                line=progress_line(options),
+                at_once=at_once,
             )
     output = options.output or options.file.with_suffix(".reduced.hlo")
     output.write_text(hlo.format(small))
     archive.write(output.with_suffix(".npz"), archive.numbered(arrays))
-    print(f"{output}: {small.instruction_count} instructions of {module.instruction_count}")
+    counts = {"instructions": small.instruction_count, "of": module.instruction_count}
+    if options.json:
+        files = {"file": str(output), "arguments": str(output.with_suffix(".npz"))}
+        print(json.dumps(files | counts))
+    else:
+        print(f"{output}: {counts['instructions']} instructions of {counts['of']}")
     return 0
 
 
@@ -82,7 +106,7 @@ def _against(
         kept, sources = judge.keeps(failure, module, values), (exact, judge.values)
         with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, options) as more:
             return reduction_progress.reduced(
-                module, values, kept, sources, options.seconds, **more
+                module, values, kept, sources, options.seconds, line=progress_line(options), **more
             )
 
 
@@ -107,7 +131,10 @@ def _violating(
                 at_once = [replace(violation, property=one) for one in properties]
                 case = found.case or Case(module, values)
                 given = case.module, case.arrays, violation, (exact,), options.seconds
-                return reduction_progress.reduced(*given, at_once=at_once, taken=violation.take)
+                line = progress_line(options)
+                return reduction_progress.reduced(
+                    *given, line=line, at_once=at_once, taken=violation.take
+                )
 
 
 def _command(command_line: str) -> IsInteresting:

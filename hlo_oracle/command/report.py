@@ -8,57 +8,48 @@ Exit status: 1 if there is a report, 0 if nothing is wrong, 2 bad input.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
-from hlo.program_file import named, read
+from hlo.program_file import named
 from hlo_oracle import arguments, peer_verdicts, reduction_progress
-from hlo_oracle.terminal import one_line
-
-_FINE = "nothing is wrong"
-_TIMEOUT = 60.0  # seconds that one program may take
+from hlo_oracle.loading import programs
+from hlo_oracle.progress_line import progress_line
+from hlo_oracle.reporting import NothingWrong, Reduction, report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
     arguments.add_options(parser)
     parser.add_argument(
         "--against", metavar=peer_verdicts.METAVAR, default="xla", help=peer_verdicts.HELP
     )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="default: FILE.report")
     reduction_progress.add_options(parser)
+    parser.add_argument("--json", action="store_true", help="what was found as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
     peer_verdicts.require(options.against)
-    from fuzz.judge.failure import Against, Judged
-    from fuzz.reducer.reduction import exact
-    from fuzz.report import Report, write
-
-    module = read(options.file)
-    values = arguments.given(module, options.file, options)
-    peer, seed = peer_verdicts.peer(options.against), options.seed or 0
-    with named(options.file), peer.start(_TIMEOUT) as run:
-        judge = Against(run, peer.budget, seed)
-        failure = judge.failure(module, values)
-        if failure is None:
-            refusal = one_line((judge.refusal or "").strip().partition("\n")[0])
-            said = f"{peer.budget.name} does not take it: {refusal}" if refusal else _FINE
-            print(f"{options.file}: {said}")
-            return 0
-        kept = judge.keeps(failure, module, values)
-        sources = (exact, judge.values)
-        with reduction_progress.peers_at_once(kept, peer, _TIMEOUT, options) as more:
-            found = reduction_progress.reduced(
-                module, values, kept, sources, options.seconds, **more
-            )
-    small, arrays = found
+    program = programs.given(options.file, options)
+    module = program.module
+    values = programs.values(program, options.file, options)
     output = options.output or options.file.with_name(options.file.name + ".report")
-    original = options.file.read_bytes()
-    judged = Judged(kept.failure, peer.budget, options.against)
-    command = None if options.against == "xla" else options.against
-    judged = Judged(kept.failure, peer.budget, command)
-    report = Report(small, arrays, judged, original, values, seed, _TIMEOUT)
-    archive = write(report, output)
-    print(f"{options.file}: {failure.kind}, reduced to {small.instruction_count} instructions")
-    print(f"{output}\n{archive}")
+    given = Reduction(options.seconds, options.workers, options.seed, progress_line(options))
+    with named(options.file):
+        try:
+            original = options.file.read_bytes()
+            found = report(module, values, output, options.against, given, original)
+        except NothingWrong as nothing:
+            reason = {"file": str(options.file), "kind": None, "reason": str(nothing)}
+            print(json.dumps(reason) if options.json else f"{options.file}: {nothing}")
+            return 0
+    if options.json:
+        sizes = {"kind": found.kind, "instructions": found.instructions}
+        places = {"directory": str(found.directory), "archive": str(found.archive)}
+        print(json.dumps({"file": str(options.file)} | sizes | places))
+        return 1
+    print(f"{options.file}: {found.kind}, reduced to {found.instructions} instructions")
+    print(f"{found.directory}\n{found.archive}")
     return 1

@@ -3,6 +3,11 @@
 With the interpreter (--on interp) or compiled to C (--on c): the bits are the same, but with
 --numerics fast, which computes in f32 and reorders sums, as other compilers do. On several
 ranks (--replicas, --partitions), what rank 3 gives is called result@3, or {0}@3.
+
+--values shows the values of the instructions with these names (add.2, or body/add.2 for that of one
+computation), or of all of the entry computation, in the order of evaluation. What is evaluated
+several times, as in a loop, is add.2#0, add.2#1 and so on. --save writes them, too. --profile shows
+where the time went, instruction by instruction.
 """
 
 from __future__ import annotations
@@ -15,43 +20,112 @@ from pathlib import Path
 import numpy as np
 
 import backend_c
+import interp
 from hlo import archive
+from hlo.errors import Unsupported
 from hlo.module import Module
-from hlo.program_file import named, read
+from hlo.program_file import named
 from hlo.values import Value
-from hlo_oracle import arguments, rank_runs
+from hlo_oracle import arguments, option_types, rank_runs
+from hlo_oracle.loading import programs
+from hlo_oracle.progress_line import progress_line
 from hlo_oracle.rank_runs import Ranks
+from hlo_oracle.terminal import printable
+from interp import Profile
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the program")
+    programs.add_options(parser)
     arguments.add_options(parser)
     rank_runs.add_options(parser)
-    parser.add_argument("--on", choices=("interp", "c"), default="interp")
+    parser.add_argument("--on", choices=("interp", "c"), default="interp", help="what evaluates it")
     parser.add_argument("--numerics", choices=("exact", "fast"), default="exact", help="of --on c")
-    parser.add_argument("--save", type=Path, metavar="OUT.npz", help="write the results here")
+    parser.add_argument(
+        "--fuel",
+        type=option_types.count,
+        metavar="N",
+        help="evaluate at most so many instructions, each time that a loop runs one",
+    )
+    parser.add_argument(
+        "--values", nargs="*", metavar="NAME", help="also show the values of these instructions"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="show the time that each instruction takes instead"
+    )
+    parser.add_argument(
+        "--save", type=option_types.results_file, metavar="OUT.npz", help="write the results here"
+    )
     parser.add_argument("--json", action="store_true", help="shapes, sums and hashes as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
-    module = read(options.file)
+    line = progress_line(options)
+    with line.phase(f"reading {options.file}"):
+        program = programs.given(options.file, options)
+    module = program.module
     ranks = rank_runs.ranks_of(module, options)
-    values = arguments.per_rank(module, options.file, options, ranks.size)
-    with named(options.file):
-        if options.on == "c":
-            results = _compiled(module, ranks, values, options)
+    values = programs.per_rank(program, options.file, options, ranks.size)
+    way = "compiling and running" if options.on == "c" else "evaluating"
+    with named(options.file), line.phase(f"{way} {module.instruction_count} instructions"):
+        if options.profile:
+            profile = _profile(module, ranks, values, options)
         else:
-            results = rank_runs.interpreted(module, ranks, values, options.seed or 0)
-        found = list(rank_runs.outputs_of(results))
+            found = _found(module, ranks, values, options)
+    if options.profile:
+        print(json.dumps(profile.json()) if options.json else printable(profile.table()))
+        return 0
     if options.save is not None:
         archive.write(options.save, found)
     if options.json:
         print(json.dumps([_described(name, array) for name, array in found]))
     else:
         for name, array in found:
-            print(f"{name + ' ' if name else ''}{array.dtype}{list(array.shape)}")
+            print(printable(f"{name + ' ' if name else ''}{array.dtype}{list(array.shape)}"))
             print(np.array2string(array, threshold=20, edgeitems=3))
     return 0
+
+
+def _found(
+    module: Module,
+    ranks: Ranks,
+    values: tuple[tuple[Value, ...], ...],
+    options: argparse.Namespace,
+) -> list[tuple[str, np.ndarray]]:
+    """Run the program: the values that were asked for, and the results, by name."""
+    if options.on == "c":
+        if options.values is not None:
+            raise Unsupported("--values are the interpreter's: leave out --on c")
+        if options.fuel is not None:
+            raise Unsupported("--fuel is the interpreter's: leave out --on c, or use --timeout")
+        return list(rank_runs.outputs_of(_compiled(module, ranks, values, options)))
+    seed = options.seed or 0
+    if options.values is None:
+        found = rank_runs.interpreted(module, ranks, values, seed, options.fuel)
+        return list(rank_runs.outputs_of(found))
+    collected = interp.Collected(module, options.values, ranks.size)
+    results = rank_runs.interpreted(module, ranks, values, seed, options.fuel, collected)
+    outputs = rank_runs.outputs_of(results)
+    named_outputs = [(name or "result", array) for name, array in outputs]
+    return [*rank_runs.values_of(collected.values), *named_outputs]
+
+
+def _profile(
+    module: Module,
+    ranks: Ranks,
+    values: tuple[tuple[Value, ...], ...],
+    options: argparse.Namespace,
+) -> Profile | backend_c.Profile:
+    """Time each instruction, or each kernel of the C program."""
+    if ranks.size > 1:
+        raise Unsupported(f"--profile is of one rank, not of {ranks.size}")
+    if options.on == "c":
+        executable = backend_c.compile(module, numerics=options.numerics)
+        return executable.profile(*values[0], seed=options.seed or 0)
+    profile = interp.profile(module, *values[0], seed=options.seed or 0, fuel=options.fuel)
+    if options.save is not None:
+        archive.write(options.save, rank_runs.outputs_of((profile.result,)))
+    return profile
 
 
 def _compiled(

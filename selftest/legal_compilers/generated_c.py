@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from backend_c.ir.settings import Numerics, Settings
+from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.toolchain import find_compiler
 from fuzz.compilers.combined_programs import compiled
 from fuzz.compilers.quick_compilers import thorough
@@ -26,7 +26,7 @@ def opened() -> Iterator[Run]:
     """Run programs that are compiled together: one call of the C compiler, which optimises one list
     of programs in eight, as that takes 0.4 s for each."""
     shipped, soonest = find_compiler(os.environ), thorough(os.environ)
-    settings = Settings(Numerics.FAST)
+    settings = threaded(Numerics.FAST)
 
     def run(cases: Sequence[Case], number: int) -> Sequence[Results]:
         results: list[Results] = []

@@ -1,6 +1,7 @@
 """``hlo check --against``: another compiler's results beside what is legal."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -56,7 +57,7 @@ def judgement(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> Judgement:
     monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
     module = hlo.parse(PROGRAM)
     exact = interp.evaluate(module, X)
-    return judge("fake", module, PROGRAM, (X,), exact, 0)
+    return judge("fake", module, PROGRAM, (X,), exact=exact, seed=0)
 
 
 def test_equal_and_within(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_an_unlikely_sum_is_named_and_proves_nothing(
     peer = Peer(lambda timeout: Once(answer), XLA_CPU, ("numpy",), "")  # type: ignore[arg-type, return-value]
     monkeypatch.setitem(peer_verdicts.PEERS, "fake", peer)
     module = hlo.parse(LONG)
-    found = judge("fake", module, LONG, (x,), interp.evaluate(module, x), 0)
+    found = judge("fake", module, LONG, (x,), exact=interp.evaluate(module, x), seed=0)
     assert found.counts is not None and found.counts["undetermined"] == 1 and not found.outside
     (line,) = found.unlikely
     assert line.startswith(
@@ -104,6 +105,16 @@ def test_an_unlikely_sum_is_named_and_proves_nothing(
     )
     row = Row("f", outputs=("f32[]",), verdicts=found.counts, unlikely=found.unlikely)
     assert row.status == 0 and line in _verdict(row)[2]
+    assert _verdict(row)[0] == "undetermined: elements 1 undetermined; C not run"
+
+
+def test_the_compiler_that_is_judged_comes_first() -> None:
+    counts = {"equal": 3, "outside": 1}
+    row = Row("f", outputs=("f32[4]",), run=0.1, verdicts=counts, outside=("here",))
+    said = "OUTSIDE, proven wrong: elements 3 equal, 1 outside; C: 1 output equal"
+    assert _verdict(row) == (said, "red", ["here"])
+    assert _verdict(replace(row, outside=(), verdicts={"equal": 4}))[0].startswith("equal: ")
+    assert _verdict(replace(row, verdicts=None, refused="why"))[0].startswith("no results to judge")
 
 
 @pytest.mark.parametrize(

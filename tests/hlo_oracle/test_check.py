@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hlo_oracle import own_process
 from hlo_oracle.command.main import main
 from hlo_oracle.measurement import Job, measured
 
@@ -103,8 +104,10 @@ def test_an_empty_directory_is_bad_input(
 
 
 def test_a_crash_is_a_row(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (programs / "sitecustomize.py").write_text("import os; os.abort()")
-    monkeypatch.setenv("PYTHONPATH", str(programs))
+    (programs / "aborting.py").write_text("import os\n\ndef answer(question):\n    os.abort()\n")
+    monkeypatch.syspath_prepend(programs)
+    asked = own_process.asked
+    monkeypatch.setattr(own_process, "asked", lambda _, question: asked("aborting", question))
     row = measured(Job(str(programs / "half.hlo"), None, 0, None, False, None))
     assert row.crash == "killed by SIGABRT" and row.status == 1
 

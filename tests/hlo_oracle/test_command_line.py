@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
+from hlo import archive
 from hlo_oracle.command.main import main
 
 ADD = """HloModule add
@@ -143,14 +144,46 @@ def test_a_cache_that_cannot_be_written(
 
 def test_run_prints_and_saves(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = np.array([1, 2, 3], np.float32), np.array([10, 20, 30], np.float32)
-    archive, saved = add.with_suffix(".npz"), add.parent / "out.npz"
-    np.savez(archive, y=two, x=one)
-    assert main(["run", str(add), "--args", str(archive), "--save", str(saved)]) == 0
+    given, saved = add.with_suffix(".npz"), add.parent / "out.npz"
+    np.savez(given, y=two, x=one)
+    assert main(["run", str(add), "--args", str(given), "--save", str(saved)]) == 0
     assert capsys.readouterr().out == "float32[3]\n[11. 22. 33.]\n"
-    assert np.load(saved)["result"].tolist() == [11, 22, 33]
-    assert main(["run", str(add), "--args", str(archive), "--json"]) == 0
+    assert archive.read(saved)["result"].tolist() == [11, 22, 33]
+    assert main(["run", str(add), "--args", str(given), "--json"]) == 0
     (described,) = json.loads(capsys.readouterr().out)
     assert described["sum"] == 66 and described["dtype"] == "float32"
+
+
+def test_run_shows_and_saves_values_in_between(
+    add: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = ADD.replace(
+        "  ROOT sum = f32[3] add(x, y)", "  n = negate(y)\n  ROOT sum = subtract(x, n)"
+    )
+    add.write_text(text)
+    saved = add.parent / "values.npz"
+    assert main(["run", str(add), "--values", "%n", "--save", str(saved)]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[::2]] == [
+        "n",
+        "result",
+    ]
+    arrays = archive.read(saved)
+    assert [*arrays] == ["n", "result"] and arrays["n"].dtype == np.float32
+    assert main(["run", str(add), "--json", "--values"]) == 0
+    names = [one["output"] for one in json.loads(capsys.readouterr().out)]
+    assert names == ["x", "y", "n", "sum", "result"]
+    assert "did you mean %sum?" in message(capsys, "run", add, "--values", "sun")
+    assert "leave out --on c" in message(capsys, "run", add, "--values", "n", "--on", "c")
+
+
+def test_run_profiles(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(add), "--profile"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["instruction", "opcode", "shape", "calls", "seconds", "share"]
+    assert lines[1].split()[:4] == ["main/sum", "add", "f32[3]", "1"]
+    assert main(["run", str(add), "--profile", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["instruction"] == "sum"
+    assert "of one rank" in message(capsys, "run", add, "--profile", "--replicas", "2")
 
 
 def test_opt_writes_each_stage(add: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,6 +216,16 @@ def test_emit_writes_the_files_it_names(
     assert main(["emit", str(add), "--target", target, "-o", str(add.parent / target)]) == 0
     named = sorted(Path(line) for line in capsys.readouterr().out.splitlines())
     assert named and named == sorted((add.parent / target).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("target", "files"),
+    [("embedded", {"module_test.c", "CMakeLists.txt"}), ("cuda", {"main.cu", "recorded.bin"})],
+)
+def test_emit_with_bits_to_check(add: Path, target: str, files: set[str]) -> None:
+    words = ["emit", str(add), "--target", target, "--check", "-o", str(add.parent / target)]
+    assert main(words) == 0
+    assert files <= {path.name for path in (add.parent / target).iterdir()}
 
 
 EXPONENTIAL = """HloModule e

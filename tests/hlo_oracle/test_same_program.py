@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hlo_oracle import own_process
 from hlo_oracle.command.main import main
 
 PRODUCTS = """HloModule products
@@ -102,10 +103,13 @@ def test_the_end_of_the_judge_is_an_error(
 ) -> None:
     (tmp_path / "p.hlo").write_text(PRODUCTS.format(root="subtract(x, y)"))
     (tmp_path / "p.later.hlo").write_text(PRODUCTS.format(root="subtract(y, x)"))
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\n'hlo_oracle.same_program' in sys.orig_argv and os.abort()\n"
+    (tmp_path / "aborting_judge.py").write_text(
+        "import os\n\ndef answer(question):\n    os.abort()\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    monkeypatch.syspath_prepend(tmp_path)
+    judge = {"hlo_oracle.same_program": "aborting_judge"}
+    asked = own_process.asked
+    monkeypatch.setattr(own_process, "asked", lambda name, q: asked(judge.get(name, name), q))
     assert main(["check", "--no-c", "--same", str(tmp_path)]) == 1
     assert "p.later.hlo: crashed: killed by SIGABRT" in capsys.readouterr().out
 

@@ -1,0 +1,60 @@
+"""Execute a subcommand: an error is one message and status 2, warnings are lines."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from hlo.errors import Error, explained
+from hlo_oracle.file_errors import told
+from hlo_oracle.terminal import printable
+from hlo_oracle.time_limit import limited
+
+INTERRUPTED, READER_LEFT = 130, 141  # as a shell has it: 128 and the number of the signal
+
+
+@contextmanager
+def _warnings_as_lines(quiet: bool) -> Iterator[None]:
+    """Print warnings as lines at the end: of which line of ours they came is nothing to a user."""
+    with warnings.catch_warnings(record=True) as given:
+        try:
+            yield
+        finally:
+            for warning in () if quiet else given:
+                print(printable(f"hlo: {warning.message}"), file=sys.stderr)
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere: the reader of our output left."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Do the work of a subcommand; return the exit status."""
+    begin = time.monotonic()
+    try:
+        with _warnings_as_lines(options.quiet), limited(options.timeout):
+            status = int(work(options))
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return READER_LEFT
+    except KeyboardInterrupt:
+        print("hlo: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (Error, OSError) as error:
+        if options.verbose:
+            traceback.print_exc()
+        text = told(error) if isinstance(error, OSError) else explained(error)
+        print(printable(f"hlo: {text}"), file=sys.stderr)
+        return 2
+    if options.verbose:
+        print(f"hlo {options.command}: {time.monotonic() - begin:.2f} s", file=sys.stderr)
+    return status

@@ -1,0 +1,120 @@
+"""Parse the command line: help names every default, and errors the usage of the subcommand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from types import ModuleType
+from typing import NoReturn
+
+import hlo_oracle
+from hlo_oracle import option_types
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Name the default of each option that takes a value."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        takes_value = action.option_strings and action.nargs != 0
+        if not takes_value or action.required or "default" in text:
+            return text
+        shown = "none" if action.default is None else "%(default)s"
+        return f"{text} (default: {shown})"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors end with what helps."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and a message, and exit with status 2."""
+        self.print_usage(sys.stderr)
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+class _Version(argparse.Action):
+    """Print the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *of_option: object) -> NoReturn:
+        """Print it and exit."""
+        print(f"hlo {hlo_oracle.__version__}")
+        parser.exit()
+
+
+def command_parser(
+    subcommands: Mapping[str, str], modules: Mapping[str, ModuleType]
+) -> tuple[Parser, Mapping[str, Parser]]:
+    """Return the parser of the whole command, and those of its subcommands, each of which has a
+    line of help; those of ``modules`` have their options, too."""
+    parser = Parser(
+        prog="hlo",
+        description="Run, check and compile programs in HLO text.",
+        epilog="Exit status: 0 as it should be, 1 results differ or something was found,"
+        " 2 bad input or not finished, 130 interrupted, 141 the reader of the output left.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    found = {}
+    for name, line in subcommands.items():
+        module = modules.get(name)
+        found[name] = commands.add_parser(
+            name,
+            help=line,
+            description=None if module is None else (module.__doc__ or "").strip(),
+            formatter_class=_Formatter,
+        )
+        if module is not None:
+            module.add_arguments(found[name])
+            _add_common(found[name])
+    return parser, found
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("on standard error")
+    group.add_argument(
+        "--progress",
+        choices=("auto", "plain", "none"),
+        default="auto",
+        help="auto: a line that changes, on a terminal; plain: a line for each phase, and every ten"
+        " seconds how much is left, also into a file",
+    )
+    loudness = group.add_mutually_exclusive_group()
+    loudness.add_argument(
+        "-q", "--quiet", action="store_true", help="neither progress nor warnings"
+    )
+    loudness.add_argument(
+        "-v", "--verbose", action="store_true", help="also how long it took, and where errors arose"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=option_types.duration,
+        metavar="SECONDS",
+        help="end after so long, with exit status 2",
+    )
+
+
+def asked_for(words: Sequence[str]) -> str | None:
+    """Return the word that names the subcommand."""
+    return next((word for word in words if not word.startswith("-")), None)
+
+
+def parsed(
+    parser: Parser, subcommands: Mapping[str, Parser], words: Sequence[str]
+) -> argparse.Namespace:
+    """Parse arguments; what a subcommand does not take is its error, with its usage."""
+    first = asked_for(words)
+    if first is not None and first not in subcommands:
+        near = get_close_matches(first, subcommands, n=1)
+        hint = f"; did you mean hlo {near[0]}?" if near else f": {', '.join(subcommands)}"
+        parser.error(f"there is no command {first!r}{hint}")
+    options, rest = parser.parse_known_args(words)
+    if options.command is None:
+        parser.error(f"a command is missing: {', '.join(subcommands)}")
+    if rest:
+        mine = subcommands[options.command]
+        known = [text for action in mine._actions for text in action.option_strings]
+        near = get_close_matches(rest[0].partition("=")[0], known, n=1)
+        mine.error(f"what is {' '.join(rest)!r}?" + (f" Did you mean {near[0]}?" if near else ""))
+    return options

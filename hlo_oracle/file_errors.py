@@ -1,0 +1,41 @@
+"""Say in plain words why a file cannot be read or written."""
+
+from __future__ import annotations
+
+import errno
+from difflib import get_close_matches
+from pathlib import Path
+
+_REASONS = {
+    errno.EISDIR: "is a directory, and a file is needed",
+    errno.ENOTDIR: "is below a file, not below a directory",
+    errno.EACCES: "may not be read or written by this user",
+    errno.EPERM: "may not be read or written by this user",
+    errno.EROFS: "is on a file system that is read-only",
+    errno.EEXIST: "is there already, and is no directory",
+    errno.ENOSPC: "cannot be written: the disk is full",
+    errno.ENAMETOOLONG: "cannot be a file: its name is too long",
+    errno.ELOOP: "cannot be opened: its links go in a circle",
+}
+
+
+def told(error: OSError) -> str:
+    """Describe an error: ``FILE: why``, and for a file that is not there the one that may be
+    meant."""
+    reason = _REASONS.get(error.errno or 0) or (error.strerror or str(error) or "failed").lower()
+    if error.filename is None:
+        return reason
+    name = str(error.filename2 or error.filename)
+    if error.errno != errno.ENOENT:
+        return f"{name}: {reason}"
+    parent = Path(name).parent
+    if not parent.is_dir():
+        return f"{name}: there is no directory {parent}"
+    try:
+        beside = [path.name for path in parent.iterdir()]
+    except OSError:
+        beside = []
+    near = get_close_matches(Path(name).name, beside, n=1, cutoff=0.75)
+    return f"{name}: there is no such file" + (
+        f"; did you mean {parent / near[0]}?" if near else ""
+    )

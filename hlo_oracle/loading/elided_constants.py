@@ -1,0 +1,72 @@
+"""Fill in the constants that a text leaves out.
+
+XLA prints a constant of more than ten elements as ``{...}`` unless it is asked for all of it, so
+most dumps have some. What is filled in is not what the program had: results that depend on it are
+those of another program, for the interpreter and every compiler the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from hlo.errors import Error
+from hlo.literal import Literal
+from hlo.module import Computation, Instruction, Module
+from hlo.types import ArrayShape
+from hlo_oracle.arguments import drawn_array
+
+_WAYS = re.compile(r"zeros|random(?::(?P<seed>[0-9]{1,18}))?")
+HELP = "fill in the constants that the text leaves out ({...}): random:SEED or zeros"
+
+
+def way(text: str) -> str:
+    """Return the name of a way to fill constants in, as an option's value."""
+    if _WAYS.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither zeros nor random:SEED")
+    return text
+
+
+def filled(module: Module, text: str) -> tuple[Module, int]:
+    """Return the module with all constants, and how many were filled in.
+
+    ``text`` is ``zeros``, ``random`` or ``random:SEED``: floats are normal, as arguments are
+    that are drawn, integers 0 and 1. Raises Error for another word.
+    """
+    match = _WAYS.fullmatch(text)
+    if match is None:
+        raise Error(f"elided={text!r}: zeros or random:SEED")
+    rng = None if text == "zeros" else np.random.default_rng(int(match["seed"] or 0))
+    count = 0
+
+    def of(literal: Literal) -> Literal:
+        nonlocal count
+        if isinstance(literal.value, tuple):
+            return replace(literal, value=tuple(map(of, literal.value)))
+        if literal.value is not None:
+            return literal
+        assert isinstance(literal.shape, ArrayShape)
+        count += 1
+        shape = literal.shape
+        array = (
+            np.zeros(shape.dims, shape.element_type.numpy)
+            if rng is None
+            else drawn_array(rng, shape)
+        )
+        array.flags.writeable = False
+        return replace(literal, value=array)
+
+    def instruction(one: Instruction) -> Instruction:
+        literal = one.attributes.get("literal")
+        if not isinstance(literal, Literal) or not literal.is_elided:
+            return one
+        return one._replace(attributes={**one.attributes, "literal": of(literal)})
+
+    def computation(one: Computation) -> Computation:
+        return replace(one, instructions=tuple(map(instruction, one.instructions)))
+
+    made = replace(module, computations=tuple(map(computation, module.computations)))
+    return (made, count) if count else (module, 0)

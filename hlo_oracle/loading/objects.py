@@ -1,0 +1,95 @@
+"""Make a module of whatever a program comes as: :func:`load`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import hlo
+from hlo.errors import ArgumentError, Error
+from hlo.module import Module
+from hlo_oracle.frontends import jax_functions
+from hlo_oracle.loading import programs
+from hlo_oracle.loading.programs import Program
+
+_TAKEN = (
+    "HLO text, a path, the bytes of a file, a Module, what JAX traced, lowered or compiled, or a"
+    " function and its arguments"
+)
+
+
+def load(
+    program: object,
+    *arguments: Any,
+    elided: str | None = None,
+    name: str | None = None,
+    **keywords: Any,
+) -> Module:
+    """Return the verified module of a program in any form.
+
+    ``program`` is HLO text; the path of a file with HLO text, StableHLO (text or bytecode), an
+    HloModuleProto, HloProto or HloSnapshot, each perhaps compressed by gzip, or of a directory that
+    ``--xla_dump_to`` wrote; the bytes of such a file; a ``jax.stages`` Traced, Lowered or Compiled;
+    or a Python function, which JAX lowers for ``arguments`` and ``keywords``. ``elided``
+    (``random:SEED``, ``zeros``) fills in constants that the text leaves out; ``name`` is one of
+    several modules of a dump. Raises Error, which says what is wrong and what works.
+    """
+    return opened(program, arguments, keywords, elided=elided, name=name).module
+
+
+def opened(
+    program: object,
+    arguments: tuple[Any, ...] = (),
+    keywords: dict[str, Any] | None = None,
+    *,
+    elided: str | None = None,
+    name: str | None = None,
+) -> Program:
+    """Read a program in any form, with what came with it: :func:`load`."""
+    if not is_function(program) and (arguments or keywords):
+        raise ArgumentError("arguments are for a Python function; a program has its own shapes")
+    if isinstance(program, Module):
+        hlo.verify(program)
+        return Program(program, hlo.format(program))
+    if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
+        path = Path(program)
+        if str(path) != "-" and not path.exists():
+            raise Error(f"{path}: there is no such file")
+        return programs.opened(path, elided, name)
+    if isinstance(program, str):
+        return programs.of_bytes(program.encode("utf-8", "replace"), elided)
+    if isinstance(program, bytes | bytearray | memoryview):
+        return programs.of_bytes(bytes(program), elided)
+    if is_function(program):
+        assert callable(program)
+        made = jax_functions.lower(program, arguments, keywords or {})
+        return programs.of_bytes(made.text.encode(), elided)
+    return programs.of_bytes(_text(program).encode(), elided)
+
+
+def is_function(program: object) -> bool:
+    """Test for a Python function, jitted or not, and no program that is there already."""
+    if isinstance(program, type) or not callable(program):
+        return False
+    is_stage = jax_functions.is_jax(program) and not hasattr(program, "trace")
+    return not is_stage
+
+
+def is_path(text: str) -> bool:
+    """Test for the name of a file: one line that is no program."""
+    return "\n" not in text.strip() and re.search(r"[{}();=]|HloModule", text) is None
+
+
+def _text(program: object) -> str:
+    """Return the HLO text of an object that knows it."""
+    if jax_functions.is_jax(program):
+        if hasattr(program, "as_hlo_module"):
+            program = program.as_hlo_module()
+        if hasattr(program, "as_serialized_hlo_module_proto"):
+            return jax_functions.printed(program)
+        return jax_functions.text_of(program)
+    if hasattr(program, "operation") and hasattr(program, "context"):  # an MLIR module
+        return str(program)
+    raise ArgumentError(f"{type(program).__name__} is no program: {_TAKEN} is")

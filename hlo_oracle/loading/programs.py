@@ -1,0 +1,166 @@
+"""Read programs in every form in which they come: :func:`opened`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import bisect_dump
+import hlo
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.program_file import named
+from hlo.values import Array, Value, arrays_of
+from hlo_oracle import arguments
+from hlo_oracle.loading import conversion, elided_constants, literal_protos
+from hlo_oracle.loading.recognition import Kind, module_proto, recognised
+from hlo_oracle.loading.wire_format import messages
+
+_ARGUMENTS, _RESULT = 2, 3  # fields of an HloSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A verified module, and what came with it.
+
+    ``text`` is HLO text of it, for other compilers. ``notes`` say what is not as in the file:
+    constants that were filled in, so that results of the program itself are those of another.
+    ``arguments`` and ``results`` are those of the run that a snapshot recorded.
+    """
+
+    module: Module
+    text: str
+    notes: tuple[str, ...] = ()
+    arguments: tuple[Value, ...] | None = None
+    results: tuple[Array, ...] | None = None
+
+
+class Options(Protocol):
+    """The options that :func:`add_options` adds."""
+
+    @property
+    def elided(self) -> str | None: ...
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """--elided: what becomes of constants that are not in the text."""
+    parser.add_argument(
+        "--elided",
+        type=elided_constants.way,
+        metavar="random:SEED|zeros",
+        help=elided_constants.HELP,
+    )
+
+
+def given(path: Path, options: Options) -> Program:
+    """Read the program of a command, and say on standard error what is not as in its file."""
+    program = opened(path, options.elided)
+    for note in program.notes:
+        print(f"{path}: {note}", file=sys.stderr)
+    return program
+
+
+def values(program: Program, path: Path, options: arguments.Options) -> tuple[Value, ...]:
+    """Provide a program's arguments as the options ask; by default those recorded with it."""
+    return per_rank(program, path, options, 1)[0]
+
+
+def per_rank(
+    program: Program, path: Path, options: arguments.Options, size: int
+) -> tuple[tuple[Value, ...], ...]:
+    """Provide the arguments of each of ``size`` ranks: as the options ask, by default those that
+    were recorded with the program."""
+    asked = (options.seed, options.args, options.recipe) != (None, None, None)
+    if program.arguments is not None and not asked and size == 1:
+        return (program.arguments,)
+    return arguments.per_rank(program.module, path, options, size)
+
+
+def opened(path: Path, elided: str | None = None, name: str | None = None) -> Program:
+    """Read a program from a file, from standard input (``-``), or from a dump of XLA.
+
+    A file has HLO text, StableHLO (text or bytecode), or a proto of XLA, perhaps compressed by
+    gzip. In a directory that XLA wrote ``name`` names one of several modules, which is read as it
+    was before optimisations. ``elided`` (``random:SEED``, ``zeros``) fills in constants that are
+    left out. Raises Error, whose text begins with the file.
+    """
+    if path.is_dir():
+        path = _stage(path, name)
+    with _named(path):
+        return of_bytes(_bytes(path), elided)
+
+
+def of_bytes(data: bytes, elided: str | None = None) -> Program:
+    """Read a program from the bytes of a file: :func:`opened`."""
+    found = recognised(data)
+    if found.kind is Kind.HLO:
+        return _of_text(found.text, elided)
+    if found.kind is Kind.STABLEHLO:
+        return _of_text(conversion.hlo_text(conversion.STABLEHLO, found.data), elided)
+    module = module_proto(found.data)
+    assert module is not None
+    program = _of_text(conversion.hlo_text(conversion.MODULE, module), elided)
+    if not _is_snapshot(found.data, module):
+        return program
+    arguments = tuple(map(literal_protos.value, messages(found.data, _ARGUMENTS)))
+    results = [literal_protos.value(x) for x in messages(found.data, _RESULT)]
+    recorded = tuple(arrays_of(tuple(results))) if results else None
+    return Program(program.module, program.text, program.notes, arguments, recorded)
+
+
+def _is_snapshot(data: bytes, module: bytes) -> bool:
+    """Test for an HloSnapshot: the module is two messages deep."""
+    if data == module:
+        return False
+    (inside,) = messages(data, 1)
+    return inside != module
+
+
+def _of_text(text: str, elided: str | None) -> Program:
+    module = hlo.parse(text)
+    hlo.verify(module)
+    if elided is None:
+        return Program(module, text)
+    made, count = elided_constants.filled(module, elided)
+    if not count:
+        return Program(module, text)
+    what = "1 constant is" if count == 1 else f"{count} constants are"
+    note = f"{what} not in the text, and filled in with {elided}: results are not the program's own"
+    return Program(made, hlo.format(made), (note,))
+
+
+def _bytes(path: Path) -> bytes:
+    if str(path) == "-":
+        stream = getattr(sys.stdin, "buffer", None) or io.BytesIO(sys.stdin.read().encode())
+        data: bytes = stream.read()
+        return data
+    return path.read_bytes()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    with named(Path("standard input") if str(path) == "-" else path):
+        yield
+
+
+def _stage(directory: Path, name: str | None) -> Path:
+    """Return the file of a module's first stage in a dump."""
+    modules = bisect_dump.modules(directory)
+    if name is not None:
+        modules = [dumped for dumped in modules if name in (dumped.name, _short(dumped.name))]
+    if len(modules) != 1:
+        known = ", ".join(_short(dumped.name) for dumped in bisect_dump.modules(directory))
+        wanted = "name one of them" if name is None else f"none, or several, is {name!r}"
+        raise Error(f"{directory}: a dump of {known}: {wanted}")
+    return modules[0].stages[0].path
+
+
+def _short(name: str) -> str:
+    """Return the module's own name in the name of its dump: ``module_0001.jit_f``: ``jit_f``."""
+    return name.partition("module_")[2].partition(".")[2] or name

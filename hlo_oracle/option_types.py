@@ -1,0 +1,57 @@
+"""Read the numbers of options: what is none of those meant is a usage error."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+SEEDS = 1 << 64
+
+
+def whole(least: int, most: int, what: str) -> Callable[[str], int]:
+    """Make a reader of whole numbers from ``least`` to ``most``; ``what`` names them in errors."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or not least <= int(text[:40]) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+        return int(text)
+
+    return read
+
+
+seed = whole(0, SEEDS - 1, "a number from 0 to 2**64 - 1")
+count = whole(1, SEEDS, "a number of at least 1")
+
+
+def results_file(text: str) -> Path:
+    """Read the name of a file of results, before there are results to write."""
+    path = Path(text)
+    if path.suffix == ".npy":
+        raise argparse.ArgumentTypeError(f"{text!r} holds one array: results are saved as .npz")
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {str(path.parent)!r}")
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a directory")
+    return path
+
+
+def duration(text: str) -> float:
+    """Read seconds: a number above 0; ``inf`` is without end."""
+    if not _number(text) > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length of time: a number above 0")
+    return _number(text)
+
+
+def minutes(text: str) -> float:
+    """Read minutes: a number, 0 to begin nothing; ``inf`` is without end."""
+    if not _number(text) >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of minutes")
+    return _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,97 @@
+"""Tell on standard error what is being done, for how long, and about how long it will take yet."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hlo_oracle.terminal import one_line
+
+_EVERY = {"auto": 0.5, "plain": 10.0}  # seconds between two texts of a phase
+
+
+class ProgressLine:
+    """A line that is written again and again on a terminal; or, plain, a line for each phase and
+    every ten seconds; or nothing.
+
+    ``mode`` is ``auto`` (nothing off a terminal), ``plain`` or ``none``.
+    """
+
+    def __init__(self, mode: str = "auto") -> None:
+        self._rewrites = mode == "auto" and sys.stderr.isatty()
+        self.is_shown = self._rewrites or mode == "plain"
+        self._every = _EVERY.get(mode, 0.0)
+        self._lock = threading.Lock()
+        self._begin = self._last = 0.0
+        self._text, self._share = "", 0.0
+
+    @contextmanager
+    def phase(self, text: str) -> Iterator[None]:
+        """Show a phase, and that it goes on, until it ends."""
+        if not self.is_shown:
+            yield
+            return
+        self._begin, self._last, ended = time.monotonic(), 0.0, threading.Event()
+        self.show(text)
+
+        def go_on() -> None:
+            while not ended.wait(self._every):
+                self._write()
+
+        ticking = threading.Thread(target=go_on, daemon=True)
+        ticking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            ticking.join()
+            self.clear()
+
+    def show(self, text: str, share: float = 0.0) -> None:
+        """Show how far it is: in words, and as the share of the phase that is done, if that is
+        known, from which the time follows that it will take."""
+        if not self.is_shown:
+            return
+        self._text, self._share = text, share
+        if time.monotonic() - self._last >= self._every or not self._last:
+            self._write()
+
+    def _write(self) -> None:
+        with self._lock:
+            self._last = time.monotonic()
+            text = one_line(f"{self._text}{times(self._last - self._begin, self._share)}")
+            sys.stderr.write(f"\r\x1b[K{text}" if self._rewrites else f"hlo: {text}\n")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line from a terminal, for what is printed there."""
+        if self._rewrites:
+            with self._lock:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def times(gone: float, share: float) -> str:
+    """Format the time that has gone, and the time that is left if a share is done."""
+    said = f", {length(gone)}" if gone >= 1 else ""
+    return f"{said}, about {length(gone / share - gone)} left" if 0 < share <= 1 else said
+
+
+def length(seconds: float) -> str:
+    """Format a length of time."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def progress_line(options: argparse.Namespace) -> ProgressLine:
+    """Return the line that --progress and --quiet ask for; JSON goes without, unless it is asked
+    for."""
+    if options.quiet or (options.json and options.progress == "auto"):
+        return ProgressLine("none")
+    return ProgressLine(options.progress)

@@ -1,0 +1,59 @@
+"""Run, compile and emit programs in every form in which they come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import backend_c
+import interp
+from hlo_oracle.frontends import jax_functions
+from hlo_oracle.loading import objects
+
+
+def run(program: object, *arguments: Any, seed: int = 0, **keywords: Any) -> Any:
+    """Return the exact result: each operation is that on real numbers, rounded once.
+
+    ``program`` is what :func:`load` takes, with the arrays of its parameters; or a JAX function
+    with its arguments, whose result has the structure that the function gives it (NumPy arrays as
+    leaves).
+    """
+    if objects.is_function(program):
+        assert callable(program)
+        made = jax_functions.lower(program, arguments, keywords)
+        exact = interp.evaluate(objects.load(made.text), *made.arrays, seed=seed)
+        return made.structured(exact)
+    return interp.evaluate(objects.load(program), *arguments, seed=seed)
+
+
+def compile(
+    program: object,
+    *arguments: Any,
+    numerics: str = "fast",
+    threads: int | None = None,
+    cache: Path | None = None,
+) -> backend_c.Executable:
+    """Compile a program to C; the executable takes the arrays of its parameters.
+
+    ``program`` is what :func:`load` takes: a function with its arguments, too. ``numerics``
+    (``fast`` or ``exact``), ``threads`` and ``cache`` are those of :func:`backend_c.compile`.
+    """
+    module = objects.load(program, *arguments)
+    return backend_c.compile(module, numerics=numerics, threads=threads, cache=cache)
+
+
+def emit(
+    program: object,
+    *arguments: Any,
+    target: str = "openmp",
+    numerics: str = "fast",
+    name: str | None = None,
+    external_weights: bool = False,
+) -> dict[str, bytes]:
+    """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
+
+    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` and
+    ``external_weights`` are those of :func:`backend_c.emit`, for ``embedded``.
+    """
+    module = objects.load(program, *arguments)
+    return backend_c.emit(module, target, numerics, name=name, external_weights=external_weights)

@@ -1,0 +1,52 @@
+"""End a command after a given time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hlo.errors import ArgumentError, Error
+
+_GRACE = 2.0  # seconds until the process ends even while it is in a library
+
+
+class TimedOut(Error):
+    """The command did not finish in the time that it was given."""
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Raise TimedOut in the main thread after so long; where that is in a library for two more
+    seconds, end the process with status 2. Needs the timers of Unix."""
+    if seconds is None or seconds == float("inf"):
+        yield
+        return
+    if not hasattr(signal, "setitimer"):
+        raise ArgumentError("--timeout needs the timers of Unix, which this system does not have")
+    message = f"not finished after {seconds:g} s (--timeout)"
+
+    def end(*of_signal: object) -> None:
+        raise TimedOut(message)
+
+    ended = threading.Event()
+
+    def kill() -> None:
+        if ended.wait(seconds + _GRACE):
+            return
+        sys.stderr.write(f"hlo: {message}\n")
+        sys.stderr.flush()
+        os._exit(2)
+
+    before = signal.signal(signal.SIGALRM, end)
+    threading.Thread(target=kill, daemon=True).start()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        ended.set()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,122 @@
+"""Questions to modules in processes of their own, answered by forks of a server or by new ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hlo_oracle import own_process
+from hlo_oracle.own_process import Died, asked
+
+ANSWERS = """
+import os, sys
+seen = []
+def answer(question):
+    exec(question.get("do", ""))
+    seen.append(1)
+    os.write(1, b"not an answer")
+    found = {"x": question["x"], "process": os.getpid(), "asked": len(seen)}
+    return found | {"home": os.environ.get("HERE"), "directory": os.getcwd()}
+"""
+
+
+@pytest.fixture(params=["fork", "new process"])
+def module(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module, unlike those of other tests, that answers."""
+    name = f"answers_{os.getpid()}_{time.monotonic_ns()}"
+    (tmp_path / f"{name}.py").write_text(ANSWERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    if request.param == "new process":
+        monkeypatch.setattr(own_process, "_forked", own_process._run)
+    return name
+
+
+def test_every_question_has_a_process(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = asked(module, {"x": [1, 2]})
+    monkeypatch.setenv("HERE", "there")
+    monkeypatch.chdir(tmp_path)
+    second = asked(module, {"x": "\u00fc\n"})
+    assert isinstance(first, dict) and isinstance(second, dict)
+    assert first["x"] == (1, 2) and first["home"] is None
+    assert second["x"] == "\u00fc\n" and second["home"] == "there"
+    assert second["directory"] == str(tmp_path)
+    assert first["asked"] == second["asked"] == 1
+    assert len({first["process"], second["process"], os.getpid()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        ("os.kill(os.getpid(), 11)", "killed by SIGSEGV"),
+        ("raise ValueError('no such thing')", "ValueError: no such thing"),
+        ("sys.exit(7)", "exit 7"),
+        ("os._exit(3)", "exit 3"),
+    ],
+)
+def test_an_end_is_an_answer_and_no_end_of_the_next(module: str, end: str, how: str) -> None:
+    assert asked(module, {"x": 1, "do": end}) == Died(how)
+    found = asked(module, {"x": 2})
+    assert isinstance(found, dict) and found["x"] == 2
+
+
+def test_questions_of_two_threads_do_not_mix(module: str) -> None:
+    found: dict[int, object] = {}
+
+    def ask(number: int) -> None:
+        answer = asked(module, {"x": number})
+        found[number] = answer["x"] if isinstance(answer, dict) else answer
+
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {n: n for n in range(4)}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.parametrize("module", ["fork"], indirect=True)
+class TestForks:
+    def test_a_server_that_was_killed_is_replaced(self, module: str) -> None:
+        died = asked(module, {"do": "os.kill(os.getppid(), 9)", "x": 1})
+        assert isinstance(died, Died)
+        asked(module, {"x": 1})
+        os.kill(own_process._idle[-1]._process.pid, 9)
+        own_process._idle[-1]._process.wait()
+        assert not isinstance(asked(module, {"x": 1}), Died)
+
+    def test_a_fork_of_the_asker_has_servers_of_its_own(self, module: str) -> None:
+        asked(module, {"x": 1})
+        code = (
+            "import os\nfrom hlo_oracle.own_process import asked\n"
+            f"name = {module!r}\nassert asked(name, {{'x': 1}})['x'] == 1\n"
+            "fork = os.fork()\n"
+            "assert all(asked(name, {'x': n + fork})['x'] == n + fork for n in range(20))\n"
+            "fork and os._exit(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]))\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+    def test_ctrl_c_ends_the_fork(self, module: str, tmp_path: Path) -> None:
+        """Whoever is asked, nothing is left of it when the asker is gone."""
+        mark = tmp_path / "asked"
+        end = f"import time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+        code = f"from hlo_oracle.own_process import asked; asked({module!r}, {{'do': {end!r}}})"
+        asker = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+        while not (mark.exists() and mark.read_text()):
+            assert asker.poll() is None
+            time.sleep(0.01)
+        asker.send_signal(signal.SIGINT)
+        assert asker.wait(30) != 0
+        process = Path(f"/proc/{mark.read_text()}")
+        while process.exists() and "zombie" not in (process / "status").read_text():
+            time.sleep(0.01)
