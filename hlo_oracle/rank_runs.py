@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -15,9 +15,10 @@ from hlo.bit_equality import Difference, differences
 from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.ranks import declared, knows_ranks
-from hlo.values import Value, placed
+from hlo.values import Value, placed, placed_arrays
+from hlo_oracle import option_types
 
-_MOST = 1024  # as interp.evaluate has it
+_ranks = option_types.whole(1, 1024, "a number from 1 to 1024")  # as interp.evaluate has it
 
 
 class Ranks(NamedTuple):
@@ -43,14 +44,10 @@ class Options(Protocol):
 def add_options(parser: argparse.ArgumentParser) -> None:
     """--replicas, --partitions."""
     told = "to simulate (default: the header's if ranks make a difference, else 1)"
-    parser.add_argument("--replicas", type=_number, metavar="R", help=told)
-    parser.add_argument("--partitions", type=_number, metavar="P", help="of each replica; likewise")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {_MOST}")
-    return int(text)
+    parser.add_argument("--replicas", type=_ranks, metavar="R", help=told)
+    parser.add_argument(
+        "--partitions", type=_ranks, metavar="P", help="of each replica (default: likewise)"
+    )
 
 
 def ranks_of(module: Module, options: Options) -> Ranks:
@@ -66,10 +63,11 @@ def interpreted(
     values: tuple[tuple[Value, ...], ...],
     seed: int,
     fuel: int | None = None,
+    watch: Callable[[interp.Seen], object] | None = None,
 ) -> tuple[Value, ...]:
     """Evaluate a module on each rank's arguments with the interpreter."""
     if ranks.size == 1:
-        return (interp.evaluate(module, *values[0], seed=seed, fuel=fuel),)
+        return (interp.evaluate(module, *values[0], seed=seed, fuel=fuel, watch=watch),)
     found: tuple[Value, ...] = interp.evaluate(
         module,
         *values,
@@ -77,6 +75,7 @@ def interpreted(
         fuel=fuel,
         replicas=ranks.replicas,
         partitions=ranks.partitions,
+        watch=watch,
     )
     return found
 
@@ -105,6 +104,18 @@ def outputs_of(results: tuple[Value, ...]) -> Iterator[tuple[str, np.ndarray]]:
     for rank, result in enumerate(results):
         for name, array in placed(result):
             yield _name(name, rank, len(results)), np.asarray(array)
+
+
+def values_of(watched: Sequence[Mapping[str, list[Value]]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of watched instructions by name: ``add.2``, its third value in a loop
+    ``add.2#2``, of rank 3 of several ``add.2@3``, and the second of a tuple ``tuple.1{1}``."""
+    for rank, values in enumerate(watched):
+        for name, each in values.items():
+            plain = "%result" if name == "result" else name  # the program's has this name
+            for number, value in enumerate(each):
+                trip = f"#{number}" if len(each) > 1 else ""
+                for place, array in placed_arrays(value):
+                    yield _name(f"{plain}{trip}{place}", rank, len(watched)), np.asarray(array)
 
 
 def differences_of(expected: tuple[Value, ...], actual: tuple[Value, ...]) -> Iterator[Difference]:

@@ -1,0 +1,282 @@
+"""Lower a JAX function as jax.jit would: its HLO, its arguments as arrays, and how to run it.
+
+JAX is imported when it is needed. Private names of it are used where there are no others:
+``_jit_info`` of a jitted function (which arguments are static), ``_lowering`` of what is lowered
+(which of the others the program takes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from hlo.errors import ArgumentError, Error, Unsupported
+from hlo.values import Array, Value, arrays_of
+from hlo_oracle.peer_verdicts import require_package
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Name a device: its platform as PJRT calls it (cpu, gpu, tpu), and itself."""
+
+    platform: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"jaxlib {version('jaxlib')}, {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFunction:
+    """A function and its arguments as a program: HLO text, the arrays that it takes, in order, and
+    the paths of its results in their pytree. The arrays are the constants that JAX makes
+    parameters of, then the leaves ``kept`` of the arguments that are not static, by number."""
+
+    name: str
+    text: str
+    constants: tuple[Array, ...]
+    kept: tuple[int, ...]
+    arrays: tuple[Array, ...]
+    paths: tuple[str, ...]
+    structure: Any  # the pytree of its results
+    device: Device
+    call: Callable[[], Any]  # the function as JAX runs it, its arguments not donated
+
+    def structured(self, value: Value) -> Any:
+        """Return a result of the program in the structure that the function gives it."""
+        import jax
+
+        return jax.tree.unflatten(self.structure, list(arrays_of(value)))
+
+    def results(self) -> tuple[Array, ...]:
+        """Run the function on the user's device; return the arrays of its results, in order."""
+        import jax
+
+        leaves = jax.tree.leaves(self.call())
+        return tuple(map(array_of, leaves))
+
+
+_STAGES = ("lower", "compiler_ir", "runtime_executable", "as_serialized_hlo_module_proto")
+
+
+def is_jax(x: object) -> bool:
+    """Test for what JAX traced, lowered or compiled, and for modules of jaxlib."""
+    package = type(x).__module__.partition(".")[0]
+    return package in ("jax", "jaxlib") and any(hasattr(x, name) for name in _STAGES)
+
+
+def text_of(stage: Any) -> str:
+    """Return the HLO text of a ``jax.stages`` Traced, Lowered or Compiled."""
+    if hasattr(stage, "runtime_executable"):
+        modules = stage.runtime_executable().hlo_modules()
+        if len(modules) != 1:
+            raise Unsupported(f"an executable of {len(modules)} HLO modules")
+        return printed(modules[0])
+    lowered = stage if hasattr(stage, "compiler_ir") else stage.lower()
+    computation = lowered.compiler_ir("hlo")
+    if computation is None:
+        raise Unsupported("JAX has no HLO of it")
+    return printed(computation.as_hlo_module())
+
+
+def printed(hlo_module: Any) -> str:
+    """Return the text of jaxlib's HloModule, all constants included."""
+    from jaxlib import _hlo  # type: ignore[attr-defined]
+
+    style = _hlo.HloPrintOptions()
+    style.print_large_constants = True
+    return str(hlo_module.to_string(style))
+
+
+def lower(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> LoweredFunction:
+    """Lower a function, jitted or not, for its arguments.
+
+    Static arguments are named here, or where the function was jitted. Raises ArgumentError for
+    arguments that do not fit, and Error where JAX cannot trace or lower it.
+    """
+    require_package("to lower a function", "jax", "jax")
+    import jax
+
+    jitted, bound = jitted_function(function, static_argnums, static_argnames)
+    arguments = (*bound, *arguments)
+    name = name_of(jitted)
+    try:
+        lowered = jitted.lower(*arguments, **keywords)
+    except Exception as error:  # whatever the function raises while it is traced
+        first = next(iter(str(error).splitlines()), "")
+        raise Error(f"{name}: JAX cannot trace it: {type(error).__name__}: {first}") from error
+    text = text_of(lowered)
+    own, named, _ = _divided(jitted, arguments, keywords)
+    leaves, tree = jax.tree.flatten((own, named))
+    if tree != lowered.in_tree:
+        raise Unsupported(
+            "which arguments are static cannot be told: give the function that is not jitted, and"
+            " static_argnums"
+        )
+    constants, kept = _taken(lowered, len(leaves), name)
+    paths = [jax.tree_util.keystr(path) for path, _ in _with_paths(lowered.out_info)]
+    device = _device(arguments, keywords)
+
+    def call() -> Any:
+        # A donated argument is gone after the call: the caller keeps its own.
+        own = jax.tree.map(
+            lambda x: x.copy() if isinstance(x, jax.Array) else x,
+            (tuple(arguments), dict(keywords)),
+        )
+        return jitted(*own[0], **own[1])
+
+    return LoweredFunction(
+        name,
+        text,
+        constants,
+        kept,
+        (*constants, *(array_of(leaves[n]) for n in kept)),
+        tuple(paths),
+        structure=lowered.out_tree,
+        device=Device(device.platform, str(device)),
+        call=call,
+    )
+
+
+def jitted_function(
+    function: Callable[..., Any],
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return a function as ``jax.jit`` makes it, with arguments before those of a call: the object
+    of a jitted method, a static one as a rule.
+
+    Raises ArgumentError where static arguments are named that the function is jitted with.
+    """
+    import jax
+
+    own: tuple[Any, ...] = ()
+    method: Any = function
+    if isinstance(method, MethodType) and isinstance(method.__func__, jax.stages.Wrapped):
+        function, own = method.__func__, (method.__self__,)
+    if not isinstance(function, jax.stages.Wrapped):
+        return jax.jit(
+            function, static_argnums=static_argnums, static_argnames=static_argnames
+        ), own
+    if static_argnums is not None or static_argnames is not None:
+        raise ArgumentError("the function is jitted: its static arguments are named there")
+    return function, own
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function, for messages."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def array_of(leaf: Any) -> Array:
+    """Return an argument or a result of JAX as NumPy's array, in the type that JAX gives it.
+
+    Raises ArgumentError for an integer that the type cannot hold.
+    """
+    import jax
+
+    if isinstance(leaf, jax.Array):
+        if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        return np.asarray(leaf)
+    if isinstance(leaf, int) and not isinstance(leaf, bool):
+        dtype = jax.dtypes.canonicalize_dtype(np.int64)
+        try:
+            return np.array(leaf, dtype)
+        except OverflowError:
+            raise ArgumentError(f"the argument {leaf} does not fit into {dtype}") from None
+    array = np.asarray(leaf)
+    return array.astype(jax.dtypes.canonicalize_dtype(array.dtype), copy=False)
+
+
+def _with_paths(tree: Any) -> list[tuple[Any, Any]]:
+    import jax
+
+    found: list[tuple[Any, Any]] = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return found
+
+
+def _device(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return the device that the function runs on: that of its arguments, else JAX's default."""
+    import jax
+
+    for leaf in jax.tree.leaves((arguments, keywords)):
+        if isinstance(leaf, jax.Array) and getattr(leaf, "committed", False):
+            return next(iter(leaf.devices()))
+    default = jax.config.jax_default_device  # type: ignore[attr-defined]
+    return default if hasattr(default, "platform") else jax.devices()[0]
+
+
+def kind_of(
+    jitted: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[list[Any], object]:
+    """Return the leaves of the arguments that are not static, and what JAX would compile them for:
+    their structure, shapes and types, and the static ones.
+
+    Raises Unsupported inside of JAX's transformations.
+    """
+    import jax
+
+    own, named, static = _divided(jitted, arguments, keywords)
+    leaves, tree = jax.tree.flatten((own, named))
+    is_wide = jax.config.jax_enable_x64  # type: ignore[attr-defined]
+    return leaves, (tree, static, is_wide, *map(_leaf_kind, leaves))
+
+
+def _leaf_kind(leaf: Any) -> object:
+    """Return the shape and type of an array, or the type of a number."""
+    import jax
+
+    if isinstance(leaf, jax.core.Tracer):
+        raise Unsupported(
+            "ho.jit is called inside of jax.jit, grad or vmap, which see no C: transform the"
+            " function first, as in ho.jit(jax.grad(f))"
+        )
+    if isinstance(leaf, jax.Array | np.ndarray | np.generic):
+        return leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)
+    return type(leaf)
+
+
+def _divided(
+    jitted: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
+    """Divide arguments into those by place and those by name that are not static, and the static
+    ones with their places and names."""
+    info = getattr(jitted, "_jit_info", None)
+    numbers, names = (getattr(info, f"static_arg{kind}", ()) for kind in ("nums", "names"))
+    if not numbers and not names:
+        return tuple(arguments), dict(keywords), ()
+    count = len(arguments)
+    static = {n % count for n in numbers if -count <= n < count}
+    return (
+        tuple(x for n, x in enumerate(arguments) if n not in static),
+        {name: x for name, x in keywords.items() if name not in names},
+        (
+            *((n, arguments[n]) for n in sorted(static)),
+            *((name, x) for name, x in sorted(keywords.items()) if name in names),
+        ),
+    )
+
+
+def _taken(lowered: Any, count: int, name: str) -> tuple[tuple[Array, ...], tuple[int, ...]]:
+    """Return the constants that the program takes, and the numbers of the leaves among ``count``
+    that it takes: JAX leaves out unused ones."""
+    compiled = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
+    if compiled.get("host_callbacks") or compiled.get("ordered_effects"):
+        raise Unsupported(f"{name} calls Python while it runs (a callback, debug.print): no HLO")
+    if compiled.get("num_devices", 1) != 1:
+        raise Unsupported(f"{name} runs on {compiled['num_devices']} devices: one is judged")
+    kept = compiled.get("kept_var_idx", range(count))
+    constants = tuple(compiled.get("const_args") or ())
+    return tuple(map(array_of, constants)), tuple(sorted(kept))

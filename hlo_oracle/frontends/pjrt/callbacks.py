@@ -1,0 +1,134 @@
+"""Call Python while a program runs: ``pure_callback``, ``io_callback``, ``debug.print`` of JAX.
+
+JAX lowers them for the platforms that it knows. For ours they become a custom call that names the
+function by a number; a program that has one is interpreted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import count
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.types import ArrayShape, Shape, TupleShape, leaves
+from hlo.values import Array, Value
+from hlo_oracle.frontends.pjrt.modes import PLATFORM
+
+TARGET = "hlo_oracle_python_callback"
+
+
+class Callback:
+    """A function of arrays that gives a sequence of arrays; JAX holds it as long as its program."""
+
+    def __init__(self, function: Callable[..., Sequence[Any]]) -> None:
+        self._function = function
+
+    def results(self, arrays: Sequence[Array], shapes: Sequence[ArrayShape]) -> Iterator[Array]:
+        """Call; yield arrays of these shapes. Raises Error if they are others, or it fails."""
+        try:
+            found = [np.asarray(x) for x in self._function(*arrays)]
+        except Exception as error:  # whatever the function of the user raises
+            raise Error(f"a callback raised {type(error).__name__}: {error}") from error
+        if len(found) != len(shapes):
+            raise Error(f"a callback gave {len(found)} results of {len(shapes)}")
+        for number, (array, shape) in enumerate(zip(found, shapes, strict=True)):
+            if array.shape != shape.dims:
+                told = f"result {number} of a callback has sizes {array.shape}"
+                raise Error(f"{told}, and {shape} was promised")
+            yield array.astype(shape.element_type.numpy, copy=False)
+
+
+class Callbacks:
+    """Number callbacks; those that JAX holds no more are gone."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[int, Callback] = WeakValueDictionary()
+        self._numbers = count()
+
+    def number(self, callback: Callback) -> int:
+        """Return the number of a new callback."""
+        number = next(self._numbers)
+        self._known[number] = callback
+        return number
+
+    def call(self, operands: tuple[Value | None, ...], shape: Shape, config: str) -> Value:
+        """Run the custom call: a function for :func:`interp.evaluate`."""
+        written = re.search(r"index = (\d{1,18})", config)
+        callback = self._known.get(int(written[1])) if written else None
+        if callback is None:
+            raise Error("the program calls Python of another process: it cannot be saved")
+        given: Any = [operand for operand in operands if operand is not None]
+        wanted = [leaf for leaf in leaves(shape) if leaf.element_type.is_array]
+        arrays = callback.results(given, wanted)
+        found: Any = [next(arrays) if x.element_type.is_array else None for x in leaves(shape)]
+        list(arrays)
+        value: Value = tuple(found) if isinstance(shape, TupleShape) else found[0]
+        return value
+
+
+@cache  # JAX and its programs are the process's, too
+def callbacks() -> Callbacks:
+    """Return the callbacks of this process."""
+    return Callbacks()
+
+
+def calls_python(module: Module) -> bool:
+    """Test for a program that calls back."""
+    return any(
+        i.opcode == "custom-call" and i.attributes.get("custom_call_target") == TARGET
+        for c in module.computations
+        for i in c.instructions
+    )
+
+
+def lower() -> None:
+    """Let JAX lower callbacks for our platform."""
+    from jax._src import callback
+
+    callback.emit_python_callback = _emitter(callback.emit_python_callback)
+
+
+def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
+    """Return JAX's function that emits a call of Python, with our platform known."""
+
+    def emit(
+        ctx: Any,
+        callback: Callable[..., Any],
+        token: Any,
+        operands: Sequence[Any],
+        operand_avals: Sequence[Any],
+        result_avals: Sequence[Any],
+        *,
+        has_side_effect: bool,
+        **options: Any,
+    ) -> tuple[Sequence[Any], Any, Any]:
+        if tuple(ctx.module_context.platforms) != (PLATFORM,):
+            given = callback, token, operands, operand_avals, result_avals
+            found: tuple[Sequence[Any], Any, Any] = known(
+                ctx, *given, has_side_effect=has_side_effect, **options
+            )
+            return found
+        from jax._src import core, ffi
+
+        held = Callback(callback)
+        ctx.module_context.add_keepalive(held)
+        if token:
+            avals = {name: [core.abstract_token, *getattr(ctx, name)] for name in _AVALS}
+            ctx, operands = dataclasses.replace(ctx, **avals), [token, *operands]
+        lowered = ffi.build_ffi_lowering_function(TARGET, has_side_effect=has_side_effect)
+        call = lowered(ctx, *operands, index=np.uint64(callbacks().number(held)))
+        results = list(call.results)
+        return (results[1:], results[0], None) if token else (results, token, None)
+
+    return emit
+
+
+_AVALS = ("avals_in", "avals_out")

@@ -1,0 +1,115 @@
+"""Judge XLA:CPU, or another compiler, on the programs that JAX runs here: HLO_ORACLE_MODE=check.
+
+The compiler runs the first call of each program in a process of its own; what it gives is judged
+against the exact result (docs/verdict.md). When Python ends, each program has a line on standard
+error, and what is proven wrong a report.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import interp
+from hlo.errors import Error
+from hlo.module import Module
+from hlo.values import Value
+from hlo_oracle import peer_verdicts, reporting, verdicts
+from hlo_oracle.peer_verdicts import Peer
+from hlo_oracle.verdicts import Verdict
+
+_SECONDS = 600.0  # for one program
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``against`` is the compiler, as ``hlo check --against`` names it; reports are written into
+    ``directory``, each reduced for so many ``seconds`` at most."""
+
+    against: str = "xla"
+    directory: Path = Path("hlo_oracle_reports")
+    seconds: float = 60.0
+
+
+def settings_of(environ: Mapping[str, str]) -> Settings:
+    """Read HLO_ORACLE_AGAINST and HLO_ORACLE_REPORTS."""
+    given = Settings()
+    return Settings(
+        environ.get("HLO_ORACLE_AGAINST") or given.against,
+        Path(environ.get("HLO_ORACLE_REPORTS") or given.directory),
+    )
+
+
+class Checks:
+    """Judge programs, and tell of them once: ``verdicts`` in the order of the first calls,
+    ``not_judged`` a line for each program of which nothing could be said."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stack = ExitStack()
+        self._run: peer_verdicts.Run | None = None
+        self.verdicts: list[Verdict] = []
+        self.not_judged: list[str] = []
+
+    def judge(self, module: Module, text: str, values: tuple[Value, ...]) -> None:
+        """Judge the compiler on a program with its arguments."""
+        against = self._settings.against
+        try:
+            peer = peer_verdicts.peer(against)
+            run = self._started(peer)
+            exact = interp.evaluate(module, *values, seed=0)
+            examined = peer_verdicts.examined(
+                run, peer.budget, module, text, values, exact=exact, seed=0
+            )
+            by = peer.budget.name if against == "xla" else against
+            judged = verdicts.verdict(module.name, by, examined, (), module, values)
+        except (Error, OSError) as error:
+            if isinstance(error, OSError):  # of pipes: its processes are gone
+                self.close()
+            self.leave_out(f"{module.name}: {error}")
+            return
+        self.verdicts.append(judged)
+
+    def _started(self, peer: Peer) -> peer_verdicts.Run:
+        """Return the compiler, started for the first program."""
+        if self._run is None:
+            peer_verdicts.require(self._settings.against)
+            started = peer.start(_SECONDS)
+            self._stack.enter_context(started)
+            self._run = started
+        return self._run
+
+    def leave_out(self, why: str) -> None:
+        """Note that a program is not judged."""
+        self.not_judged.append(f"not judged: {why}")
+
+    def close(self) -> None:
+        """End the compiler's process."""
+        self._run = None
+        self._stack.close()
+
+    def tell(self, stream: TextIO | None = None) -> None:
+        """Print a line for each program, what is proven wrong first, and write reports."""
+        self.close()
+        lines = [*(v.line for v in sorted(self.verdicts, key=bool)), *self.not_judged]
+        print(*(f"hlo-oracle: {line}" for line in lines), sep="\n", file=stream or sys.stderr)
+        for number, verdict in enumerate(self.verdicts):
+            if not verdict:
+                print(f"hlo-oracle: {self._reported(number, verdict)}", file=stream or sys.stderr)
+
+    def _reported(self, number: int, verdict: Verdict) -> str:
+        """Write a report on what is proven wrong; say where it is, or why it is not."""
+        assert verdict.module is not None
+        name = re.sub(r"[^A-Za-z0-9_]", "_", verdict.what)[:80]
+        directory = self._settings.directory / f"{number:03}_{name}"
+        reduction = reporting.Reduction(seconds=self._settings.seconds)
+        given = verdict.module, verdict.arguments, directory, self._settings.against, reduction
+        try:
+            return f"report: {reporting.report(*given).directory}"
+        except (Error, OSError) as error:
+            return f"no report on {verdict.what}: {error}"

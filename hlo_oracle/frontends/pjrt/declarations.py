@@ -1,0 +1,103 @@
+"""Declare the ABI of PJRT as ctypes, from a table of its names: ``pjrt_0_114.txt``.
+
+The table is ours, and not that of the package pypjrt, which keeps its own in private modules: the
+layout of a version never changes, so that nothing is gained by following a young package.
+Tests hold every size and offset against pypjrt's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+MAJOR, MINOR = 0, 114
+# The kinds of extensions in the table, by PJRT_Extension_Type.
+EXTENSIONS = {"layouts": 4, "abi_version": 20}
+
+_TABLE = Path(__file__).with_name("pjrt_0_114.txt")
+_TYPES: dict[str, Any] = {
+    "": ctypes.c_void_p,
+    "size": ctypes.c_size_t,
+    "i32": ctypes.c_int32,
+    "i64": ctypes.c_int64,
+    "f32": ctypes.c_float,
+    "bool": ctypes.c_bool,
+}
+_FIRST = (("struct_size", ctypes.c_size_t), ("extension_start", ctypes.c_void_p))
+
+
+class _Fields:
+    """Write fields of a structure; AttributeError for a name that is none."""
+
+    __slots__ = ()
+
+    def give(self, **values: object) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def clear(self, first: str) -> None:
+        """Write zeros to a field and all that come after it: clients do not."""
+        offset, this = getattr(type(self), first).offset, cast(ctypes.Structure, self)
+        ctypes.memset(ctypes.addressof(this) + offset, 0, ctypes.sizeof(this) - offset)
+
+    def give_each(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
+        for name, value in zip(names, values, strict=True):
+            setattr(self, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """Hold ctypes structures by name, those of a function's arguments under the function's name;
+    ``sizes`` are the bytes up to the end of the last field, what clients say in ``struct_size``.
+    ``functions`` are the names in the order of PJRT_Api, ``extensions`` those of each extension by
+    its PJRT_Extension_Type."""
+
+    structures: dict[str, Any]
+    sizes: dict[str, int]
+    functions: tuple[str, ...]
+    extensions: dict[int, tuple[str, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all functions, those of extensions last."""
+        return self.functions + sum(self.extensions.values(), ())
+
+
+@cache
+def declarations() -> Declarations:
+    """Read the table."""
+    kinds: dict[str, list[str]] = {kind: [] for kind in ("function", *EXTENSIONS)}
+    made: dict[str, Any] = {}
+    for line in _TABLE.read_text("ascii").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        kind, name, *described = line.split()
+        fields = [_field(field, made) for field in described]
+        if kind in kinds:
+            kinds[kind].append(name)
+            fields = [*_FIRST[: 1 if kind == "abi_version" else 2], *fields]
+        kinship = ctypes.Union if kind == "union" else ctypes.Structure
+        made[name] = type(name, (_Fields, kinship), {"__slots__": (), "_fields_": fields})
+    sizes = {name: _size(kind) for name, kind in made.items()}
+    extensions = {number: tuple(kinds[kind]) for kind, number in EXTENSIONS.items()}
+    return Declarations(made, sizes, tuple(kinds["function"]), extensions)
+
+
+def structure(name: str) -> Any:
+    """Return a structure by its name."""
+    return declarations().structures[name]
+
+
+def _field(described: str, made: dict[str, Any]) -> tuple[str, Any]:
+    """Return the name and the type of ``name:type``; the type may be a structure made before."""
+    name, _, of = described.partition(":")
+    return name, _TYPES[of] if of in _TYPES else made[of]
+
+
+def _size(kind: Any) -> int:
+    """Return the bytes up to the end of a structure's last field."""
+    last = getattr(kind, kind._fields_[-1][0])
+    return int(last.offset + last.size)

@@ -1,0 +1,209 @@
+"""Devices and their memories: ranks that this process simulates."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlo_oracle.frontends.pjrt.foreign_memory import Kept
+from hlo_oracle.frontends.pjrt.plugin import Plugin
+
+__all__ = [
+    "device_addressable_memories",
+    "device_clear_memory_stats",
+    "device_default_memory",
+    "device_description_attributes",
+    "device_description_debug_string",
+    "device_description_id",
+    "device_description_kind",
+    "device_description_process_index",
+    "device_description_to_string",
+    "device_get_attributes",
+    "device_get_description",
+    "device_is_addressable",
+    "device_local_hardware_id",
+    "device_memory_stats",
+    "memory_addressable_by_devices",
+    "memory_debug_string",
+    "memory_id",
+    "memory_kind",
+    "memory_kind_id",
+    "memory_to_string",
+]
+
+KIND = "hlo-oracle"
+MEMORY_KIND, MEMORY_KIND_ID = "device", 0
+
+
+@dataclass(slots=True)
+class Description:
+    """Describe a device: rank ``id`` of this process."""
+
+    id: int
+    kept: Kept = field(default_factory=Kept)
+    handle: int = 0
+
+    @property
+    def attributes(self) -> dict[str, int | str | tuple[int, ...]]:
+        """The attributes by which JAX orders the devices of a mesh."""
+        return {"coords": (self.id, 0, 0), "core_on_chip": 0, "slice_index": 0}
+
+
+@dataclass(slots=True)
+class Device:
+    """A device with its one memory."""
+
+    description: Description
+    kept: Kept = field(default_factory=Kept)
+    handle: int = 0
+    memory: int = 0
+    in_use: int = 0  # bytes of its buffers
+    most_in_use: int = 0
+
+    @property
+    def id(self) -> int:
+        return self.description.id
+
+    def count(self, more: int) -> None:
+        """Count bytes of buffers that were made, or let go of (negative)."""
+        self.in_use += more
+        self.most_in_use = max(self.most_in_use, self.in_use)
+
+
+@dataclass(slots=True)
+class Memory:
+    """The memory of a device."""
+
+    device: Device
+    kept: Kept = field(default_factory=Kept)
+    handle: int = 0
+
+
+def devices(plugin: Plugin, count: int) -> list[Device]:
+    """Make devices with their descriptions and memories."""
+    made = []
+    for number in range(count):
+        device = Device(description(plugin, number))
+        memory = Memory(device)
+        device.handle = plugin.handles.give(device)
+        memory.handle = device.memory = plugin.handles.give(memory)
+        made.append(device)
+    return made
+
+
+def description(plugin: Plugin, number: int) -> Description:
+    """Make the description of a device."""
+    made = Description(number)
+    made.handle = plugin.handles.give(made)
+    return made
+
+
+def device_description_id(plugin: Plugin, args: Any) -> None:
+    args.give(id=plugin.handles.of(args.device_description, Description).id)
+
+
+def device_description_process_index(plugin: Plugin, args: Any) -> None:
+    plugin.handles.of(args.device_description, Description)
+    args.give(process_index=0)
+
+
+def device_description_attributes(plugin: Plugin, args: Any) -> None:
+    described = plugin.handles.of(args.device_description, Description)
+    args.give_each(("attributes", "num_attributes"), described.kept.named(described.attributes))
+
+
+def device_description_kind(plugin: Plugin, args: Any) -> None:
+    described = plugin.handles.of(args.device_description, Description)
+    args.give_each(("device_kind", "device_kind_size"), described.kept.text(KIND))
+
+
+def device_description_debug_string(plugin: Plugin, args: Any) -> None:
+    described = plugin.handles.of(args.device_description, Description)
+    text = f"{KIND} device {described.id}: a rank that this process simulates"
+    args.give_each(("debug_string", "debug_string_size"), described.kept.text(text))
+
+
+def device_description_to_string(plugin: Plugin, args: Any) -> None:
+    described = plugin.handles.of(args.device_description, Description)
+    args.give_each(
+        ("to_string", "to_string_size"), described.kept.text(f"HloOracleDevice(id={described.id})")
+    )
+
+
+def device_get_description(plugin: Plugin, args: Any) -> None:
+    args.give(device_description=plugin.handles.of(args.device, Device).description.handle)
+
+
+def device_is_addressable(plugin: Plugin, args: Any) -> None:
+    plugin.handles.of(args.device, Device)
+    args.give(is_addressable=True)
+
+
+def device_local_hardware_id(plugin: Plugin, args: Any) -> None:
+    args.give(local_hardware_id=plugin.handles.of(args.device, Device).id)
+
+
+def device_addressable_memories(plugin: Plugin, args: Any) -> None:
+    device = plugin.handles.of(args.device, Device)
+    places = device.kept.numbers([device.memory], ctypes.c_void_p)
+    args.give_each(("memories", "num_memories"), places)
+
+
+def device_default_memory(plugin: Plugin, args: Any) -> None:
+    args.give(memory=plugin.handles.of(args.device, Device).memory)
+
+
+def device_memory_stats(plugin: Plugin, args: Any) -> None:
+    device = plugin.handles.of(args.device, Device)
+    args.clear("bytes_in_use")
+    args.give(bytes_in_use=device.in_use, peak_bytes_in_use=device.most_in_use)
+    args.give(peak_bytes_in_use_is_set=True)
+
+
+def device_clear_memory_stats(plugin: Plugin, args: Any) -> None:
+    device = plugin.handles.of(args.device, Device)
+    device.most_in_use = device.in_use
+
+
+def device_get_attributes(plugin: Plugin, args: Any) -> None:
+    device = plugin.handles.of(args.device, Device)
+    args.give_each(
+        ("attributes", "num_attributes"), device.kept.named(device.description.attributes)
+    )
+    args.give(device_attributes=None, attributes_deleter=plugin.nothing_to_free)
+
+
+def memory_id(plugin: Plugin, args: Any) -> None:
+    args.give(id=plugin.handles.of(args.memory, Memory).device.id)
+
+
+def memory_kind(plugin: Plugin, args: Any) -> None:
+    memory = plugin.handles.of(args.memory, Memory)
+    args.give_each(("kind", "kind_size"), memory.kept.text(MEMORY_KIND))
+
+
+def memory_kind_id(plugin: Plugin, args: Any) -> None:
+    plugin.handles.of(args.memory, Memory)
+    args.give(kind_id=MEMORY_KIND_ID)
+
+
+def memory_debug_string(plugin: Plugin, args: Any) -> None:
+    memory = plugin.handles.of(args.memory, Memory)
+    args.give_each(("debug_string", "debug_string_size"), memory.kept.text(_named(memory)))
+
+
+def memory_to_string(plugin: Plugin, args: Any) -> None:
+    memory = plugin.handles.of(args.memory, Memory)
+    args.give_each(("to_string", "to_string_size"), memory.kept.text(_named(memory)))
+
+
+def memory_addressable_by_devices(plugin: Plugin, args: Any) -> None:
+    memory = plugin.handles.of(args.memory, Memory)
+    args.give_each(
+        ("devices", "num_devices"), memory.kept.numbers([memory.device.handle], ctypes.c_void_p)
+    )
+
+
+def _named(memory: Memory) -> str:
+    return f"HloOracleMemory(device={memory.device.id}, kind={MEMORY_KIND})"

@@ -1,0 +1,68 @@
+"""Let arrays of the plugin be shared with other libraries by DLPack: they lie in host memory.
+
+jaxlib exports from the platforms that it ships, and imports host memory to XLA:CPU alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from backend_c.native.dlpack import CPU, exported
+from hlo_oracle.frontends.pjrt.foreign_memory import address_of
+from hlo_oracle.frontends.pjrt.modes import PLATFORM
+
+_HERE = (CPU, 0)
+
+
+def allow() -> None:
+    """Let JAX export our arrays, and import host memory to our devices where they come first."""
+    import jax
+    from jax._src import array, dlpack
+    from jax._src.typing import DLDeviceType
+
+    arrays: Any = array.ArrayImpl
+    arrays.__dlpack__ = _exporter(arrays.__dlpack__)
+    arrays.__dlpack_device__ = _teller(arrays.__dlpack_device__)
+    platforms = getattr(jax.config, "jax_platforms", None) or ""
+    if platforms.partition(",")[0] == PLATFORM:
+        dlpack._DL_DEVICE_TO_PLATFORM[DLDeviceType.kDLCPU] = PLATFORM
+
+
+def _is_ours(array: Any) -> bool:
+    return bool(array.platform() == PLATFORM and len(array.devices()) == 1)
+
+
+def _exporter(known: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that exports an array, with ours known."""
+
+    def __dlpack__(
+        self: Any,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if not _is_ours(self):
+            options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
+            return known(self, stream=stream, **options)
+        if dl_device is not None and (int(dl_device[0]), dl_device[1]) != _HERE:
+            raise BufferError("arrays of hlo_oracle lie in host memory: DLPack's device (1, 0)")
+        here = np.array(self) if copy else np.asarray(self)
+        return exported(address_of(here), here.shape, here.dtype, _HERE, here)
+
+    return __dlpack__
+
+
+def _teller(known: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that tells where an array lies, with ours known."""
+
+    def __dlpack_device__(self: Any) -> Any:
+        from jax._src.typing import DLDeviceType
+
+        return (DLDeviceType.kDLCPU, 0) if _is_ours(self) else known(self)
+
+    return __dlpack_device__

@@ -1,0 +1,55 @@
+"""Read how programs shall run: HLO_ORACLE_MODE and HLO_ORACLE_DEVICES, or a client's options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from hlo.errors import ArgumentError, Unsupported
+from hlo_oracle import __version__
+from hlo_oracle.frontends.pjrt.foreign_memory import NamedValue
+
+PLATFORM = "hlo_oracle"
+_MOST_DEVICES = 1024  # as interp.evaluate has it
+
+
+class Mode(Enum):
+    """fast and exact: C; interp: NumPy; check: exact C, and XLA:CPU judged beside it."""
+
+    FAST = "fast"
+    EXACT = "exact"
+    INTERP = "interp"
+    CHECK = "check"
+
+
+def mode_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) -> Mode:
+    """Return the mode that the option ``mode`` or else HLO_ORACLE_MODE names, else fast."""
+    named = str(options.get("mode") or environ.get("HLO_ORACLE_MODE") or Mode.FAST.value)
+    try:
+        return Mode(named)
+    except ValueError:
+        known = ", ".join(mode.value for mode in Mode)
+        raise ArgumentError(f"HLO_ORACLE_MODE={named}: one of {known}") from None
+
+
+def devices_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) -> int:
+    """Return the number of devices of the option ``devices`` or else HLO_ORACLE_DEVICES, else 1."""
+    text = str(options.get("devices") or environ.get("HLO_ORACLE_DEVICES") or 1)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= _MOST_DEVICES):
+        raise ArgumentError(f"HLO_ORACLE_DEVICES={text}: a number from 1 to {_MOST_DEVICES}")
+    return int(text)
+
+
+def require_one_process(options: Mapping[str, NamedValue]) -> None:
+    """Raise Unsupported for a client that is one of several processes (``jax.distributed``)."""
+    processes = options.get("num_nodes", 1)
+    if processes != 1:
+        raise Unsupported(
+            f"jax.distributed with {processes} processes: one process simulates the devices of"
+            " hlo_oracle; run one, with HLO_ORACLE_DEVICES set to the number of all devices"
+        )
+
+
+def version_text() -> str:
+    """Return what clients see as the platform's version."""
+    return f"hlo-oracle {__version__}"

@@ -1,0 +1,94 @@
+"""Divide programs of several partitions by their shardings: XLA's partitioner does it.
+
+It runs within a compilation for the CPU, in a process of its own, as it may crash; what it made is
+dumped after its pass and kept in the cache of libraries.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from backend_c.native.cache import default_directory, open_cache, remembered
+from backend_c.native.toolchain import digest
+from hlo.errors import Error
+from hlo_oracle.loading.wire_format import messages
+
+if TYPE_CHECKING:
+    from fuzz.worker_pool import WorkerPool
+
+_SECONDS = 600.0  # for one program
+_PASS = "spmd-partitioning"
+_MODULE = 1  # of HloProto
+_PRELOAD = ("jaxlib.xla_client",)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """The HloModuleProto of a program for one partition, or why there is none."""
+
+    proto: bytes = b""
+    error: str = ""
+
+
+@contextmanager
+def opened() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
+    """Yield the function that partitions in a process of its own: StableHLO and a
+    CompileOptionsProto that names no device from ``devices`` on."""
+    os.environ.pop("XLA_FLAGS", None)
+    from jaxlib import xla_client
+
+    def partitioned(code: bytes, options: bytes, devices: int) -> Partitioned:
+        client: Any = xla_client.make_cpu_client(num_devices=devices)
+        settings = xla_client.CompileOptions.ParseFromString(options)
+        with TemporaryDirectory() as directory:
+            settings.env_option_overrides = [
+                ("xla_dump_to", directory),
+                ("xla_dump_hlo_pass_re", _PASS),
+                ("xla_dump_hlo_as_proto", True),  # texts say nothing of the results' shardings
+                ("xla_backend_optimization_level", 0),  # the compiled program is not wanted
+            ]
+            try:
+                chosen = xla_client.DeviceList(tuple(client.devices()))
+                client.compile_and_load(code, chosen, settings)
+            except (RuntimeError, ValueError, TypeError) as error:  # jaxlib's are RuntimeErrors
+                return Partitioned(error=str(error))
+            dumped = sorted(Path(directory).glob(f"*.after_{_PASS}.*.hlo.pb"))
+            if not dumped:
+                return Partitioned(error="jaxlib did not partition it")
+            return Partitioned(messages(dumped[-1].read_bytes(), _MODULE)[-1])
+
+    yield partitioned
+
+
+class Partitioner:
+    """Partition programs in a process that is started for the first one."""
+
+    def __init__(self) -> None:
+        self._pool: WorkerPool[Partitioned] | None = None
+
+    def __call__(self, code: bytes, options: bytes, devices: int) -> bytes:
+        """Return the HloModuleProto of a program of StableHLO for one partition; Error if there is
+        none."""
+        kept = open_cache(default_directory(os.environ))
+        key = digest(["partitioned", version("jaxlib"), code.hex(), options.hex(), str(devices)])
+        made = remembered(kept, key, lambda: self._made(code, options, devices).hex())
+        return bytes.fromhex(made)
+
+    def _made(self, code: bytes, options: bytes, devices: int) -> bytes:
+        from fuzz.worker_pool import Result, WorkerPool  # starts processes, which few programs need
+
+        if self._pool is None:
+            self._pool = WorkerPool(opened, seconds=_SECONDS, preload=_PRELOAD)
+        outcome = self._pool(code, options, devices)
+        if not isinstance(outcome, Result):
+            raise Error(f"XLA's partitioner died: {outcome}")
+        if outcome.value.error:
+            raise Error(f"XLA cannot partition the program: {outcome.value.error}")
+        return outcome.value.proto

@@ -1,0 +1,39 @@
+"""Hold what the functions of the plugin share."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass, field
+
+from hlo_oracle.frontends.pjrt.checks import Checks, settings_of
+from hlo_oracle.frontends.pjrt.foreign_memory import Kept
+from hlo_oracle.frontends.pjrt.handles import Handles
+from hlo_oracle.frontends.pjrt.interrupts import Interrupts
+from hlo_oracle.frontends.pjrt.modes import Mode
+from hlo_oracle.frontends.pjrt.partitioning import Partitioner
+
+
+@dataclass(slots=True)
+class Plugin:
+    """Hold the objects that clients know by pointers, and texts that live as long as the process.
+
+    ``mode`` is chosen when a client is created.
+    """
+
+    nothing_to_free: int = 0  # a C function for clients to call: what they get, the objects hold
+    interrupts: Interrupts | None = None
+    handles: Handles = field(default_factory=Handles)
+    kept: Kept = field(default_factory=Kept)
+    mode: Mode | None = None
+    checks: Checks | None = None  # of the mode check
+    partitioner: Partitioner = field(default_factory=Partitioner)
+
+    def choose(self, mode: Mode) -> None:
+        """Choose how programs that are compiled from now on run."""
+        self.mode = mode
+        if self.interrupts is not None:
+            self.interrupts.install()
+        if mode is Mode.CHECK and self.checks is None:
+            self.checks = Checks(settings_of(os.environ))
+            atexit.register(self.checks.tell)

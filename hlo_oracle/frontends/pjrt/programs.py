@@ -1,0 +1,178 @@
+"""Programs: read, verified, and made ready to run in a mode."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import backend_c
+import hlo
+import interp
+from hlo.errors import ArgumentError, Unsupported
+from hlo.module import Module
+from hlo.types import ArrayShape, TupleShape, leaves
+from hlo.values import Array, Value
+from hlo_oracle import rank_runs
+from hlo_oracle.frontends.pjrt.callbacks import TARGET, callbacks, calls_python
+from hlo_oracle.frontends.pjrt.compile_options import CompileOptions, compile_options
+from hlo_oracle.frontends.pjrt.modes import Mode
+from hlo_oracle.frontends.pjrt.partitioning import Partitioner
+from hlo_oracle.frontends.pjrt.stablehlo import converted, text_of
+
+Arguments = Sequence[tuple[Array | None, ...]]  # of each rank
+Run = Callable[[Arguments], tuple[Value, ...]]
+
+_LOGGER = logging.getLogger(__name__)
+_FORMAT = "hlo-oracle executable 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that is ready to run.
+
+    ``text`` is its HLO, ``proto`` the same as an HloModuleProto, ``options`` those of its
+    compilation as bytes. ``donated`` are the numbers of parameters whose buffers a run uses up;
+    ``takes_tokens`` says whether a parameter is a token.
+    """
+
+    name: str
+    text: str
+    proto: bytes
+    options: bytes
+    module: Module
+    ranks: CompileOptions
+    mode: Mode
+    parameters: tuple[ArrayShape, ...]
+    results: tuple[ArrayShape, ...]
+    donated: frozenset[int]
+    takes_tokens: bool
+    code_bytes: int
+    run: Run
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what decides the results."""
+        parts = (self.mode.value, str(self.ranks), self.text)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def serialized(self) -> bytes:
+        """Return what :func:`deserialized` reads. The C is kept in the cache of libraries."""
+        kept = {"format": _FORMAT, "mode": self.mode.value, "text": self.text}
+        binary = {"options": self.options.hex(), "proto": self.proto.hex()}
+        return json.dumps(kept | binary).encode()
+
+
+def compiled(
+    code: bytes, form: str, options: bytes, mode: Mode, partitioner: Partitioner
+) -> Program:
+    """Compile a program in a format of PJRT_Program for a mode.
+
+    Raises Error for what cannot be read, partitioned or compiled.
+    """
+    text, proto = converted(code, form)
+    ranks = compile_options(options)
+    if ranks.partitions > 1:
+        devices = 1 + max(ranks.devices, default=ranks.ranks - 1)
+        proto = partitioner(code, options, devices)
+        text = text_of(proto)
+    return of_text(text, proto, options, mode)
+
+
+def deserialized(data: bytes, options: bytes = b"") -> Program:
+    """Make a program ready again that :meth:`Program.serialized` kept; ``options``, if there are
+    any, replace those that it was compiled with: they name other devices."""
+    try:
+        kept = json.loads(data)
+        if kept["format"] != _FORMAT:
+            raise ValueError(kept["format"])
+        before, proto = (bytes.fromhex(kept[name]) for name in ("options", "proto"))
+        text, mode = str(kept["text"]), Mode(kept["mode"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArgumentError(f"these bytes are no executable of {_FORMAT!r}") from error
+    return of_text(text, proto, options or before, mode)
+
+
+def of_text(text: str, proto: bytes, options: bytes, mode: Mode) -> Program:
+    """Make a program of HLO text ready to run."""
+    ranks = compile_options(options)
+    module = hlo.parse(text)
+    hlo.verify(module)
+    run, code_bytes = runner(module, mode, rank_runs.Ranks(ranks.replicas, ranks.partitions))
+    parameters = tuple(_array(p.shape) for p in module.entry.parameters)
+    results = leaves(module.entry.root_instruction.shape)
+    return Program(
+        *(module.name, text, proto, options, module, ranks, mode),
+        parameters=parameters,
+        results=results,
+        donated=_donated(module),
+        takes_tokens=not all(shape.element_type.is_array for shape in parameters),
+        code_bytes=code_bytes,
+        run=run,
+    )
+
+
+def runner(module: Module, mode: Mode, ranks: rank_runs.Ranks) -> tuple[Run, int]:
+    """Return the function that runs a module on each rank's arguments, and the size of its C.
+
+    Ranks that exchange values are interpreted: generated C is one rank. So is, with a warning, what
+    the backend does not take.
+    """
+
+    def interpreted(arguments: Arguments) -> tuple[Value, ...]:
+        given: Any = tuple(arguments)
+        return rank_runs.interpreted(module, ranks, given, seed=0)
+
+    if calls_python(module):
+        _LOGGER.warning("%s is interpreted: it calls Python", module.name)
+        return _calling_python(module, ranks), 0
+    if mode is Mode.INTERP or not rank_runs.is_for_c(module, ranks):
+        return interpreted, 0
+    try:
+        numerics = "fast" if mode is Mode.FAST else "exact"
+        executable = backend_c.compile(module, numerics=numerics)
+    except Unsupported as error:
+        why, _, others = str(error).partition(";")  # what there is instead is not asked for
+        _, found, place = others.rpartition(" (from ")
+        told = f"{why} (from {place}" if found else why
+        _LOGGER.warning("%s is interpreted: %s", module.name, told)
+        return interpreted, 0
+
+    def run(arguments: Arguments) -> tuple[Value, ...]:
+        return tuple(executable(*mine) for mine in arguments)
+
+    return run, sum(map(len, executable.source.values()))
+
+
+def _calling_python(module: Module, ranks: rank_runs.Ranks) -> Run:
+    """Return the function that interprets a module whose custom calls are callbacks."""
+
+    def run(arguments: Arguments) -> tuple[Value, ...]:
+        given: Any = arguments[0] if ranks.size == 1 else arguments
+        found: Any = interp.evaluate(
+            *(module, *given),
+            replicas=ranks.replicas,
+            partitions=ranks.partitions,
+            custom_calls={TARGET: callbacks().call},
+        )
+        return (found,) if ranks.size == 1 else found
+
+    return run
+
+
+def _array(shape: Any) -> ArrayShape:
+    """Return the shape of a parameter; PJRT has no tuples."""
+    if isinstance(shape, TupleShape):
+        raise Unsupported("a parameter that is a tuple: clients of PJRT pass arrays")
+    assert isinstance(shape, ArrayShape)
+    return shape
+
+
+def _donated(module: Module) -> frozenset[int]:
+    """Return the numbers of the parameters whose buffers a result may take over."""
+    aliases: Any = module.attributes.get("input_output_alias", ())
+    donors: Any = module.attributes.get("buffer_donor", ())
+    return frozenset(entry.number for entry in (*aliases, *donors))

@@ -1,0 +1,68 @@
+"""Compare results as JAX's tests compare, and judge those that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import dtypes
+from jax._src.test_util import JaxTestCase
+
+import hlo_oracle
+from hlo.errors import Error
+
+_TEST: Any = JaxTestCase()  # without types
+_BUDGETS = {"hlo_oracle": "fast", "cpu": None}  # None: that of XLA:CPU
+
+
+def difference(found: Any, wanted: Any, tolerance: Any) -> tuple[str, bool]:
+    """Say how results differ in structure, type, weak type, shape or by more than the tolerance,
+    if they do; and whether it is only by their values."""
+    ours, theirs = (str(jax.tree.structure(one)) for one in (found, wanted))
+    if ours != theirs:
+        return f"{ours}, where XLA:CPU gives {theirs}", False
+    for mine, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
+        kinds = [_kind(one) for one in (mine, other)]
+        weak = [getattr(one, "weak_type", False) for one in (mine, other)]
+        if kinds[0] != kinds[1] or weak[0] != weak[1]:
+            return f"{kinds[0]}, where XLA:CPU gives {kinds[1]}", False
+        try:
+            _TEST.assertAllClose(_plain(mine), _plain(other), atol=tolerance, rtol=tolerance)
+        except AssertionError as error:
+            return str(error), True
+    return "", False
+
+
+def _kind(value: Any) -> str:
+    """Return an array's type and shape as JAX writes them; of what is no array of JAX, the type."""
+    aval = getattr(value, "aval", None)
+    return str(np.asarray(value).dtype if aval is None else aval)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array of numbers: the words of a key."""
+    is_key = hasattr(value, "dtype") and jnp.issubdtype(value.dtype, dtypes.prng_key)
+    return np.asarray(jax.random.key_data(value)) if is_key else value
+
+
+def legality(call: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    """Judge what both platforms give, jitted, against the exact results."""
+    lines = []
+    for platform, budget in _BUDGETS.items():
+        try:
+            with jax.default_device(jax.devices(platform)[0]):
+                verdict = hlo_oracle.check(call, *arguments, budget=budget)
+        except Error as error:
+            lines.append(f"{platform}: not judged, {error}")
+        else:
+            lines.append(f"{platform}: {_counted(verdict)}")
+    return "; ".join(" ".join(line.split()) for line in lines)
+
+
+def _counted(verdict: hlo_oracle.Verdict) -> str:
+    """Count elements by what they are worth: ``2 equal, 4 within``."""
+    words = ("equal", "within", "outside", "undetermined")
+    return ", ".join(f"{count} {word}" for word in words if (count := getattr(verdict, word)))

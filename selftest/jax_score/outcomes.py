@@ -1,0 +1,61 @@
+"""Outcomes of cases, and the journal that keeps them so that a run goes on where one ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+PASSED, FAILED, REFUSED, SKIPPED = "passed", "failed", "refused", "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Describe a case that was run: ``status``, and ``why`` unless it passed.
+
+    ``legal`` says of values that differ from XLA's by more than JAX's tests allow what each side's
+    are worth beside the exact ones. ``interpreted`` is why no C ran, if so."""
+
+    group: str
+    name: str
+    x64: bool
+    status: str
+    why: str = ""
+    legal: str = ""
+    interpreted: str = ""
+    seconds: float = 0.0
+    mode: str = ""  # of the plugin
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """Name the case among all."""
+        return self.group, self.name, self.x64
+
+
+class Journal:
+    """Append the outcomes in a mode to a file of JSON lines, or keep them in memory without one.
+    ``known`` is how many cases there are, with x64 and without."""
+
+    def __init__(self, path: Path | None, mode: str) -> None:
+        self._path, self._mode = path, mode
+        self.outcomes = {one.key: one for one in _read(path) if one.mode == mode}
+        self.known: dict[bool, int] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Keep an outcome; it replaces an earlier one of the same case."""
+        self.outcomes[outcome.key] = kept = replace(outcome, mode=self._mode)
+        if self._path is not None:
+            with self._path.open("a") as file:
+                file.write(json.dumps(asdict(kept)) + "\n")
+
+
+def _read(path: Path | None) -> Iterator[Outcome]:
+    """Read the outcomes of a file; its last line may be incomplete."""
+    if path is None or not path.exists():
+        return
+    for line in path.read_text().splitlines():
+        try:
+            yield Outcome(**json.loads(line))
+        except ValueError:
+            continue

@@ -1,0 +1,130 @@
+"""``ho.jit``: JAX functions as C, with the bits of the exact evaluation in exact mode."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT, has_c_compiler
+
+import hlo_oracle as ho
+from hlo.bit_equality import differences
+from hlo.errors import ArgumentError, Error, Unsupported
+from hlo_oracle.compiled_functions import CacheInfo
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="compiles C")
+
+TABLE = np.arange(4, dtype=np.float32)  # a constant that functions close over
+
+
+def tree(p: Any, x: Any, unused: Any) -> Any:
+    return {"y": jnp.tanh(x @ p["w"]) + TABLE, "s": (x.sum(), p["n"] * 2)}
+
+
+def keyed(key: Any) -> Any:
+    return jax.random.normal(key, (3,))
+
+
+def loss(w: Any, x: Any) -> Any:
+    return jnp.sum(jnp.sin(x @ w))
+
+
+X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+W = np.ones((3, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (tree, ({"w": jnp.asarray(W), "n": 3}, X, 1.5)),
+        (jax.value_and_grad(loss), (W, X)),
+        (lambda x: x.astype(jnp.bfloat16) * 2, (X,)),
+        (lambda x: jnp.concatenate([x, x]), (np.ones((0, 2), np.float32),)),
+        (lambda a, b: (a, jnp.where(b, a, -a)), (2, True)),
+        (jnp.linalg.cholesky, (np.eye(3, dtype=np.float32) * 4,)),
+    ],
+)
+def test_exact_mode_has_the_bits_of_the_evaluation(function: Any, arguments: Any) -> None:
+    found = ho.jit(function, numerics="exact")(*arguments)
+    right = ho.run(function, *arguments)
+    assert jax.tree.structure(found) == jax.tree.structure(right)
+    assert not differences(tuple(jax.tree.leaves(right)), tuple(jax.tree.leaves(found)))
+
+
+def test_keys_are_arguments() -> None:
+    key = jax.random.key(7)
+    assert np.allclose(ho.jit(keyed)(key), keyed(key), rtol=1e-5)
+
+
+def test_a_function_is_compiled_once_for_each_kind_of_arguments() -> None:
+    @ho.jit(static_argnames="times")
+    def scaled(x: Any, times: int = 2) -> Any:
+        """Multiply."""
+        return x * times
+
+    assert scaled.__name__ == "scaled" and scaled.__doc__ == "Multiply."
+    assert scaled(X).tolist() == (X * 2).tolist()
+    assert scaled(X + 1).tolist() == ((X + 1) * 2).tolist()
+    assert scaled.cache_info() == CacheInfo(hits=1, misses=1, currsize=1)
+    assert scaled(X, times=3).tolist() == (X * 3).tolist()  # another program
+    assert scaled(X[0]).shape == (3,)  # another shape
+    assert scaled(X.astype(np.float16)).dtype == np.float16  # another type
+    assert scaled.cache_info() == CacheInfo(hits=1, misses=4, currsize=4)
+    assert "hlo_entry" in "".join(scaled.source(X).values())
+    assert len(scaled.explain(X).kernels) == 1
+    assert scaled.cache_info().misses == 4
+    scaled.cache_clear()
+    assert scaled.cache_info() == CacheInfo(0, 0, 0)
+
+
+def test_methods() -> None:
+    class Layer:
+        weight = 3.0
+
+        @ho.jit(static_argnums=0)
+        def __call__(self, x: Any) -> Any:
+            return x * self.weight
+
+        @jax.jit
+        def jitted(x: Any) -> Any:
+            return x + 1
+
+    assert Layer()(X).tolist() == (X * 3).tolist()
+    assert ho.jit(Layer.jitted)(X).tolist() == (X + 1).tolist()
+
+
+def test_what_c_does_not_take_is_named_with_its_line() -> None:
+    def decomposed(a: Any) -> Any:
+        return jnp.linalg.svd(a)
+
+    line = decomposed.__code__.co_firstlineno + 1
+    with pytest.raises(Unsupported, match=rf"^decomposed: .*{__file__}:{line}\); jax.jit compiles"):
+        ho.jit(decomposed)(W)
+
+
+def test_bad_calls() -> None:
+    twice = ho.jit(lambda x: x * 2)
+    assert twice(3) == 6
+    with jax.enable_x64(False), pytest.raises(ArgumentError, match="does not fit into int32"):
+        assert twice(3) == 6
+        twice(2**40)
+    with jax.enable_x64(True):
+        assert twice(2**40) == 2**41  # another program
+    with pytest.raises(Unsupported, match="transform the function first"):
+        jax.grad(lambda x: twice(x).sum())(X)
+    with pytest.raises(Error, match="TypeError"):
+        twice("text")
+    with pytest.raises(ArgumentError, match="static arguments are named there"):
+        ho.jit(jax.jit(loss), static_argnums=0)
+    with pytest.raises(Unsupported, match="calls Python while it runs"):
+        ho.jit(lambda x: jax.pure_callback(np.sin, x, x))(X)
+
+
+def test_the_program_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/jit.md").read_text(), re.DOTALL)
+    exec(compile(program, "docs/jit.md", "exec"), {})
+    assert "CacheInfo(hits=0, misses=2, currsize=2)" in capsys.readouterr().out

@@ -1,0 +1,33 @@
+"""Run a handful of cases of the score in one process; each public function has one, or a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from selftest.jax_score.examiner import opened
+from selftest.jax_score.outcomes import PASSED
+
+WANTED = {
+    ("lax.add", "float32 [3,4]×[3,1] of the records"),
+    ("jax.numpy", "jnp.cumsum(x, axis=1) float32 small"),
+    ("jax.numpy", "grad of jnp.sinh(x) float32 small"),
+    ("jax.random", "jax.random.key(5)"),
+    ("control flow", "lax.scan(lambda c, a: (c + a, c * 2), vector, x) int32 small"),
+}
+
+with opened("fast", False) as work:
+    names = work()
+    numbers = {name: number for number, name in enumerate(names)}
+    assert len(numbers) == len(names)  # one name, one case
+    outcomes = [work(numbers[name]) for name in WANTED]
+    assert [one.status for one in outcomes] == [PASSED] * len(WANTED), outcomes
+    from selftest.jax_score.comparison import difference
+    from selftest.jax_score.coverage import not_called
+
+    assert not_called({group for group, _ in numbers}) == []
+    one = np.float32([1, 2])
+    assert difference(one, one + np.float32(1e-7), None) == ("", False)
+    assert difference(one, one + np.float32(1e-3), None)[1]
+    assert "float64" in difference(one, np.float64(one), None)[0]
+    assert "PyTreeDef" in difference((one,), [one], None)[0]
+print("as expected")
