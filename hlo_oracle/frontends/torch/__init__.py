@@ -1,0 +1,63 @@
+"""Run PyTorch's models on this backend: ``torch.compile(model, backend="hlo_oracle")``.
+
+    torch.compile(model, backend="hlo_oracle")   # also with options={"numerics": "exact"}
+    print(ho.torch.explain())                    # what became C so far, and what did not, and why
+    print(ho.torch.explain(model, x))            # the same of one call
+
+PyTorch names the backend by an entry point, so nothing of this has to be imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlo_oracle.peer_verdicts import require_package
+
+if TYPE_CHECKING:
+    from hlo_oracle.frontends.torch.explanation import Explanation
+    from hlo_oracle.frontends.torch.functions import TracedFunction
+
+__all__ = ["backend", "explain", "lowered"]
+
+
+def backend(module: Any, inputs: Sequence[Any], **named: Any) -> Callable[..., Any]:
+    """Compile a graph of TorchDynamo: what the entry point ``torch_dynamo_backends`` names."""
+    _require()
+    from hlo_oracle.frontends.torch import graph_compiler
+
+    return graph_compiler.compiled_module(module, inputs, **named)
+
+
+def explain(
+    function: Callable[..., Any] | None = None, *arguments: Any, **named: Any
+) -> Explanation:
+    """Return what of a function or a model becomes C, what PyTorch runs instead, and why.
+
+    It is compiled anew and called once with ``arguments``; ``options`` are those of torch.compile.
+    Without a function: of the graphs that this process compiled last, 256 at most.
+    """
+    _require()
+    from hlo_oracle.frontends.torch import graph_compiler
+
+    return graph_compiler.explain(function, *arguments, **named)
+
+
+def lowered(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> TracedFunction | None:
+    """Make a program of a function and its arguments if it is a module of PyTorch or takes its
+    tensors; else None. PyTorch is not imported for that: whoever has a tensor did."""
+    if "torch" not in sys.modules:
+        return None
+    from hlo_oracle.frontends.torch import functions
+
+    if not functions.is_torch(function, arguments, keywords):
+        return None
+    return functions.lower(function, arguments, keywords)
+
+
+def _require() -> None:
+    for package, extra in (("torch", "torch"), ("jax", "torch")):
+        require_package("to compile PyTorch's graphs", package, extra)

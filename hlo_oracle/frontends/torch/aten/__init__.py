@@ -1,0 +1,1 @@
+"""Define ATen's operations on JAX's arrays: one file per family, each with its ``OPS`` by name."""

@@ -1,0 +1,267 @@
+"""Move elements: views, slices, concatenation, padding; and make arrays of constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+
+_END = 2**63 - 1  # PyTorch's end of a slice that has none
+
+
+def _view(result: Any, x: Any, sizes: Any) -> Any:
+    """Give other sizes, or another type to the same bits (``view.dtype``)."""
+    if isinstance(sizes, list | tuple):
+        return jnp.reshape(x, _completed(sizes, x.size))
+    if x.dtype.itemsize != result.itemsize:
+        raise NotImplementedError("a view as a type of another width")
+    return lax.bitcast_convert_type(x, result) if x.dtype != bool else x.astype(result)
+
+
+def _completed(sizes: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return sizes with -1 replaced by what is left of ``count`` elements."""
+    if -1 not in sizes:
+        return tuple(sizes)
+    known = math.prod(size for size in sizes if size != -1)
+    return tuple(count // known if size == -1 else size for size in sizes)
+
+
+def _permute(x: Any, dims: Sequence[int]) -> Any:
+    return jnp.transpose(x, [d % x.ndim for d in dims])
+
+
+def _transpose(x: Any, dim0: int = 0, dim1: int = 1) -> Any:
+    return jnp.swapaxes(x, dim0, dim1) if x.ndim > 1 else x
+
+
+def _squeeze(x: Any, dim: int | Sequence[int] | None = None) -> Any:
+    """Leave out dimensions of size 1: all, or those named that have this size."""
+    if dim is None:
+        return jnp.squeeze(x)
+    dims = (dim,) if isinstance(dim, int) else dim
+    return jnp.squeeze(x, tuple(d % x.ndim for d in dims if x.ndim and x.shape[d] == 1))
+
+
+def _expand(x: Any, sizes: Sequence[int], *, implicit: bool = False) -> Any:
+    own = (1,) * (len(sizes) - x.ndim) + x.shape
+    full = [mine if size == -1 else size for size, mine in zip(sizes, own, strict=True)]
+    return jnp.broadcast_to(x, full)
+
+
+def _range(extent: int, start: int | None, end: int | None) -> tuple[int, int]:
+    """Return where a slice starts and ends, with PyTorch's clamping."""
+
+    def place(index: int) -> int:
+        return max(0, min(index + extent if index < 0 else index, extent))
+
+    first = place(start or 0)
+    return first, max(first, place(extent if end is None or end == _END else end))
+
+
+def _slice(
+    x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    first, last = _range(x.shape[dim], start, end)
+    return lax.slice_in_dim(x, first, last, step, axis=dim % x.ndim)
+
+
+def _slice_scatter(
+    x: Any, source: Any, dim: int = 0, start: int | None = None, end: int | None = None,
+    step: int = 1,
+) -> Any:  # fmt: skip
+    """Write ``source`` over the elements that the slice reads."""
+    first, last = _range(x.shape[dim], start, end)
+    dim %= x.ndim
+    if step != 1:
+        where = (slice(None),) * dim + (slice(first, last, step),)
+        return x.at[where].set(source.astype(x.dtype))
+    # A concatenation fuses with its readers, which an update of a slice does not.
+    parts = (
+        lax.slice_in_dim(x, 0, first, axis=dim),
+        source.astype(x.dtype),
+        lax.slice_in_dim(x, last, x.shape[dim], axis=dim),
+    )
+    return jnp.concatenate([part for part in parts if part.shape[dim]] or [source], axis=dim)
+
+
+def _select(x: Any, dim: int, index: int) -> Any:
+    return lax.index_in_dim(x, index % x.shape[dim], dim % x.ndim, keepdims=False)
+
+
+def _select_scatter(x: Any, source: Any, dim: int, index: int) -> Any:
+    index %= x.shape[dim]
+    return _slice_scatter(x, jnp.expand_dims(source, dim), dim, index, index + 1)
+
+
+def _diagonal(x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    return jnp.diagonal(x, offset, dim1, dim2)
+
+
+def _cat(result: Any, arrays: Sequence[Any], dim: int = 0) -> Any:
+    # Arrays of shape [0] are left out whatever the rank of the others.
+    kept = [x for x in arrays if x.shape != (0,)]
+    return jnp.concatenate([x.astype(result) for x in kept or arrays], axis=dim if kept else 0)
+
+
+def _split(x: Any, sizes: int | Sequence[int], dim: int = 0) -> list[Any]:
+    extent = x.shape[dim]
+    if isinstance(sizes, int):
+        sizes = [min(sizes, extent - first) for first in range(0, extent, sizes)] or [0]
+    starts = [sum(sizes[:n]) for n in range(len(sizes))]
+    return [_slice(x, dim, first, first + size) for first, size in zip(starts, sizes, strict=True)]
+
+
+def _unbind(x: Any, dim: int = 0) -> list[Any]:
+    return [_select(x, dim, n) for n in range(x.shape[dim])]
+
+
+def _roll(x: Any, shifts: Sequence[int], dims: Sequence[int] = ()) -> Any:
+    """Roll along dimensions, or all elements where none is named."""
+    return jnp.roll(x, tuple(shifts), tuple(dims)) if dims else jnp.roll(x, shifts[0])
+
+
+def _repeat(x: Any, repeats: Sequence[int]) -> Any:
+    return jnp.tile(x.reshape((1,) * (len(repeats) - x.ndim) + x.shape), repeats)
+
+
+def _pad(result: Any, x: Any, padding: Sequence[int], value: Any = 0) -> Any:
+    """Pad by pairs of sizes that begin at the last dimension; negative ones cut."""
+    pairs = list(zip(padding[::2], padding[1::2], strict=True))[::-1]
+    config = [(0, 0, 0)] * (x.ndim - len(pairs)) + [(low, high, 0) for low, high in pairs]
+    return lax.pad(x, jnp.asarray(value, x.dtype), config)
+
+
+def _triangle(function: Any) -> Operation:
+    return plain(lambda x, diagonal=0: function(x, diagonal))
+
+
+def _full(result: Any, sizes: Sequence[int], value: Any, **named: Any) -> Any:
+    return jnp.full(sizes, value, result)
+
+
+def _filled(value: Any) -> Operation:
+    return typed(lambda result, sizes, *rest, **named: jnp.full(sizes, value, result))
+
+
+def _filled_like(value: Any) -> Operation:
+    return typed(lambda result, x, **named: jnp.full(x.shape, value, result))
+
+
+def _arange(result: Any, *bounds: Any, **named: Any) -> Any:
+    """Count from start to end by step, in the type of the result."""
+    named = {name: value for name, value in named.items() if name in ("start", "end", "step")}
+    if named:
+        bounds = (named.get("start", 0), named["end"], named.get("step", 1))
+    start, end, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+    count = max(math.ceil((end - start) / step), 0)
+    if jnp.issubdtype(result, jnp.integer):
+        return jnp.asarray(start + lax.iota(jnp.dtype("int64"), count) * step, result)
+    places = lax.iota(jnp.dtype("float64"), count)  # each element is rounded once
+    return jnp.asarray(start + places * step, result)
+
+
+def _eye(result: Any, rows: int, columns: int | None = None, **named: Any) -> Any:
+    return jnp.eye(rows, columns, dtype=result)
+
+
+def _copy(result: Any, x: Any, source: Any, *rest: Any) -> Any:
+    return jnp.broadcast_to(jnp.asarray(source, result), x.shape)
+
+
+def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """Return windows along a dimension, with their elements in a new last one."""
+    dim %= x.ndim
+    count = (x.shape[dim] - size) // step + 1
+    parts = [_slice(x, dim, n, n + (count - 1) * step + 1, step) for n in range(size)]
+    return jnp.stack(parts, axis=-1)
+
+
+def _as_pairs(x: Any) -> Any:
+    return jnp.stack([jnp.real(x), jnp.imag(x)], axis=-1)
+
+
+def _as_complex(x: Any) -> Any:
+    return lax.complex(x[..., 0], x[..., 1])
+
+
+def _broadcast_in_dim(x: Any, sizes: Sequence[int], dimensions: Sequence[int]) -> Any:
+    return lax.broadcast_in_dim(x, tuple(sizes), tuple(dimensions))
+
+
+def _iota(result: Any, length: int, *, start: int, step: int, **named: Any) -> Any:
+    return lax.iota(result, length) * jnp.asarray(step, result) + jnp.asarray(start, result)
+
+
+_SAME = plain(lambda x, *rest, **named: x)
+
+# Those that PyTorch computes without moving anything, as views of their first argument.
+VIEWS = frozenset(
+    ("view", "_unsafe_view", "permute", "transpose", "t", "unsqueeze", "squeeze", "alias",
+     "detach", "expand")
+)  # fmt: skip
+
+OPS: dict[str, Operation] = {
+    "view": typed(_view),
+    "_unsafe_view": typed(_view),
+    "reshape": typed(_view),
+    "_reshape_copy": typed(_view),
+    "permute": plain(_permute),
+    "transpose": plain(_transpose),
+    "t": plain(_transpose),
+    "unsqueeze": plain(lambda x, dim: jnp.expand_dims(x, dim)),
+    "squeeze": plain(_squeeze),
+    "broadcast_in_dim": plain(_broadcast_in_dim),
+    "view_of": _SAME,
+    "iota": typed(_iota),
+    "expand": plain(_expand),
+    "slice": plain(_slice),
+    "slice_scatter": plain(_slice_scatter),
+    "select": plain(_select),
+    "select_scatter": plain(_select_scatter),
+    "diagonal": plain(_diagonal),
+    "cat": typed(_cat),
+    "stack": plain(lambda arrays, dim=0: jnp.stack(arrays, axis=dim)),
+    "split": plain(_split),
+    "split_with_sizes": plain(_split),
+    "unbind": plain(_unbind),
+    "unfold": plain(_unfold),
+    "flip": plain(lambda x, dims: jnp.flip(x, tuple(dims))),
+    "roll": plain(_roll),
+    "repeat": plain(_repeat),
+    "constant_pad_nd": typed(_pad),
+    "tril": _triangle(jnp.tril),
+    "triu": _triangle(jnp.triu),
+    "view_as_complex": plain(_as_complex),
+    "view_as_real": plain(_as_pairs),
+    "clone": _SAME,
+    "alias": _SAME,
+    "detach": _SAME,
+    "lift_fresh_copy": _SAME,
+    "contiguous": _SAME,
+    "copy": typed(_copy),
+    "fill": typed(lambda result, x, value: jnp.full(x.shape, value, result)),
+    "full": typed(_full),
+    "full_like": typed(lambda result, x, value, **named: jnp.full(x.shape, value, result)),
+    "new_full": typed(lambda result, x, sizes, value, **named: jnp.full(sizes, value, result)),
+    "new_zeros": typed(lambda result, x, sizes, **named: jnp.zeros(sizes, result)),
+    "new_ones": typed(lambda result, x, sizes, **named: jnp.ones(sizes, result)),
+    # Memory that nobody wrote: zeros are as good as anything.
+    "empty": _filled(0),
+    "empty_strided": _filled(0),
+    "empty_permuted": _filled(0),
+    "empty_like": _filled_like(0),
+    "new_empty": typed(lambda result, x, sizes, **named: jnp.zeros(sizes, result)),
+    "new_empty_strided": typed(lambda result, x, sizes, *rest, **named: jnp.zeros(sizes, result)),
+    "zeros": _filled(0),
+    "ones": _filled(1),
+    "zeros_like": _filled_like(0),
+    "ones_like": _filled_like(1),
+    "scalar_tensor": typed(lambda result, value, **named: jnp.asarray(value, result)),
+    "arange": typed(_arange),
+    "eye": typed(_eye),
+}

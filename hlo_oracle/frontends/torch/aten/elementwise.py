@@ -1,0 +1,236 @@
+"""Compute elementwise operations in the types that PyTorch promotes to."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from hlo_oracle.frontends.torch.aten.promotion import (
+    Operation,
+    common_type,
+    compared,
+    is_operand,
+    plain,
+    promoted,
+    typed,
+)
+
+
+def _is_inexact(x: Any) -> bool:
+    return bool(jnp.issubdtype(x.dtype, jnp.inexact))
+
+
+def _add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    return jnp.add(x, y if alpha == 1 else y * jnp.asarray(alpha, y.dtype))
+
+
+def _sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    return jnp.subtract(x, y if alpha == 1 else y * jnp.asarray(alpha, y.dtype))
+
+
+def _rsub(x: Any, y: Any, alpha: Any = 1) -> Any:
+    return jnp.subtract(y, x if alpha == 1 else x * jnp.asarray(alpha, x.dtype))
+
+
+def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """Divide; ``trunc`` and ``floor`` round the quotient of numbers of the result's type."""
+    if rounding_mode is None:
+        return jnp.true_divide(x, y)
+    if rounding_mode == "floor":
+        return jnp.floor_divide(x, y)
+    quotient = lax.div(*jnp.broadcast_arrays(x, y))
+    return jnp.trunc(quotient) if _is_inexact(x) else quotient
+
+
+def _power_of_scalar(result: Any, x: Any, exponent: Any) -> Any:
+    """Raise to a power that is known: small ones are products, as in PyTorch's own kernel."""
+    x = jnp.asarray(x, result)
+    if _is_inexact(x):
+        if exponent in (0.5, -0.5):
+            return jnp.sqrt(x) if exponent > 0 else lax.rsqrt(x)
+        if exponent in (-2, -1, 0, 1, 2, 3):
+            return lax.integer_pow(x, int(exponent))
+        return jnp.power(x, jnp.asarray(exponent, result))
+    return lax.integer_pow(x, exponent) if exponent >= 0 else jnp.power(x, jnp.asarray(exponent))
+
+
+def _round(x: Any, *, decimals: int = 0) -> Any:
+    return jnp.round(x, decimals) if _is_inexact(x) else x
+
+
+def _rounded(function: Any) -> Operation:
+    """Make a rounding to integers, which leaves integers as they are."""
+    return plain(lambda x: function(x) if _is_inexact(x) else x)
+
+
+def _clamp(result: Any, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
+    """Clamp to bounds, either of which may be left out; NaN stays."""
+    low, high = named.get("min", low), named.get("max", high)
+    x = jnp.asarray(x, result)
+    x = x if low is None else jnp.maximum(x, jnp.asarray(low, result))
+    return x if high is None else jnp.minimum(x, jnp.asarray(high, result))
+
+
+def _where(result: Any, condition: Any, x: Any, y: Any) -> Any:
+    return jnp.where(jnp.asarray(condition, bool), jnp.asarray(x, result), jnp.asarray(y, result))
+
+
+def _to_copy(result: Any, x: Any, *, dtype: Any = None, **named: Any) -> Any:
+    return _converted(x, result)
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    """Convert as PyTorch does: a complex number loses its imaginary part, a float its fraction."""
+    if jnp.iscomplexobj(x) and not jnp.issubdtype(dtype, jnp.complexfloating):
+        x = jnp.real(x)
+    return jnp.asarray(x, dtype)
+
+
+def _sign(x: Any) -> Any:
+    # NumPy's sign of NaN is NaN, PyTorch's is 0.
+    return jnp.where(jnp.isnan(x), 0, jnp.sign(x)) if _is_inexact(x) else jnp.sign(x)
+
+
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, jnp.zeros((), x.dtype))
+
+
+def _gelu(x: Any, *, approximate: str = "none") -> Any:
+    return jax.nn.gelu(x, approximate=approximate == "tanh")
+
+
+def _leaky_relu(x: Any, slope: float = 0.01) -> Any:
+    return jnp.where(x > 0, x, x * jnp.asarray(slope, x.dtype))
+
+
+def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    def number(value: float) -> Any:
+        return jnp.asarray(value, x.dtype)
+
+    negative = number(alpha * scale) * jnp.expm1(x * number(input_scale))
+    return jnp.where(x > 0, x * number(scale), negative)
+
+
+def _shift(function: Any) -> Operation:
+    return promoted(lambda x, y: function(*jnp.broadcast_arrays(x, y)))
+
+
+def _addc(result: Any, x: Any, y: Any, z: Any, *, value: Any = 1, combine: Any = None) -> Any:
+    x, y, z, value = (jnp.asarray(number, result) for number in (x, y, z, value))
+    return x + value * combine(y, z)
+
+
+def _lerp(start: Any, end: Any, weight: Any) -> Any:
+    # PyTorch goes from the nearer end.
+    near, far = start + weight * (end - start), end - (end - start) * (1 - weight)
+    return jnp.where(jnp.abs(weight) < 0.5, near, far)
+
+
+def _masked_fill(result: Any, x: Any, mask: Any, value: Any) -> Any:
+    return jnp.where(mask, jnp.asarray(value, result), jnp.asarray(x, result))
+
+
+def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Any:
+    if not _is_inexact(x):
+        return x
+    return jnp.nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+
+
+def _logical(function: Any) -> Operation:
+    def operation(result: Any, *operands: Any) -> Any:
+        return function(*(jnp.asarray(x).astype(bool) for x in operands))
+
+    return operation
+
+
+def _bounded(function: Any) -> Operation:
+    def operation(result: Any, *operands: Any) -> Any:
+        wanted = common_type(*filter(is_operand, operands))
+        return function(*(jnp.asarray(x, wanted) for x in operands))
+
+    return operation
+
+
+def _false(x: Any) -> Any:
+    return jnp.zeros(x.shape, bool)
+
+
+def _test(function: Any) -> Operation:
+    """Make a test of floats, which no integer passes."""
+    return plain(lambda x: function(x) if _is_inexact(x) else _false(x))
+
+
+_UNARY: dict[str, Callable[..., Any]] = {
+    "acos": jnp.arccos, "acosh": jnp.arccosh, "asin": jnp.arcsin, "asinh": jnp.arcsinh,
+    "atan": jnp.arctan, "atanh": jnp.arctanh, "cos": jnp.cos, "cosh": jnp.cosh,
+    "digamma": jax.scipy.special.digamma, "erf": lax.erf, "erfc": lax.erfc, "erfinv": lax.erf_inv,
+    "exp": jnp.exp, "exp2": jnp.exp2, "expm1": jnp.expm1, "gelu": _gelu,
+    "lgamma": lax.lgamma, "log": jnp.log, "log10": jnp.log10, "log1p": jnp.log1p,
+    "log2": jnp.log2, "neg": jnp.negative, "reciprocal": jnp.reciprocal, "relu": _relu,
+    "rsqrt": lax.rsqrt, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu, "sin": jnp.sin,
+    "sinh": jnp.sinh, "sqrt": jnp.sqrt, "square": jnp.square, "tan": jnp.tan, "tanh": jnp.tanh,
+}  # fmt: skip
+
+_BINARY: dict[str, Callable[..., Any]] = {
+    "add": _add, "atan2": jnp.arctan2, "bitwise_and": jnp.bitwise_and,
+    "bitwise_or": jnp.bitwise_or, "bitwise_xor": jnp.bitwise_xor, "copysign": jnp.copysign,
+    "div": _div, "floor_divide": jnp.floor_divide, "fmax": jnp.fmax, "fmin": jnp.fmin,
+    "hypot": jnp.hypot, "lerp": _lerp, "maximum": jnp.maximum, "minimum": jnp.minimum,
+    "mul": jnp.multiply, "nextafter": jnp.nextafter, "pow": jnp.power,
+    "remainder": jnp.remainder, "rsub": _rsub, "sub": _sub, "true_divide": jnp.true_divide,
+}  # fmt: skip
+
+OPS: dict[str, Operation] = {
+    **{name: promoted(function) for name, function in (_UNARY | _BINARY).items()},
+    **{name: compared(getattr(operator, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    "fmod": _shift(lax.rem),
+    "bitwise_left_shift": _shift(lax.shift_left),
+    "bitwise_right_shift": _shift(lax.shift_right_arithmetic),
+    "__lshift__": _shift(lax.shift_left),
+    "__rshift__": _shift(lax.shift_right_arithmetic),
+    "pow.Tensor_Scalar": typed(_power_of_scalar),
+    "abs": plain(jnp.abs),
+    "addcdiv": partial(_addc, combine=jnp.true_divide),
+    "addcmul": partial(_addc, combine=jnp.multiply),
+    "angle": plain(jnp.angle),
+    "bitwise_not": plain(jnp.invert),
+    "ceil": _rounded(jnp.ceil),
+    "floor": _rounded(jnp.floor),
+    "trunc": _rounded(jnp.trunc),
+    "fix": _rounded(jnp.trunc),
+    "round": plain(_round),
+    "clamp": typed(_clamp),
+    "clamp_max": typed(lambda result, x, high: _clamp(result, x, None, high)),
+    "clamp_min": typed(lambda result, x, low: _clamp(result, x, low)),
+    "hardtanh": typed(lambda result, x, low=-1, high=1: _clamp(result, x, low, high)),
+    "conj": plain(jnp.conj),
+    "_conj": plain(jnp.conj),
+    "_conj_physical": plain(jnp.conj),
+    "conj_physical": plain(jnp.conj),
+    "real": plain(jnp.real),
+    "imag": plain(jnp.imag),
+    "complex": plain(lax.complex),
+    "elu": plain(_elu),
+    "leaky_relu": plain(_leaky_relu),
+    "isfinite": plain(jnp.isfinite),
+    "isinf": _test(jnp.isinf),
+    "isnan": _test(jnp.isnan),
+    "signbit": plain(jnp.signbit),
+    "sign": plain(_sign),
+    "sgn": plain(jnp.sign),
+    "logical_and": _logical(jnp.logical_and),
+    "logical_not": _logical(jnp.logical_not),
+    "logical_or": _logical(jnp.logical_or),
+    "logical_xor": _logical(jnp.logical_xor),
+    "masked_fill": typed(_masked_fill),
+    "nan_to_num": plain(_nan_to_num),
+    "where": typed(_where),
+    "_to_copy": typed(_to_copy),
+    "convert_element_type": typed(lambda result, x, dtype: _converted(x, result)),
+}

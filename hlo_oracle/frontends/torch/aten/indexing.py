@@ -1,0 +1,204 @@
+"""Read and write by indices, and sort.
+
+PyTorch's eager operations raise IndexError for an index out of range; here it is clamped to the
+nearest element when read, and what it would write is dropped, as in HLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain, typed
+
+
+def _taken(x: Any, dim: int, index: Any) -> Any:
+    return jnp.take(x, index, axis=dim, mode="clip") if x.ndim else x
+
+
+def _embedding(weight: Any, indices: Any, *rest: Any) -> Any:
+    return jnp.take(weight, indices, axis=0, mode="clip")
+
+
+def _embedding_backward(
+    gradient: Any, indices: Any, count: int, padding_idx: int, scale_by_frequency: bool
+) -> Any:
+    """Sum the gradients of each row of the table, but for the padding's."""
+    if scale_by_frequency:
+        raise NotImplementedError("gradients scaled by the frequency of their indices")
+    flat = indices.reshape(-1)
+    rows = gradient.reshape(flat.shape[0], -1)
+    kept = jnp.where((flat == padding_idx)[:, None], jnp.zeros((), rows.dtype), rows)
+    return jnp.zeros((count, rows.shape[1]), rows.dtype).at[flat].add(kept, mode="drop")
+
+
+def _places(x: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Return PyTorch's indices as NumPy's: None reads the whole dimension."""
+    if any(index is not None and index.dtype == bool for index in indices):
+        raise NotImplementedError("a mask as index, whose number of elements is data")
+    return tuple(slice(None) if index is None else index for index in indices)
+
+
+def _index(x: Any, indices: Sequence[Any]) -> Any:
+    return x.at[_places(x, indices)].get(mode="clip")
+
+
+def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
+    """Write values at indices, or add them there; a single mask selects."""
+    if len(indices) == 1 and indices[0] is not None and indices[0].dtype == bool:
+        mask = indices[0]
+        if values.size != 1 or accumulate:
+            raise NotImplementedError("several values at a mask, whose number of elements is data")
+        mask = mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+        return jnp.where(mask, values.reshape(()).astype(x.dtype), x)
+    place = x.at[_places(x, indices)]
+    values = values.astype(x.dtype)
+    return place.add(values, mode="drop") if accumulate else place.set(values, mode="drop")
+
+
+def _along(x: Any, dim: int, index: Any) -> tuple[Any, ...]:
+    """Return the places that ``gather`` and ``scatter`` name: index along one dimension, and each
+    element's own place along the others."""
+    iotas = [lax.broadcasted_iota(index.dtype, index.shape, n) for n in range(index.ndim)]
+    iotas[dim % max(index.ndim, 1)] = index
+    return tuple(iotas)
+
+
+def _gather(x: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    if not x.ndim or not index.size:
+        return jnp.broadcast_to(jnp.zeros((), x.dtype) if x.ndim else x, index.shape)
+    if not index.ndim:
+        return jnp.take(x, index, mode="clip")
+    return x.at[_along(x, dim, index)].get(mode="clip")
+
+
+def _scattered(method: str) -> Operation:
+    """Make a scatter whose updates are written, added, or combined otherwise."""
+
+    def scattered(x: Any, dim: int, index: Any, source: Any, *, reduce: str | None = None) -> Any:
+        how = {"add": "add", "multiply": "multiply", None: method}[reduce]
+        return _combined(x, dim, index, source, how)
+
+    return plain(scattered)
+
+
+def _combined(x: Any, dim: int, index: Any, source: Any, how: str) -> Any:
+    if not x.ndim:
+        x, index = x[None], index.reshape(1)
+        return _combined(x, 0, index, jnp.asarray(source).reshape(-1), how)[0]
+    source = jnp.asarray(source, x.dtype)
+    if source.ndim:
+        source = source[tuple(slice(0, size) for size in index.shape)]
+    return getattr(x.at[_along(x, dim, index)], how)(source, mode="drop")
+
+
+_WAYS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+
+
+def _neutral(reduce: str, dtype: Any) -> Any:
+    """Return the number that changes no other when combined with it."""
+    if reduce in ("sum", "mean", "prod"):
+        return jnp.asarray(int(reduce == "prod"), dtype)
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return jnp.asarray(-jnp.inf if reduce == "amax" else jnp.inf, dtype)
+    bounds = np.iinfo(dtype)
+    return jnp.asarray(bounds.min if reduce == "amax" else bounds.max, dtype)
+
+
+def _scatter_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Combine updates with each other, and with the elements that are there."""
+    start = x if include_self else _combined(x, dim, index, _neutral(reduce, x.dtype), "set")
+    result = _combined(start, dim, index, source, _WAYS[reduce])
+    if reduce != "mean":
+        return result
+    one = jnp.ones((), x.dtype)
+    ones = jnp.full(x.shape, one)
+    first = ones if include_self else _combined(ones, dim, index, one - one, "set")
+    counts = _combined(first, dim, index, one, "add")
+    is_float = jnp.issubdtype(x.dtype, jnp.inexact)
+    return result / counts if is_float else jnp.floor_divide(result, counts)
+
+
+def _index_write(how: str) -> Operation:
+    def written(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+        if not jnp.ndim(source):
+            source = jnp.broadcast_to(source, ())
+        source = source if alpha == 1 else source * jnp.asarray(alpha, x.dtype)
+        where = (slice(None),) * (dim % x.ndim) + (index,)
+        return getattr(x.at[where], how)(source, mode="drop")
+
+    return plain(written)
+
+
+def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
+    where = (slice(None),) * (dim % x.ndim) + (index,)
+    return x.at[where].set(jnp.asarray(value, x.dtype), mode="drop")
+
+
+def _sort(x: Any, dim: int = -1, descending: bool = False, **named: Any) -> tuple[Any, Any]:
+    """Sort with the places of the elements before; equal ones keep their order."""
+    if not x.ndim:
+        return x, jnp.zeros((), "int64")
+    dim = named.get("dim", dim) % x.ndim
+    descending = named.get("descending", descending)
+    places = jnp.argsort(x, axis=dim, stable=True, descending=descending)
+    return jnp.take_along_axis(x, places, axis=dim), places.astype("int64")
+
+
+def _topk(
+    x: Any, k: int, dim: int = -1, largest: bool = True, is_sorted: bool = True
+) -> tuple[Any, Any]:
+    values, places = _sort(x, dim, largest)
+    if not x.ndim:
+        return values, places
+    return tuple(lax.slice_in_dim(y, 0, k, axis=dim % x.ndim) for y in (values, places))  # type: ignore[return-value]
+
+
+def _searched(boundaries: Any, values: Any, right: bool) -> Any:
+    side = "right" if right else "left"
+    return jnp.searchsorted(boundaries, jnp.asarray(values), side=side).astype("int64")
+
+
+def _searchsorted(
+    boundaries: Any, values: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Any = None,
+) -> Any:  # fmt: skip
+    if boundaries.ndim != 1 or sorter is not None:
+        raise NotImplementedError("searchsorted in several sequences, or through a sorter")
+    return _searched(boundaries, values, right or side == "right")
+
+
+def _bucketize(
+    values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
+) -> Any:
+    return _searched(boundaries, values, right)
+
+
+OPS: dict[str, Operation] = {
+    "embedding": plain(_embedding),
+    "embedding_dense_backward": plain(_embedding_backward),
+    "index": plain(_index),
+    "_unsafe_index": plain(_index),
+    "index_put": plain(_index_put),
+    "_unsafe_index_put": plain(_index_put),
+    "index_add": _index_write("add"),
+    "index_copy": _index_write("set"),
+    "index_fill": plain(_index_fill),
+    "index_select": plain(_taken),
+    "gather": plain(_gather),
+    "scatter": _scattered("set"),
+    "scatter_add": _scattered("add"),
+    "scatter_reduce": plain(_scatter_reduce),
+    "sort": plain(_sort),
+    "argsort": plain(lambda *given, **named: _sort(*given, **named)[1]),
+    "topk": plain(_topk),
+    "searchsorted": plain(_searchsorted),
+    "bucketize": plain(_bucketize),
+    "take": typed(lambda result, x, index: jnp.take(x.reshape(-1), index, mode="clip")),
+}

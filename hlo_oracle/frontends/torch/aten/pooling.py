@@ -1,0 +1,242 @@
+"""Pool windows of the last dimensions, with gradients; Fourier transforms are here, too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from hlo_oracle.frontends.torch.aten.promotion import Operation, plain
+
+
+class Windows:
+    """The windows of a pooling: sizes, strides, padding and dilation of each dimension, and the
+    number of places that a window takes."""
+
+    def __init__(
+        self, dims: Sequence[int], kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+    ) -> None:
+        count = len(dims)
+        self.dims = tuple(dims)
+        self.kernel = _each(kernel, count)
+        self.stride = _each(stride, count) if stride not in ((), [], None) else self.kernel
+        self.padding = _each(padding, count)
+        self.dilation = _each(dilation, count)
+        self.places = tuple(self._places(n, ceil) for n in range(count))
+
+    def _places(self, n: int, ceil: bool) -> int:
+        """Count the places along a dimension; with ``ceil`` the last window may overhang, but has
+        to start within the array or its padding before."""
+        reach = self.dilation[n] * (self.kernel[n] - 1) + 1
+        room, stride = self.dims[n] + 2 * self.padding[n] - reach, self.stride[n]
+        if not ceil:
+            return room // stride + 1
+        places = -(-room // stride) + 1
+        starts_outside = (places - 1) * stride >= self.dims[n] + self.padding[n]
+        return places - 1 if starts_outside else places
+
+    def pads(self) -> list[tuple[int, int]]:
+        """Return the padding before and after each dimension."""
+        pads = []
+        for n, size in enumerate(self.dims):
+            reach = self.dilation[n] * (self.kernel[n] - 1) + 1
+            last = (self.places[n] - 1) * self.stride[n] + reach
+            pads.append((self.padding[n], max(last - size - self.padding[n], 0)))
+        return pads
+
+
+def _each(numbers: Any, count: int) -> tuple[int, ...]:
+    given = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    return given * count if len(given) == 1 else given
+
+
+def _padded(x: Any, windows: Windows, value: Any) -> Any:
+    config = [(0, 0, 0)] * (x.ndim - len(windows.dims))
+    config += [(low, high, 0) for low, high in windows.pads()]
+    return lax.pad(x, jnp.asarray(value, x.dtype), config)
+
+
+def _lowest(dtype: Any) -> Any:
+    return -jnp.inf if jnp.issubdtype(dtype, jnp.inexact) else np.iinfo(dtype).min
+
+
+def _window(x: Any, windows: Windows, offset: Sequence[int]) -> Any:
+    """Return the elements of all windows at an offset, as a strided slice of the padded array."""
+    lead = x.ndim - len(windows.dims)
+    first = [0] * lead + [o * d for o, d in zip(offset, windows.dilation, strict=True)]
+    spans = [(p - 1) * s + 1 for p, s in zip(windows.places, windows.stride, strict=True)]
+    last = [*x.shape[:lead], *(f + s for f, s in zip(first[lead:], spans, strict=True))]
+    return lax.slice(x, first, last, [1] * lead + list(windows.stride))
+
+
+def _max_pool(count: int, x: Any, kernel: Any, *rest: Any) -> tuple[Any, Any]:
+    """Return the largest element of each window, and its place in the array without padding.
+
+    ``rest`` is stride, padding, dilation, and whether sizes are rounded up.
+    """
+    defaults: tuple[Any, ...] = (), 0, 1, False
+    stride, padding, dilation, ceil = (*rest, *defaults[len(rest) :])
+    windows = Windows(x.shape[-count:], kernel, stride, padding, dilation, ceil)
+    dims = (1,) * (x.ndim - count)
+    values = lax.reduce_window(
+        x, jnp.asarray(_lowest(x.dtype), x.dtype), lax.max, dims + windows.kernel,
+        dims + windows.stride, [(0, 0)] * (x.ndim - count) + windows.pads(), None,
+        dims + windows.dilation,
+    )  # fmt: skip
+    return values, _largest_places(x, windows)
+
+
+def _largest_places(x: Any, windows: Windows) -> Any:
+    """Return the first place of each window's largest element, or of its last NaN: dead code where
+    nobody asks for it."""
+    padded = _padded(x, windows, _lowest(x.dtype))
+    best: Any = None
+    for offset in product(*map(range, windows.kernel)):
+        value = _window(padded, windows, offset)
+        place = _flat_places(value.shape, windows, offset)
+        if best is None:
+            best, places = value, place
+            continue
+        # Of a window whose elements are all -inf the first one within the array counts.
+        better = (value > best) | (value != value) | ((places < 0) & (value >= best))
+        best, places = jnp.where(better, value, best), jnp.where(better, place, places)
+    return places
+
+
+_FAR = -(2**40)  # a place before the array, whatever is added along other dimensions
+
+
+def _flat_places(shape: tuple[int, ...], windows: Windows, offset: Sequence[int]) -> Any:
+    """Return the place of each window's element at an offset in the row-major array; far below 0
+    outside of it."""
+    lead, flat = len(shape) - len(windows.dims), jnp.zeros((), "int64")
+    for n, size in enumerate(windows.dims):
+        steps = lax.broadcasted_iota(jnp.dtype("int64"), shape, lead + n) * windows.stride[n]
+        at = steps + (offset[n] * windows.dilation[n] - windows.padding[n])
+        inside = (at >= 0) & (at < size)
+        flat = flat * size + jnp.where(inside, at, _FAR)
+    return flat
+
+
+def _max_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
+    """Add each gradient to the element that was the largest of its window, at the places that come
+    last."""
+    places = rest[-1]
+    lead = x.shape[:-count]
+    size, rows = math.prod(x.shape[-count:]), math.prod(lead)
+    flat = places.reshape(rows, -1) + lax.iota(places.dtype, rows)[:, None] * size
+    zeros = jnp.zeros(rows * size, gradient.dtype)
+    return zeros.at[flat.reshape(-1)].add(gradient.reshape(-1), mode="drop").reshape(x.shape)
+
+
+def _avg_pool(count: int, x: Any, kernel: Any, *rest: Any) -> Any:
+    """Return the mean of each window; padding counts if asked for, overhang never does.
+
+    ``rest`` is stride, padding, whether sizes are rounded up, whether padding counts, and a divisor
+    instead of the number of elements.
+    """
+    defaults: tuple[Any, ...] = (), 0, False, True, None
+    stride, padding, ceil, count_include_pad, divisor_override = (*rest, *defaults[len(rest) :])
+    windows = Windows(x.shape[-count:], kernel, stride, padding, 1, ceil)
+    dims = (1,) * (x.ndim - count)
+    wide = x.astype("float32") if x.dtype.itemsize < 4 else x
+    total = lax.reduce_window(
+        wide, jnp.zeros((), wide.dtype), lax.add, dims + windows.kernel, dims + windows.stride,
+        [(0, 0)] * (x.ndim - count) + windows.pads(),
+    )  # fmt: skip
+    if divisor_override is not None:
+        return (total / jnp.asarray(divisor_override, total.dtype)).astype(x.dtype)
+    divisors = _divisors(windows, count_include_pad).astype(total.dtype)
+    return (total / divisors).astype(x.dtype)
+
+
+def _divisors(windows: Windows, count_include_pad: bool) -> Any:
+    """Return how many elements each window has."""
+    result = np.ones((), np.float64)
+    for n, size in enumerate(windows.dims):
+        pad = windows.padding[n]
+        low, high = (-pad, size + pad) if count_include_pad else (0, size)
+        starts = np.arange(windows.places[n]) * windows.stride[n] - pad
+        ends = np.minimum(starts + windows.kernel[n], high)
+        result = result[..., None] * (ends - np.maximum(starts, low))
+    return jnp.asarray(result)
+
+
+def _avg_pool_backward(count: int, gradient: Any, x: Any, *rest: Any) -> Any:
+    return jax.vjp(lambda x: _avg_pool(count, x, *rest), x)[1](gradient)[0]
+
+
+def _adaptive_avg_pool(x: Any, sizes: Sequence[int]) -> Any:
+    """Return means of windows that divide the last dimensions into so many parts."""
+    for n, size in enumerate(sizes):
+        x = _adaptive_mean(x, x.ndim - len(sizes) + n, size)
+    return x
+
+
+def _adaptive_mean(x: Any, dim: int, size: int) -> Any:
+    extent = x.shape[dim]
+    if extent % size == 0:
+        split = x.shape[:dim] + (size, extent // size) + x.shape[dim + 1 :]
+        return jnp.mean(x.reshape(split), axis=dim + 1)
+    bounds = [(n * extent // size, -(-(n + 1) * extent // size)) for n in range(size)]
+    parts = [jnp.mean(lax.slice_in_dim(x, a, b, axis=dim), dim, keepdims=True) for a, b in bounds]
+    return jnp.concatenate(parts, axis=dim)
+
+
+def _adaptive_avg_pool_backward(count: int, gradient: Any, x: Any) -> Any:
+    sizes = gradient.shape[-count:]
+    return jax.vjp(lambda x: _adaptive_avg_pool(x, sizes), x)[1](gradient)[0]
+
+
+def _normalized(x: Any, dims: Sequence[int], normalization: int, sizes: Sequence[int]) -> Any:
+    """Scale a transform: not at all (0), by 1/sqrt(n) (1), or by 1/n (2)."""
+    if normalization == 0:
+        return x
+    count = math.prod(sizes[d] for d in dims)
+    factor = 1 / math.sqrt(count) if normalization == 1 else 1 / count
+    return x * jnp.asarray(factor, x.dtype)
+
+
+def _fft_c2c(x: Any, dims: Sequence[int], normalization: int, forward: bool) -> Any:
+    for dim in dims:
+        x = jnp.fft.fft(x, axis=dim) if forward else jnp.fft.ifft(x, axis=dim, norm="forward")
+    return _normalized(x, dims, normalization, x.shape)
+
+
+def _fft_r2c(x: Any, dims: Sequence[int], normalization: int, onesided: bool) -> Any:
+    *others, last = dims
+    y = jnp.fft.rfft(x, axis=last) if onesided else jnp.fft.fft(x, axis=last)
+    y = _fft_c2c(y, others, 0, True)
+    return _normalized(y, dims, normalization, x.shape)
+
+
+def _fft_c2r(x: Any, dims: Sequence[int], normalization: int, last_size: int) -> Any:
+    *others, last = dims
+    y = jnp.fft.irfft(_fft_c2c(x, others, 0, False), last_size, axis=last, norm="forward")
+    return _normalized(y, dims, normalization, y.shape)
+
+
+def _per_rank(name: str, function: Any, ranks: Sequence[int] = (1, 2, 3)) -> dict[str, Operation]:
+    return {name.format(n): plain(partial(function, n)) for n in ranks}
+
+
+OPS: dict[str, Operation] = {
+    **_per_rank("max_pool{}d_with_indices", _max_pool, (2, 3)),
+    **_per_rank("max_pool{}d_with_indices_backward", _max_pool_backward, (2, 3)),
+    **_per_rank("avg_pool{}d", _avg_pool),
+    **_per_rank("avg_pool{}d_backward", _avg_pool_backward, (2, 3)),
+    **_per_rank("_adaptive_avg_pool{}d_backward", _adaptive_avg_pool_backward, (2, 3)),
+    "_adaptive_avg_pool2d": plain(_adaptive_avg_pool),
+    "_adaptive_avg_pool3d": plain(_adaptive_avg_pool),
+    "adaptive_avg_pool1d": plain(_adaptive_avg_pool),
+    "_fft_c2c": plain(_fft_c2c),
+    "_fft_r2c": plain(_fft_r2c),
+    "_fft_c2r": plain(_fft_c2r),
+}

@@ -1,0 +1,95 @@
+"""Find the types that ATen's operations compute in, and give operands these types.
+
+PyTorch promotes by kind first (bool, integer, float, complex): a number or an array of no
+dimensions changes the type of arrays with dimensions only where its kind is higher
+(docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Operation = Callable[..., Any]  # the type of the first result, then ATen's arguments
+
+_NUMBERS = {bool: "bool", int: "int64", float: "float32", complex: "complex64"}
+
+
+def is_array(x: object) -> bool:
+    """Test for an operand with elements, of NumPy or JAX, traced or not."""
+    return isinstance(x, jax.Array | np.ndarray | np.generic)
+
+
+def is_operand(x: object) -> bool:
+    """Test for an array or a number."""
+    return is_array(x) or type(x) in _NUMBERS
+
+
+def _kind(dtype: Any) -> int:
+    """Rank a type among bool, integer, float and complex."""
+    if dtype == np.bool_:
+        return 0
+    if jnp.issubdtype(dtype, np.integer):
+        return 1
+    return 3 if jnp.issubdtype(dtype, np.complexfloating) else 2
+
+
+def common_type(*operands: Any) -> Any:
+    """Return the type that PyTorch promotes operands to."""
+    groups: list[list[Any]] = [[], [], []]  # of arrays with dimensions, without, of numbers
+    for x in operands:
+        if is_array(x):
+            groups[0 if x.ndim else 1].append(jnp.dtype(x.dtype))
+        else:
+            groups[2].append(jnp.dtype(_NUMBERS[type(x)]))
+    best: Any = None
+    for types in groups:
+        if not types:
+            continue
+        found = types[0]
+        for other in types[1:]:
+            found = jnp.promote_types(found, other)
+        if best is None:
+            best = found
+        elif _kind(found) > _kind(best):
+            best = jnp.promote_types(found, best) if _kind(found) == 3 else found
+    return best
+
+
+def plain(function: Callable[..., Any]) -> Operation:
+    """Make an operation of a function that takes ATen's arguments as they are."""
+
+    def operation(result: Any, *arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **named)
+
+    return operation
+
+
+def promoted(function: Callable[..., Any]) -> Operation:
+    """Make an operation that computes in the type of its result."""
+
+    def operation(result: Any, *arguments: Any, **named: Any) -> Any:
+        given = (jnp.asarray(x, result) if is_operand(x) else x for x in arguments)
+        return function(*given, **named)
+
+    return operation
+
+
+def compared(function: Callable[..., Any]) -> Operation:
+    """Make an operation whose operands are promoted to a common type that is not its result's."""
+
+    def operation(result: Any, *arguments: Any, **named: Any) -> Any:
+        wanted = common_type(*(x for x in arguments if is_operand(x)))
+        given = (jnp.asarray(x, wanted) if is_operand(x) else x for x in arguments)
+        return function(*given, **named)
+
+    return operation
+
+
+def typed(function: Callable[..., Any]) -> Operation:
+    """Make an operation of a function that takes the type of its result first."""
+    return function

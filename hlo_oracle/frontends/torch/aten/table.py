@@ -1,0 +1,27 @@
+"""Look up how an operation of ATen is computed."""
+
+from __future__ import annotations
+
+from hlo_oracle.frontends.torch.aten import (
+    contraction,
+    data_movement,
+    elementwise,
+    indexing,
+    pooling,
+    reductions,
+)
+from hlo_oracle.frontends.torch.aten.promotion import Operation
+
+_FAMILIES = (elementwise, reductions, data_movement, indexing, contraction, pooling)
+_OPS: dict[str, Operation] = {
+    name: operation for family in _FAMILIES for name, operation in family.OPS.items()
+}
+
+
+def operation_of(name: str, overload: str) -> Operation | None:
+    """Return the operation of a name and an overload (``add``, ``Tensor``); None if none is known.
+
+    One of the overload's own goes before that of its name.
+    """
+    name = name.removesuffix("_copy") if name not in _OPS else name  # of views: arrays are copies
+    return _OPS.get(f"{name}.{overload}", _OPS.get(name))

@@ -1,0 +1,221 @@
+"""Compile nodes of a graph to C, for each shape of their inputs, and run them on tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from torch.fx import Node
+
+import backend_c
+from hlo.errors import ArgumentError, Unsupported
+from hlo_oracle.frontends import jax_functions
+from hlo_oracle.frontends.torch.graphs import NodeError, computed
+from hlo_oracle.frontends.torch.tensors import array_of, numpy_type, order_of, tensor_of
+from hlo_oracle.loading import objects
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile: ``numerics``, ``threads`` and ``cache`` are those of
+    :func:`backend_c.compile`. Without ``fallback``, what does not convert is an error."""
+
+    numerics: str = "fast"
+    threads: int | None = None
+    cache: Path | None = None
+    fallback: bool = True
+
+    @classmethod
+    def of(cls, given: dict[str, Any] | None) -> Options:
+        """Make options of those that torch.compile was given."""
+        known = list(cls.__dataclass_fields__)
+        for name in given or {}:
+            if name not in known:
+                raise ArgumentError(f"option {name!r}: there are {', '.join(known)}")
+        return cls(**(given or {}))
+
+
+class Layout(NamedTuple):
+    """How a tensor lies in memory: its type, sizes and strides, and its dimensions from the slowest
+    to the fastest, in which C sees it."""
+
+    dtype: Any
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tensor: Any) -> Layout:
+        """Describe a tensor."""
+        sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
+        return cls(tensor.dtype, sizes, strides, order_of(sizes, strides))
+
+    @property
+    def shape(self) -> Any:
+        """The array that C sees, as JAX describes one."""
+        sizes, dtype = [self.sizes[n] for n in self.order], numpy_type(self.dtype)
+        return jax.ShapeDtypeStruct(sizes, dtype)  # type: ignore[no-untyped-call]
+
+    def array(self, tensor: Any) -> Any:
+        """Return a tensor's memory, or a copy of it in this order where it lies otherwise."""
+        array = array_of(tensor)
+        return array.transpose(self.order) if self.order else array
+
+
+Key = tuple[Any, ...]  # a Layout, or a number, for each input
+
+
+class Specialization(NamedTuple):
+    """Hold C for inputs of one layout each, with its HLO: the inputs that are tensors, and of each
+    output the inverse of the order in which it comes, or the number that it is."""
+
+    text: str
+    executable: backend_c.Executable
+    layouts: tuple[tuple[int, Layout], ...]
+    outputs: tuple[Any, ...]
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run on tensors; return new ones."""
+        arrays = [layout.array(inputs[n]) for n, layout in self.layouts]
+        value: Any = self.executable(*arrays)
+        result = iter(value if isinstance(value, tuple) else (value,))
+        return [
+            _tensor(next(result), output) if isinstance(output, tuple) else output
+            for output in self.outputs
+        ]
+
+
+def _tensor(array: Any, inverse: tuple[int, ...]) -> Any:
+    tensor = tensor_of(array)
+    return tensor.permute(inverse) if inverse != tuple(range(len(inverse))) else tensor
+
+
+class CompiledStage:
+    """Run nodes on the values of ``inputs``; the result has the values of ``outputs``.
+
+    C is made for each layout of the inputs. ``source`` names the stage in messages.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node],
+        options: Options,
+    ) -> None:  # fmt: skip
+        self._nodes, self._inputs, self._outputs = tuple(nodes), tuple(inputs), tuple(outputs)
+        self._options = options
+        self._made: dict[Key, Specialization] = {}
+        self.__name__ = "compiled_stage"  # FX asks callables for it
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Run on tensors and numbers, compiled at the first call with these layouts."""
+        key = tuple(
+            (x.dtype, x.shape, x.stride()) if isinstance(x, torch.Tensor) else (type(x), x)
+            for x in inputs
+        )
+        made = self._made.get(key)
+        if made is None:
+            made = self.prepare(
+                [Layout.of(x) if isinstance(x, torch.Tensor) else x for x in inputs]
+            )
+        return made(inputs)
+
+    @property
+    def executables(self) -> tuple[backend_c.Executable, ...]:
+        """The programs compiled so far, in order."""
+        return tuple(made.executable for made in self._made.values())
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The HLO of each executable."""
+        return tuple(made.text for made in self._made.values())
+
+    def prepare(self, given: Sequence[Any]) -> Specialization:
+        """Compile for layouts and numbers; Unsupported (a NodeError where one node is to blame)."""
+        key = tuple(
+            (x.dtype, torch.Size(x.sizes), x.strides) if isinstance(x, Layout) else (type(x), x)
+            for x in given
+        )
+        text, outputs = self._lowered(given)
+        options = self._options
+        try:
+            executable = backend_c.compile(
+                objects.load(text),
+                numerics=options.numerics,
+                threads=options.threads,
+                cache=options.cache,
+            )
+        except Unsupported as error:
+            raise _blamed(self._nodes, error) from error
+        layouts = tuple((n, x) for n, x in enumerate(given) if isinstance(x, Layout))
+        made = self._made[key] = Specialization(text, executable, layouts, outputs)
+        return made
+
+    def _lowered(self, given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+        """Return the HLO for layouts and numbers, and what each output is of its result."""
+        outputs: list[Any] = []
+
+        def function(*arrays: Any) -> Any:
+            found = iter(arrays)
+            values = {
+                node: _in_order(next(found), x.order) if isinstance(x, Layout) else x
+                for node, x in zip(self._inputs, given, strict=True)
+            }
+            computed(self._nodes, values)
+            outputs.clear()
+            return [_output(values[node], node, outputs) for node in self._outputs
+                    if not _is_number(values[node], outputs)]  # fmt: skip
+
+        shapes = [x.shape for x in given if isinstance(x, Layout)]
+        return lowered_text(function, shapes), tuple(outputs)
+
+
+def _is_number(value: Any, outputs: list[Any]) -> bool:
+    """Test for an output that is known, a size for instance; it is remembered as it is."""
+    if isinstance(value, bool | int | float):
+        outputs.append(value)
+        return True
+    return False
+
+
+def _output(value: Any, node: Node, outputs: list[Any]) -> Any:
+    """Return an output in the order in which torch expects it in memory."""
+    order = _expected_order(node, value.ndim)
+    outputs.append(tuple(np.argsort(order).tolist()))
+    return jnp.transpose(value, order)
+
+
+def _expected_order(node: Node, rank: int) -> tuple[int, ...]:
+    """Return the order of an output's dimensions in memory; of symbolic strides, row-major."""
+    fake = node.meta["val"]
+    strides = [*fake.shape, *fake.stride()]
+    if not all(isinstance(x, int) for x in strides):
+        return tuple(range(rank))
+    return order_of(tuple(fake.shape), tuple(fake.stride()))
+
+
+def _in_order(array: Any, order: tuple[int, ...]) -> Any:
+    """Return an array that comes in the order of its memory with its dimensions as torch has
+    them."""
+    return jnp.transpose(array, np.argsort(order).tolist()) if order else array
+
+
+def lowered_text(function: Any, shapes: Sequence[Any]) -> str:
+    """Return the HLO of a function of arrays as XLA:CPU would get it, 64 bits wide where asked."""
+    with jax.enable_x64(True):
+        traced = jax.jit(function, keep_unused=True).trace(*shapes)
+        return jax_functions.text_of(traced.lower(lowering_platforms=("cpu",)))
+
+
+def _blamed(nodes: Sequence[Node], error: Unsupported) -> Unsupported:
+    """Return the error with the node whose instruction it names, if it names one."""
+    names = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", str(error).partition("(from ")[2]))
+    for node in nodes:
+        if node.name in names:
+            return NodeError(node, error)
+    return error

@@ -1,0 +1,59 @@
+"""Choose the operations that AOTAutograd writes out in simpler ones.
+
+All that make core ATen of ATen are taken, and some of core ATen's own that are formulas of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions, get_decompositions
+
+_MORE = (
+    "native_layer_norm", "native_layer_norm_backward", "native_group_norm",
+    "native_group_norm_backward", "native_batch_norm", "native_batch_norm_backward",
+    "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training", "_batch_norm_with_update_functional",
+    "batch_norm_backward", "gelu_backward", "silu_backward", "elu_backward",
+    "leaky_relu_backward", "hardtanh_backward", "threshold_backward", "sigmoid_backward",
+    "tanh_backward", "softplus", "softplus_backward", "hardsigmoid", "hardsigmoid_backward",
+    "hardswish", "hardswish_backward", "mish", "mish_backward", "logit", "logit_backward",
+    "glu", "glu_backward", "log_sigmoid_forward", "log_sigmoid_backward", "prelu",
+    "_prelu_kernel", "_prelu_kernel_backward", "nll_loss_forward", "nll_loss_backward",
+    "nll_loss2d_forward", "nll_loss2d_backward", "mse_loss", "mse_loss_backward",
+    "smooth_l1_loss", "smooth_l1_loss_backward", "huber_loss", "huber_loss_backward",
+    "binary_cross_entropy", "binary_cross_entropy_backward", "upsample_nearest1d",
+    "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bilinear2d",
+    "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d", "upsample_nearest3d",
+    "grid_sampler_2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
+    "reflection_pad2d_backward", "replication_pad1d", "replication_pad2d", "replication_pad3d",
+    "native_dropout_backward", "im2col", "col2im", "_cdist_forward", "_embedding_bag", "trace",
+    "xlogy", "logaddexp", "logaddexp2", "special_entr", "sinc", "frac", "deg2rad", "rad2deg",
+    "heaviside", "addcmul", "addcdiv", "lerp", "std", "std_mean", "var_mean", "masked_scatter",
+)  # fmt: skip
+
+Decompositions = dict[Any, Callable[..., Any]]
+
+
+@cache
+def table() -> Decompositions:
+    """Return decompositions by operation."""
+    own: Decompositions = {torch.ops.aten.native_dropout.default: _native_dropout}
+    wanted = [getattr(torch.ops.aten, name) for name in _MORE if hasattr(torch.ops.aten, name)]
+    found = {**core_aten_decompositions(), **get_decompositions(wanted), **own}
+    # Its decomposition gives no logarithms of sums, which the gradient's kernel reads.
+    attention = "_scaled_dot_product_flash_attention_for_cpu"
+    return {op: how for op, how in found.items() if attention not in str(op)}
+
+
+def _native_dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """Drop elements as PyTorch's eager dropout on the CPU does: with the same random numbers."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    kept = torch.bernoulli(torch.empty_like(x), 1 - p)
+    return x * (kept / (1 - p)), kept.to(torch.bool)

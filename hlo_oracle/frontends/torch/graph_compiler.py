@@ -1,0 +1,228 @@
+"""Compile what TorchDynamo finds: ``torch.compile(model, backend="hlo_oracle")``.
+
+AOTAutograd makes graphs of ATen's operations, of a training step one forward and one backward.
+What converts becomes stages of C; the rest is run by PyTorch (:mod:`.stages`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import Graph, GraphModule, Node
+
+from hlo.errors import Unsupported
+from hlo_oracle.frontends.torch import decompositions, graphs, rewriting, stages
+from hlo_oracle.frontends.torch.compiled_stages import CompiledStage, Layout, Options
+from hlo_oracle.frontends.torch.explanation import (
+    EagerNode,
+    Explanation,
+    GraphReport,
+    History,
+)
+from hlo_oracle.frontends.torch.graphs import NodeError, at_line, op_name
+from hlo_oracle.frontends.torch.tensors import order_of
+
+HISTORY = History(bound=256)  # of this process: explain() reads it
+_VIEWS = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
+_LEAST = 2  # operations: a stage of fewer costs more to call than it saves
+
+
+def compiled_module(
+    module: GraphModule, inputs: Sequence[Any], *, options: dict[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Compile a graph of TorchDynamo. ``options`` are those of :class:`Options`, as a dictionary;
+    of ``mode`` there is one."""
+    compiled: Callable[..., Any] = compiler(Options.of(options), HISTORY)(module, inputs)
+    return compiled
+
+
+def explain(
+    function: Callable[..., Any] | None,
+    *arguments: Any,
+    options: dict[str, Any] | None = None,
+    **named: Any,
+) -> Explanation:
+    """Compile a function anew, call it once, and say what became of it; without a function, say
+    what was compiled last."""
+    if function is None:
+        return HISTORY.explanation()
+    history = History(bound=256)
+    torch.compile(function, backend=compiler(Options.of(options), history))(*arguments, **named)
+    return history.explanation()
+
+
+def compiler(options: Options, history: History) -> Callable[..., Any]:
+    """Return a backend of TorchDynamo that notes what it did."""
+    from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+
+    def compile_as(kind: str) -> Callable[..., Any]:
+        def compiled(module: GraphModule, inputs: Sequence[Any]) -> Any:
+            return make_boxed_func(compiled_graph(module, kind, options, history))
+
+        return compiled
+
+    chosen: Callable[..., Any] = aot_autograd(
+        fw_compiler=compile_as("forward"),
+        bw_compiler=compile_as("backward"),
+        inference_compiler=compile_as("inference"),
+        decompositions=decompositions.table(),
+        partition_fn=min_cut_rematerialization_partition,
+    )
+    return chosen
+
+
+def compiled_graph(
+    module: GraphModule, kind: str, options: Options, history: History
+) -> Callable[..., Any]:
+    """Compile a graph of ATen's operations; its nodes that do not convert are run by PyTorch.
+
+    Raises Unsupported for these nodes if the options ask for no fallback, random ones left out.
+    """
+    rewriting.prepare(module.graph)
+    against = {
+        node: why
+        for node in rewriting.computing(module.graph)
+        if (why := rewriting.reason_against(node)) is not None
+    }
+    while True:
+        try:
+            division = Division(module, against, options)
+            division.prepare()
+            break
+        except NodeError as error:
+            if error.node in against:
+                raise
+            against[error.node] = error.reason
+    if not options.fallback:
+        _require_all(against)
+    history.note(_report(kind, division, against))
+    return division.run
+
+
+def _require_all(against: Mapping[Node, str]) -> None:
+    for node, why in against.items():
+        if why != rewriting.FREE and not graphs.is_random(node):
+            raise Unsupported(
+                f"{op_name(node)}{at_line(node)}: {why}; with options={{'fallback': True}} PyTorch"
+                " runs it"
+            )
+
+
+def _report(kind: str, division: Division, against: Mapping[Node, str]) -> GraphReport:
+    eager = tuple(
+        EagerNode(op_name(node), why, graphs.line_of(node))
+        for node, why in against.items()
+        if why != rewriting.FREE
+    )
+    counts = tuple(len(nodes) for nodes in division.compiled_nodes)
+    return GraphReport(kind, counts, eager, tuple(division.stages))
+
+
+class Division:
+    """A graph divided into stages; ``run`` takes its inputs and returns its outputs.
+
+    Nodes in ``against`` are left to PyTorch.
+    """
+
+    def __init__(self, module: GraphModule, against: Mapping[Node, str], options: Options) -> None:
+        self._module, self._options = module, options
+        self._nodes = rewriting.computing(module.graph)
+        places = stages.placed(
+            self._nodes,
+            lambda node: graphs.nodes_in((node.args, node.kwargs)),
+            lambda node: _item_of(node) not in against,
+            lambda node: graphs.is_random(node) or graphs.has_effect(node),
+        )
+        self.stages: list[CompiledStage] = []
+        self.compiled_nodes: list[list[Node]] = []
+        self._graph = Graph()
+        self._copies: dict[Node, Any] = {}
+        self._modules: dict[str, Any] = {}
+        self._given: list[list[Any]] = []
+        self._read: set[Node] = set()
+        for node in module.graph.nodes:
+            if node.op in ("placeholder", "get_attr"):
+                self._copies[node] = self._graph.node_copy(node)
+        for is_compiled, nodes in stages.in_order(places):
+            if is_compiled and _work(nodes) >= _LEAST:
+                self._compile(nodes)
+            else:
+                self._keep(nodes)
+        (output,) = (node for node in module.graph.nodes if node.op == "output")
+        self._keep([output])
+        self.run = self._runner()
+
+    def prepare(self) -> None:
+        """Compile each stage for the shapes that the graph was traced with."""
+        for stage, given in zip(self.stages, self._given, strict=True):
+            stage.prepare(given)
+
+    def _keep(self, nodes: Sequence[Node]) -> None:
+        """Leave nodes to PyTorch.
+
+        A view becomes a reshape, which is one where it can: C lays some tensors out otherwise than
+        the kernels that PyTorch traced.
+        """
+        for node in nodes:
+            copy = self._graph.node_copy(node, self._copies.__getitem__)
+            if node.target in _VIEWS:
+                given = copy.args
+                self._graph.erase_node(copy)
+                copy = self._graph.call_function(torch.ops.aten.reshape.default, given)
+            self._copies[node] = copy
+
+    def _compile(self, nodes: Sequence[Node]) -> None:
+        """Make one call of compiled C of nodes."""
+        own = set(nodes)
+        inputs = dict.fromkeys(
+            x for node in nodes for x in graphs.nodes_in((node.args, node.kwargs)) if x not in own
+        )
+        outputs = [node for node in nodes if any(user not in own for user in node.users)]
+        stage = CompiledStage(nodes, tuple(inputs), outputs, self._options)
+        name = f"stage_{len(self.stages)}"
+        self.stages.append(stage)
+        self.compiled_nodes.append(list(nodes))
+        self._given.append([_traced(node.meta["val"]) for node in inputs])
+        self._modules[name] = stage
+        call = self._graph.call_function(stage, tuple(self._copies[node] for node in inputs))
+        for n, node in enumerate(outputs):
+            self._copies[node] = self._graph.call_function(_item, (call, n))
+
+    def _runner(self) -> Callable[..., Any]:
+        """Return the function of all stages."""
+        self._graph.lint()
+        forward: Callable[..., Any] = GraphModule(self._module, self._graph).forward
+        return forward
+
+
+def _item_of(node: Node) -> Node:
+    """Return the operation that a node takes a result of, or the node itself."""
+    return node.args[0] if node.target is operator.getitem else node
+
+
+def _item(values: Sequence[Any], number: int) -> Any:
+    return values[number]
+
+
+def _work(nodes: Sequence[Node]) -> int:
+    """Count the operations that compute something."""
+    return sum(not rewriting.is_view(node) for node in nodes)
+
+
+def _traced(value: Any) -> Any:
+    """Return the layout of a fake tensor, or a number, with hints for what is symbolic."""
+    if not isinstance(value, torch.Tensor):
+        return _hint(value)
+    sizes = tuple(map(_hint, value.shape))
+    strides = tuple(map(_hint, value.stride()))
+    return Layout(value.dtype, sizes, strides, order_of(sizes, strides))
+
+
+def _hint(value: Any) -> Any:
+    """Return the number that a symbolic one was traced with."""
+    return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat) else value

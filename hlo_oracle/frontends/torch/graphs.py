@@ -1,0 +1,207 @@
+"""Read FX graphs as functions of JAX's arrays: each node is an operation of ATen or of Python.
+
+Numbers that torch keeps symbolic (sizes of dynamic dimensions) are Python's integers here, as each
+shape is compiled by itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import torch
+from torch.fx import Node
+
+from hlo.errors import Unsupported
+from hlo_oracle.frontends.torch.aten import table
+from hlo_oracle.frontends.torch.aten.promotion import is_array
+from hlo_oracle.frontends.torch.tensors import numpy_type
+
+_IGNORED = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
+_MODULES = (operator, math, builtins, torch)  # of functions on numbers, symbolic ones in torch
+_RANDOM = getattr(torch.Tag, "nondeterministic_seeded", None)
+
+_SIZES: Mapping[str, Callable[..., Any]] = {
+    "sym_size": lambda x, dim=None: tuple(x.shape) if dim is None else x.shape[dim],
+    "sym_numel": lambda x: x.size,
+}
+
+
+def is_number_node(node: Node) -> bool:
+    """Test for a node of Python's own arithmetic, or a size: it gives a number."""
+    return not any(_is_fake(value) for value in values_of(node))
+
+
+def _is_fake(value: object) -> bool:
+    return isinstance(value, torch.Tensor)
+
+
+def values_of(node: Node) -> list[Any]:
+    """Return what a node gives, as fake tensors and numbers; a tuple's elements one by one."""
+    value = node.meta.get("val")
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def op_name(node: Node) -> str:
+    """Return the name of a node's operation, as torch prints it (``aten.add.Tensor``)."""
+    target = node.target
+    return str(target) if isinstance(target, torch._ops.OpOverload) else _python_name(target)
+
+
+def _python_name(target: Any) -> str:
+    return str(getattr(target, "__name__", target))
+
+
+def is_random(node: Node) -> bool:
+    """Test for an operation that reads torch's generator of random numbers."""
+    target = node.target
+    return isinstance(target, torch._ops.OpOverload) and _RANDOM in target.tags
+
+
+def has_effect(node: Node) -> bool:
+    """Test for an operation that writes into its arguments, or is called for its effect."""
+    target = node.target
+    return isinstance(target, torch._ops.OpOverload) and (
+        target._schema.is_mutable or (not node.users and not target._schema.returns)
+    )
+
+
+def reason_against(node: Node) -> str | None:
+    """Return why a node cannot be converted, as far as its operation tells; None if it may be."""
+    if node.op != "call_function":
+        return f"{node.op} {node.target}"
+    if is_random(node):
+        return "reads torch's generator of random numbers, so that torch.manual_seed holds"
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        known = any(_python_name(target) in vars(module) for module in _MODULES)
+        return None if known else "no operation of ATen"
+    if has_effect(node):
+        return "writes into its arguments, or has another effect"
+    name, overload = _names(target)
+    if name not in _SIZES and table.operation_of(name, overload) is None:
+        return "no conversion to HLO"
+    for value in values_of(node):
+        if _is_fake(value):
+            if value.device.type != "cpu":
+                return f"on {value.device}"
+            if value.layout is not torch.strided or value.is_nested or value.is_quantized:
+                return f"a tensor of layout {value.layout}"
+    return None
+
+
+def _names(target: Any) -> tuple[str, str]:
+    namespace, _, name = target._schema.name.partition("::")
+    known = namespace in ("aten", "prims")
+    return (name if known else f"{namespace}::{name}"), target._overloadname
+
+
+def call(node: Node, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Compute a node's value from those of its arguments."""
+    target: Any = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return _python(target, arguments, keywords)
+    name, overload = _names(target)
+    if name in _SIZES:
+        return _SIZES[name](*arguments, **keywords)
+    operation = table.operation_of(name, overload)
+    if operation is None:
+        raise Unsupported(f"{op_name(node)}: no conversion to HLO")
+    types = [numpy_type(v.dtype) if _is_fake(v) else None for v in values_of(node)]
+    kept = {key: value for key, value in keywords.items() if key not in _IGNORED}
+    with jax.named_scope(node.name):
+        result = operation(types[0], *arguments, **kept)
+        return _in_types(result, types)
+
+
+def _python(target: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Call a function on numbers; torch's own on symbolic ones (``sym_max``) take plain ones."""
+    if any(is_array(x) for x in arguments) and target is not operator.getitem:
+        raise Unsupported(f"{_python_name(target)} of a tensor")
+    return target(*arguments, **keywords)
+
+
+def _in_types(result: Any, types: Sequence[Any]) -> Any:
+    """Convert results to the types that torch gives them."""
+    if isinstance(result, list | tuple):
+        pairs = zip(result, types, strict=True)
+        return [x if x is None or t is None else x.astype(t) for x, t in pairs]
+    if types[0] is None or not is_array(result):
+        return result
+    return result if result.dtype == types[0] else result.astype(types[0])
+
+
+def mapped(arguments: Any, values: Mapping[Node, Any]) -> Any:
+    """Return a node's arguments with nodes replaced by values, and types by NumPy's."""
+    if isinstance(arguments, Node):
+        return values[arguments]
+    if isinstance(arguments, list | tuple):
+        return [mapped(x, values) for x in arguments]
+    if isinstance(arguments, dict):
+        return {key: mapped(x, values) for key, x in arguments.items()}
+    if isinstance(arguments, torch.dtype):
+        return numpy_type(arguments)
+    return arguments
+
+
+def computed(nodes: Sequence[Node], values: dict[Node, Any]) -> None:
+    """Compute nodes in order, and add their values to those of the nodes before.
+
+    Raises Unsupported with the node's operation and the line of Python that it comes from.
+    """
+    for node in nodes:
+        try:
+            arguments, keywords = mapped(node.args, values), mapped(node.kwargs, values)
+            values[node] = call(node, arguments, keywords)
+        except Exception as error:  # whatever JAX says of arguments that it does not take
+            raise NodeError(node, error) from error
+
+
+class NodeError(Unsupported):
+    """A node that does not convert: the node, and why."""
+
+    def __init__(self, node: Node, error: Exception) -> None:
+        self.node = node
+        first = next(iter(str(error).splitlines()), "")
+        self.reason = first if isinstance(error, Unsupported) else _named(error, first)
+        super().__init__(f"{op_name(node)}{at_line(node)}: {self.reason}")
+
+
+def _named(error: Exception, first: str) -> str:
+    if isinstance(error, NotImplementedError) and first:
+        return f"no conversion of {first}"
+    return f"{type(error).__name__}: {first}"[:300]
+
+
+def at_line(node: Node) -> str:
+    """Return where a node comes from in the user's Python, with a blank before; or nothing."""
+    place = line_of(node)
+    return f" ({place})" if place else ""
+
+
+def line_of(node: Node) -> str:
+    """Return the innermost line of the user's Python that a node comes from, as ``file:line``."""
+    found = ""
+    for line in (node.meta.get("stack_trace") or "").splitlines():
+        words = line.strip().split('"')
+        if len(words) == 3 and words[0] == "File " and words[2].startswith(", line "):
+            found = f"{words[1]}:{words[2].removeprefix(', line ').split(',')[0]}"
+    return found
+
+
+def nodes_in(arguments: Any) -> Iterator[Node]:
+    """Yield the nodes among arguments."""
+    if isinstance(arguments, Node):
+        yield arguments
+    elif isinstance(arguments, dict):
+        for value in arguments.values():
+            yield from nodes_in(value)
+    elif isinstance(arguments, list | tuple):
+        for value in arguments:
+            yield from nodes_in(value)
+    elif isinstance(arguments, slice):
+        yield from nodes_in((arguments.start, arguments.stop, arguments.step))

@@ -1,0 +1,102 @@
+"""Rewrite graphs before they are divided, so that there are few stages and no needless copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from hlo_oracle.frontends.torch import graphs
+from hlo_oracle.frontends.torch.aten.data_movement import VIEWS
+
+FREE = "costs PyTorch nothing"  # a view, a size, an empty tensor: no fallback
+
+# Of the first argument they read the shape alone.
+_SHAPES_ONLY = (
+    "rand_like", "randn_like", "randint_like", "bernoulli.p", "empty_like", "normal_functional",
+)  # fmt: skip
+_CLONED = "is_view_for_torch"  # in the meta of a node
+
+
+def computing(graph: Graph) -> list[Node]:
+    """Return the nodes of a graph that compute, in order."""
+    return [n for n in graph.nodes if n.op not in ("placeholder", "get_attr", "output")]
+
+
+def reason_against(node: Node) -> str | None:
+    """Return why PyTorch runs a node; None if it may be compiled."""
+    if _CLONED in node.meta or graphs.is_number_node(node) or _packet(node) == "empty_strided":
+        return FREE
+    return graphs.reason_against(node)
+
+
+def is_view(node: Node) -> bool:
+    """Test for an operation that moves nothing in PyTorch."""
+    return _packet(node) in VIEWS
+
+
+def prepare(graph: Graph) -> None:
+    """Rewrite a graph in place."""
+    for node in computing(graph):
+        _forget_values(graph, node)
+    for node in list(graph.nodes):
+        if node.op == "output" or (
+            node.op == "call_function"
+            and not is_view(node)
+            and not graphs.is_number_node(node)
+            and graphs.reason_against(node) is not None
+        ):
+            own = _with_views_cloned(graph, node, node.args, {})
+            for n, argument in enumerate(own):
+                node.update_arg(n, argument)
+    graph.eliminate_dead_code(lambda node: graphs.is_random(node) or node.is_impure())
+    graph.lint()
+
+
+def _packet(node: Node) -> str:
+    """Return the name of ATen's operation without its overload; empty for others."""
+    name = graphs.op_name(node)
+    return name.split(".")[1] if name.startswith("aten.") else ""
+
+
+def _forget_values(graph: Graph, node: Node) -> None:
+    """Replace a tensor whose shape alone is read by an empty one, which waits for nothing."""
+    name = graphs.op_name(node).removeprefix("aten.")
+    if not any(name == known or name.startswith(f"{known}.") for known in _SHAPES_ONLY):
+        return
+    source = node.args[0]
+    fake = source.meta.get("val") if isinstance(source, Node) else None
+    if not isinstance(fake, torch.Tensor):
+        return
+    if source.op == "placeholder" or not _is_static(fake):
+        return
+    with graph.inserting_before(node):
+        empty = graph.call_function(
+            torch.ops.aten.empty_strided.default,
+            (list(fake.shape), list(fake.stride())),
+            {"dtype": fake.dtype, "device": fake.device},
+        )
+    empty.meta["val"] = fake
+    node.update_arg(0, empty)
+
+
+def _is_static(fake: Any) -> bool:
+    return all(isinstance(x, int) for x in (*fake.shape, *fake.stride()))
+
+
+def _with_views_cloned(graph: Graph, user: Node, arguments: Any, clones: dict[Node, Node]) -> Any:
+    """Give a node that PyTorch runs its own views, which cost it nothing, where C would copy."""
+
+    def own(node: Node) -> Node:
+        if node.op != "call_function" or not is_view(node):
+            return node
+        if node not in clones:
+            base = own(node.args[0])
+            with graph.inserting_before(user):
+                clone = graph.call_function(node.target, (base, *node.args[1:]), dict(node.kwargs))
+            clone.meta.update({**node.meta, _CLONED: True})
+            clones[node] = clone
+        return clones[node]
+
+    return torch.fx.map_arg(arguments, own)

@@ -1,0 +1,82 @@
+"""Give tensors to NumPy and arrays to PyTorch, in the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from hlo.errors import Unsupported
+from hlo.values import Array
+
+# Types that NumPy has from ml_dtypes, which torch does not exchange: the integer of their width.
+_CARRIERS = {
+    name: (torch.uint16 if name == "bfloat16" else torch.uint8)
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
+    if hasattr(torch, name)
+}
+_KNOWN = {
+    **{getattr(torch, name): np.dtype(getattr(ml_dtypes, name)) for name in _CARRIERS},
+    **{
+        getattr(torch, name): np.dtype(name)
+        for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                     "uint64", "float16", "float32", "float64", "complex64", "complex128")
+        if hasattr(torch, name)
+    },
+}  # fmt: skip
+_OF_NUMPY = {array: tensor for tensor, array in _KNOWN.items()}
+
+
+def numpy_type(dtype: torch.dtype) -> Any:
+    """Return NumPy's type for one of torch; Unsupported if there is none."""
+    found = _KNOWN.get(dtype)
+    if found is None:
+        raise Unsupported(f"{dtype} has no type in HLO here")
+    return found
+
+
+def array_of(tensor: Any) -> Array:
+    """Return the memory of a tensor on the CPU as an array: strides and all, without a copy.
+
+    What torch has only marked as negated or conjugated is computed. Raises Unsupported for other
+    devices and layouts.
+    """
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise Unsupported(f"a tensor on {tensor.device}, {tensor.layout}: only dense ones on cpu")
+    carrier = _CARRIERS.get(str(tensor.dtype).removeprefix("torch."))
+    if carrier is None:
+        return np.asarray(tensor.numpy(force=True))
+    return np.asarray(tensor.detach().view(carrier).numpy()).view(numpy_type(tensor.dtype))
+
+
+def tensor_of(array: Any) -> Any:
+    """Return an array's memory as a tensor."""
+    array = np.asarray(array)
+    dtype = _OF_NUMPY[array.dtype]
+    carrier = _CARRIERS.get(array.dtype.name)
+    if carrier is None:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(np.dtype(str(carrier).removeprefix("torch.")))).view(dtype)
+
+
+def order_of(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """Return the dimensions of a dense tensor from the slowest to the fastest in memory; as they
+    are if it has gaps or repeats elements."""
+    count = len(sizes)
+    order = sorted(range(count), key=lambda n: (-strides[n], n))
+    # Where a dimension of one element lies does not matter: it stays where it is.
+    order = _with_ones_in_place(order, sizes)
+    expected = 1
+    for n in reversed(order):
+        if sizes[n] != 1 and strides[n] != expected:
+            return tuple(range(count))
+        expected *= sizes[n]
+    return tuple(order)
+
+
+def _with_ones_in_place(order: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    moved = iter(n for n in order if sizes[n] != 1)
+    return [n if size == 1 else next(moved) for n, size in enumerate(sizes)]

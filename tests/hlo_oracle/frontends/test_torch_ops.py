@@ -1,0 +1,147 @@
+"""ATen's operations on JAX's arrays, against NumPy and against what PyTorch's documentation says.
+
+JAX computes them here, element by element; that C gives the same is other tests' matter. Nothing
+here needs PyTorch.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from hlo_oracle.frontends.torch.aten.promotion import common_type  # noqa: E402 (after the skip)
+from hlo_oracle.frontends.torch.aten.table import operation_of  # noqa: E402 (after the skip)
+
+F32, I64 = np.dtype("float32"), np.dtype("int64")
+
+
+def of(name: str, result: Any, *arguments: Any, **named: Any) -> Any:
+    operation = operation_of(*name.partition(".")[::2])
+    assert operation is not None
+    with jax.enable_x64(True):
+        given = jax.tree.map(
+            lambda x: jax.numpy.asarray(x) if hasattr(x, "shape") else x, arguments
+        )
+        return jax.tree.map(np.asarray, jax.jit(lambda: operation(result, *given, **named))())
+
+
+def numbers(*dims: int) -> Any:
+    return np.random.default_rng(0).standard_normal(dims, F32)
+
+
+@pytest.mark.parametrize(
+    ("operands", "expected"),
+    [
+        ([np.zeros(2, "int32"), 1.5], "float32"),  # the kind is higher
+        ([np.zeros(2, "int32"), 2], "int32"),
+        ([np.zeros(2, "float16"), np.zeros((), "float64")], "float16"),  # no dimensions
+        ([np.zeros(2, "float16"), np.zeros(2, "float32")], "float32"),
+        ([np.zeros(2, "bool"), 1], "int64"),
+        ([np.zeros(2, "float64"), 1j], "complex128"),
+        ([np.zeros(2, "int8"), np.zeros((), "float32")], "float32"),
+    ],
+)
+def test_types_are_promoted_by_kind_first(operands: list[Any], expected: str) -> None:
+    with jax.enable_x64(True):
+        assert common_type(*operands) == expected
+
+
+def test_quotients_are_rounded_as_asked() -> None:
+    x = np.array([-7, 7, -6], I64)
+    assert of("div.Tensor", F32, x, 2).tolist() == [-3.5, 3.5, -3]
+    assert of("div.Tensor_mode", I64, x, 2, rounding_mode="floor").tolist() == [-4, 3, -3]
+    assert of("div.Tensor_mode", I64, x, 2, rounding_mode="trunc").tolist() == [-3, 3, -3]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(None, None, 1), (-3, None, 1), (1, 2**63 - 1, 2), (4, 2, 1), (0, -9, 1)],
+)  # fmt: skip
+def test_slices_are_those_of_python(start: int | None, end: int | None, step: int) -> None:
+    x = np.arange(7)
+    expected = x[start:end:step].tolist()
+    assert of("slice.Tensor", I64, x, 0, start, end, step).tolist() == expected
+
+
+def test_a_slice_is_written_where_it_is_read() -> None:
+    x, source = np.arange(6), np.array([10, 11])
+    assert of("slice_scatter", I64, x, source, 0, 1, 3).tolist() == [0, 10, 11, 3, 4, 5]
+    assert of("slice_scatter", I64, x, source, 0, 1, 5, 2).tolist() == [0, 10, 2, 11, 4, 5]
+
+
+def test_arrays_of_no_elements_are_left_out_of_a_concatenation() -> None:
+    x = numbers(2, 3)
+    assert np.array_equal(of("cat", F32, [np.zeros(0, F32), x, x], 1), np.hstack([x, x]))
+
+
+@pytest.mark.parametrize("ceil", [False, True])
+def test_windows_of_a_pooling(ceil: bool) -> None:
+    """Largest elements and their places, of windows that overhang with ``ceil``."""
+    x = numbers(1, 2, 5, 6)
+    values, places = of("max_pool2d_with_indices", F32, x, [2, 3], [2, 2], [1, 1], [1, 1], ceil)
+    assert values.shape == (1, 2, 3, 4 if ceil else 3)
+    assert np.array_equal(x.reshape(1, 2, 30)[0, 1][places[0, 1]], values[0, 1])
+    assert values[0, 0, 0, 0] == x[0, 0, :1, :2].max()
+    gradient = of(
+        "max_pool2d_with_indices_backward", F32, np.ones_like(values), x, [2, 3], [2, 2], [1, 1],
+        [1, 1], ceil, places,
+    )  # fmt: skip
+    assert gradient.sum() == values.size
+
+
+def test_the_place_of_a_largest_element_is_within_the_array() -> None:
+    x = np.full((1, 1, 2, 2), -np.inf, F32)
+    _, places = of("max_pool2d_with_indices", F32, x, [2, 2], [2, 2], [1, 1])
+    assert places.ravel().tolist() == [0, 1, 2, 3]
+
+
+def test_padding_counts_in_a_mean_only_if_asked_for() -> None:
+    x = np.ones((1, 1, 3), F32)
+    assert of("avg_pool1d", F32, x, [2], [2], [1]).ravel().tolist() == [0.5, 1]
+    alone = of("avg_pool1d", F32, x, [2], [2], [1], False, False)
+    assert alone.ravel().tolist() == [1, 1]
+
+
+def test_a_transposed_convolution_is_the_gradient_of_a_convolution() -> None:
+    x, weight = numbers(1, 4, 5), numbers(4, 3, 3)
+    convolution = operation_of("convolution", "default")
+    assert convolution is not None
+    rest = None, [2], [1], [1]
+    transposed = convolution(F32, x, weight, *rest, True, [1], 1)
+
+    def paired(y: Any) -> Any:
+        return (convolution(F32, y, weight, *rest, False, [0], 1) * x).sum()
+
+    gradient = jax.grad(paired)(numbers(*transposed.shape))
+    assert np.allclose(transposed, gradient, atol=1e-5)
+
+
+def test_gathers_and_scatters_go_along_one_dimension() -> None:
+    x, index = numbers(3, 4), np.array([[0, 3], [2, 2]])
+    assert np.array_equal(of("gather", F32, x, 1, index), np.take_along_axis(x[:2], index, 1))
+    added = of("scatter_add", F32, np.zeros((3, 4), F32), 1, index, np.ones((2, 2), F32))
+    assert added.tolist() == [[1, 0, 0, 1], [0, 0, 2, 0], [0, 0, 0, 0]]
+
+
+def test_the_rows_of_the_padding_have_no_gradient() -> None:
+    gradient, indices = np.ones((3, 2), F32), np.array([0, 2, 0])
+    assert of("embedding_dense_backward", F32, gradient, indices, 3, 2, False).tolist() == [
+        [2, 2], [0, 0], [0, 0]
+    ]  # fmt: skip
+
+
+def test_the_sign_of_nan_is_zero() -> None:
+    assert of("sign", F32, np.array([np.nan, -2, 0], F32)).tolist() == [0, -1, 0]
+
+
+def test_an_attention_whose_mask_is_causal() -> None:
+    query = numbers(1, 2, 4, 8)
+    result, logarithms = of(
+        "_scaled_dot_product_flash_attention_for_cpu", F32, query, query, query, 0.0, True
+    )
+    scores = np.where(np.tri(4, dtype=bool), query @ query.swapaxes(2, 3) / np.sqrt(8), -np.inf)
+    weights = np.exp(scores)
+    assert np.allclose(result, weights / weights.sum(-1, keepdims=True) @ query, atol=1e-5)
+    assert np.allclose(logarithms, np.log(weights.sum(-1)), atol=1e-5)
