@@ -1,0 +1,25 @@
+"""Have links to files of the repository that are not on the site be plain text there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+_LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+_DOCS = Path(__file__).resolve().parent
+
+
+def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:
+    """Replace links out of the documentation by their text, as MkDocs calls it for each page."""
+    folder = (_DOCS / page.file.src_path).parent
+
+    def replaced(match: re.Match[str]) -> str:
+        text, target, _ = match.groups()
+        if "://" in target or target.startswith("mailto:"):
+            return match[0]
+        path = (folder / target).resolve()
+        is_page = _DOCS in path.parents and path.suffix in (".md", ".svg")
+        return match[0] if is_page else text
+
+    return _LINK.sub(replaced, markdown)
