@@ -115,7 +115,8 @@ def _magnitudes(array: Array) -> Iterator[str]:
     if array.dtype.char not in "fd":
         return
     name, far = ("f32", 64) if array.dtype.char == "f" else ("f64", 512)
-    _, exponents = np.frexp(array)
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        _, exponents = np.frexp(array)
     finite = np.isfinite(array) & (array != 0)
     near = finite & (np.abs(exponents) <= _NEAR_ONE)
     extreme = finite & (np.abs(exponents) > far)

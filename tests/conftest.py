@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from backend_c.native.toolchain import links, takes
 
 # The same examples at every run: what is green stays green until the code changes. Campaigns draw
 # other examples (pytest --hypothesis-profile=default). How long one takes is no property of it.
@@ -53,3 +57,18 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 def has_c_compiler() -> bool:
     return any(map(shutil.which, ("gcc", "clang", "cc")))
+
+
+def require_compiler(command: str) -> None:
+    """Skip a test whose compiler is not installed, or not with the library of OpenMP."""
+    if why := _missing(command):
+        pytest.skip(why)
+
+
+@cache
+def _missing(command: str) -> str:
+    words = shlex.split(command)
+    if shutil.which(words[0]) is None:
+        return f"no {words[0]}"
+    has_threads = takes(words, ["-fopenmp"])  # tcc has none
+    return f"no OpenMP of {words[0]}" if has_threads and not links(words, ["-fopenmp"]) else ""

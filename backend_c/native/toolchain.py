@@ -13,6 +13,7 @@ import platform
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -173,6 +174,14 @@ def takes(command: Sequence[str], flags: Sequence[str]) -> bool:
     """Return whether a compiler knows all these flags."""
     probe = ["-Werror", "-fsyntax-only", "-x", "c", os.devnull]
     return run([*command, *flags, *probe]).returncode == 0
+
+
+def links(command: Sequence[str], flags: Sequence[str]) -> bool:
+    """Return whether a compiler makes a library with these flags: clang takes ``-fopenmp`` also
+    where the library that it stands for is not installed."""
+    with tempfile.TemporaryDirectory() as directory:
+        library = ["-shared", "-x", "c", os.devnull, "-o", os.path.join(directory, "library.so")]
+        return run([*command, *flags, *library]).returncode == 0
 
 
 def run(words: Sequence[str], directory: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from backend_c.native.toolchain import Compiler, find_compiler, takes
+from backend_c.native.toolchain import Compiler, find_compiler, links, takes
 from fuzz.compilers.processors import PROCESSORS, refusal
 from hlo.errors import ToolchainError
 
@@ -81,6 +81,9 @@ def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missi
             compiler = find_compiler({**environ, "HLO_CC": name})
         except ToolchainError:
             yield Missing(name, f"not installed: {install}")
+            continue
+        if "-fopenmp" in compiler.flags and not links(compiler.command, ["-fopenmp"]):
+            yield Missing(name, f"its OpenMP is not installed: {install}")
             continue
         yield from _unsanitized(name, compiler)
         yield from _embedded(name, compiler)

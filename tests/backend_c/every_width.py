@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import require_compiler
 
 from backend_c.native.toolchain import RUNTIME, find_compiler, takes
-from hlo.errors import ToolchainError
 
 WIDTHS = {
     "-DHLO_PORTABLE": (),
@@ -28,10 +28,8 @@ EMULATED = {
 
 def status(source: str, compiler: str, flags: list[str], directory: Path, *runner: str) -> int:
     """Return the exit status of the program, compiled as kernels are: which is what is wrong."""
-    try:
-        found = find_compiler({**os.environ, "HLO_CC": compiler})
-    except ToolchainError:
-        pytest.skip(f"no {compiler}")
+    require_compiler(compiler)
+    found = find_compiler({**os.environ, "HLO_CC": compiler})
     if flags and not takes(found.command, flags):
         pytest.skip(f"{compiler} does not make code for this processor")
     kept = [flag for flag in found.flags if flag not in ("-march=native", "-fPIC")]

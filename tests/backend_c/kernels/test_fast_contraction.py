@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler
+from conftest import has_c_compiler, require_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -192,6 +192,7 @@ _EDGES = (
     ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
 )
 def test_edges_of_tiles(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_compiler(compiler)
     monkeypatch.setenv("HLO_CC", compiler)
     check(_EDGES)
 

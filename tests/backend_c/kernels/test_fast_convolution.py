@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler
+from conftest import has_c_compiler, require_compiler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -142,6 +142,7 @@ _FORMS = (
     ("gcc", "gcc -march=haswell", "gcc -march=x86-64", "clang", "gcc -DHLO_PORTABLE"),
 )
 def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_compiler(compiler)
     monkeypatch.setenv("HLO_CC", compiler)
     rng = np.random.default_rng(4)
     for labels, lhs, rhs, result, window in _FORMS:

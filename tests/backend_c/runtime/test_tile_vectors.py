@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_driver import Driver, edge_floats, same
+from conftest import require_compiler
 
 from backend_c.native.toolchain import RUNTIME, Compiler, find_compiler, takes
 from fuzz.compilers.processors import own_features
-from hlo.errors import ToolchainError
 
 _PROTOTYPES = """
 int lanes(void);
@@ -54,10 +54,8 @@ _STEPS = (0, 1, 2, 7, 8, 9, 127, 128, 129, 300)  # of 128 each block takes in tu
 
 def _built(name: str, width: Width) -> Compiler:
     """The compiler with these flags instead of -march=native; skips what cannot be built or run."""
-    try:
-        compiler = find_compiler({**os.environ, "HLO_CC": name})
-    except ToolchainError:
-        pytest.skip(f"no {name}")
+    require_compiler(name)
+    compiler = find_compiler({**os.environ, "HLO_CC": name})
     machine = [flag for flag in width.flags if flag.startswith("-m")]
     if machine and not takes(compiler.command, machine):
         pytest.skip(f"{name} does not make code for this processor")

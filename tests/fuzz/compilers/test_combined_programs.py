@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler
+from conftest import has_c_compiler, require_compiler
 
 import hlo
 from backend_c.native.executable import Executable
@@ -35,8 +34,10 @@ def test_together_as_alone(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if not (shutil.which(name) if name else has_c_compiler()):
-        pytest.skip(f"no {name or 'C compiler'}")
+    if name:
+        require_compiler(name)
+    elif not has_c_compiler():
+        pytest.skip("no C compiler")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     compiler = of({**os.environ, "HLO_CC": name})
     negate, refused, random = compiled([hlo.parse(text) for text in _TEXTS], compiler)
