@@ -49,6 +49,7 @@ PEERS = {
     "fuzz/peers/pjrt.py": {"pypjrt"},
     "fuzz/campaign/cluster.py": {"distributed"},
     "bench/programs/make.py": {"jax"},
+    "bench/torch_models.py": {"torch"},
     "bench/torch_programs.py": {"torch"},
     "hlo_oracle/frontends/jax_calls.py": {"jax", "jaxlib"},
     "hlo_oracle/frontends/jax_functions.py": {"jax", "jaxlib"},
