@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, overload
 
 from backend_c.cuda import phases
@@ -19,7 +18,7 @@ from backend_c.ir.settings import Numerics, Settings, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
-from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.cache import Directory, default_directory, open_cache
 from backend_c.native.cuda_compilers import CudaCompiler, cubin, find_cuda_compiler
 from backend_c.native.cuda_driver import Device, Driver, LoadedModule
 from backend_c.native.cuda_emulation import (
@@ -54,13 +53,17 @@ def compile(
     numerics: str = "fast",
     target: Literal["openmp"] = "openmp",
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> Executable: ...
 
 
 @overload
 def compile(
-    module: Module, numerics: str = "fast", *, target: Literal["cuda"], cache: Path | None = None
+    module: Module,
+    numerics: str = "fast",
+    *,
+    target: Literal["cuda"],
+    cache: Directory | None = None,
 ) -> CudaExecutable: ...
 
 
@@ -70,7 +73,7 @@ def compile(
     numerics: str = "fast",
     target: str = "openmp",
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> Executable | CudaExecutable: ...
 
 
@@ -79,7 +82,7 @@ def compile(
     numerics: str = "fast",
     target: str = "openmp",
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> Executable | CudaExecutable:
     """Compile a module to a library in this process, or to kernels on the first GPU.
 
@@ -112,7 +115,7 @@ def on_device(
     planned: Sequence[tuple[Module, Plan]],
     device: Device,
     compiler: CudaCompiler,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> list[CudaExecutable]:
     """Compile modules with their plans as one unit of kernels on a device; raise as
     :func:`compile`."""
@@ -133,7 +136,7 @@ def on_device(
 
 
 def compiled(
-    module: Module, settings: Settings, threads: int | None = None, cache: Path | None = None
+    module: Module, settings: Settings, threads: int | None = None, cache: Directory | None = None
 ) -> Executable:
     """Compile a module by given settings; raise as :func:`compile`."""
     # The cache is asked after rendering: its key is the C itself, not the module.
@@ -149,7 +152,7 @@ def compiled(
     )
 
 
-def emulate(module: Module, numerics: str = "exact", cache: Path | None = None) -> Emulated:
+def emulate(module: Module, numerics: str = "exact", cache: Directory | None = None) -> Emulated:
     """Compile a module to CUDA, and that for the CPU: calls run it on emulated blocks of threads.
 
     The C compiler must take C++ and -fsanitize=thread, as gcc and clang do. Raises as
@@ -160,7 +163,7 @@ def emulate(module: Module, numerics: str = "exact", cache: Path | None = None) 
 
 
 def emulated(
-    modules: Sequence[Module], settings: Settings, cache: Path | None = None
+    modules: Sequence[Module], settings: Settings, cache: Directory | None = None
 ) -> list[Emulated]:
     """Compile modules by given settings as one unit of CUDA for the CPU: :func:`emulate`."""
     plans = [phases.split(lowered(module, settings)) for module in modules]
@@ -183,7 +186,10 @@ def emulated(
 
 
 def explain(
-    module: Module, numerics: str = "fast", threads: int | None = None, cache: Path | None = None
+    module: Module,
+    numerics: str = "fast",
+    threads: int | None = None,
+    cache: Directory | None = None,
 ) -> Profile:
     """Describe a module kernel by kernel without compiling it: :meth:`Executable.explain`.
 

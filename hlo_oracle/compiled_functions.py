@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import backend_c
+from backend_c.native.cache import Directory
 from hlo.errors import Unsupported
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.frontends.jax_functions import LoweredFunction
@@ -132,7 +132,7 @@ def jit(
     threads: int | None = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> Any:
     """Return a JAX function that runs as C, all of it, or raises Unsupported.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import backend_c
 import interp
+from backend_c.native.cache import Directory
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.loading import objects
 
@@ -31,7 +31,7 @@ def compile(
     *arguments: Any,
     numerics: str = "fast",
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> backend_c.Executable:
     """Compile a program to C; the executable takes the arrays of its parameters.
 

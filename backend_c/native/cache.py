@@ -16,8 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hlo.errors import ToolchainError
+from hlo.errors import ArgumentError, ToolchainError
 
+Directory = str | os.PathLike[str]  # what names one
 _MAXIMUM_BYTES = 1 << 30
 _LIBRARY, _HASH, _NOTE, _KNOWN = ".so", ".sha256", ".note", ".known"
 HEADERS = ".gch"  # headers that gcc has read
@@ -45,17 +46,21 @@ def default_directory(environ: Mapping[str, str]) -> Path:
     return root / "hlo-oracle"
 
 
-def open_cache(directory: Path) -> Cache:
+def open_cache(directory: Directory) -> Cache:
     """Open the cache in ``directory``, made if missing.
 
-    Raises ToolchainError for a directory that cannot be trusted: a link, another user's, open to
-    others; and on a system that does not tell users apart so.
+    Raises ArgumentError for what is no path, and ToolchainError for a directory that cannot be
+    trusted: a link, another user's, open to others; and on a system that does not tell users apart
+    so.
     """
     if not hasattr(os, "geteuid"):
         raise ToolchainError(
             "C is compiled on Linux and macOS; on this system programs are interpreted"
             " (hlo check --no-c), or written as C (hlo emit)"
         )
+    if not isinstance(directory, str | os.PathLike):
+        raise ArgumentError(f"cache is the path of a directory, not {type(directory).__name__}")
+    directory = Path(directory)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()

@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, update_wrapper
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import backend_c
 import hlo
+from backend_c.native.cache import Directory
 from hlo.errors import Unsupported
 from hlo_oracle.peer_verdicts import require_package
 
@@ -187,7 +187,7 @@ def jit(
     *,
     numerics: str = "fast",
     threads: int | None = None,
-    cache: Path | None = None,
+    cache: Directory | None = None,
 ) -> Any:
     """Return a function of TensorFlow that runs as C, all of it, or raises Unsupported.
 

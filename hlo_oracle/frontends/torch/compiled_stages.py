@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +14,7 @@ import torch
 from torch.fx import Node
 
 import backend_c
+from backend_c.native.cache import Directory
 from hlo.errors import ArgumentError, Unsupported
 from hlo_oracle.frontends import jax_functions
 from hlo_oracle.frontends.torch.graphs import NodeError, computed
@@ -29,7 +29,7 @@ class Options:
 
     numerics: str = "fast"
     threads: int | None = None
-    cache: Path | None = None
+    cache: Directory | None = None
     fallback: bool = True
 
     @classmethod

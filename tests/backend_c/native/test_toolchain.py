@@ -18,7 +18,7 @@ import hlo
 from backend_c.native.cache import Cache, default_directory, open_cache, workspace
 from backend_c.native.libraries import build, headers_read
 from backend_c.native.toolchain import Compiler, build_in, find_compiler, known_compiler
-from hlo.errors import CompilerWarning, ToolchainError
+from hlo.errors import ArgumentError, CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
 _TWICE = """#include "answer.h"
@@ -259,6 +259,19 @@ def test_cache_must_be_a_directory_of_ones_own(tmp_path: Path) -> None:
     for directory in (tmp_path / "link", tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(ToolchainError, match="cannot use the cache directory"):
             open_cache(directory)
+
+
+def test_cache_may_be_named_by_a_string(tmp_path: Path) -> None:
+    """Callers of compile write cache="directory" as readily as a Path."""
+    assert open_cache(str(tmp_path / "named")) == Cache(tmp_path / "named")
+    text = "HloModule m\nENTRY e { x = s32[] parameter(0)\n ROOT y = s32[] negate(x) }"
+    executable = backend_c.compile(hlo.parse(text), cache=str(default_directory(os.environ)))
+    assert executable(np.int32(3)) == -3
+
+
+def test_cache_must_be_named_by_a_path() -> None:
+    with pytest.raises(ArgumentError, match="path of a directory, not int"):
+        open_cache(3)  # type: ignore[arg-type]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
