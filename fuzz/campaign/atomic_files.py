@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,11 @@ def count(path: Path, times: int = 1) -> int:
     kept = json.loads(path.read_text())
     write(path, {**kept, "times": kept["times"] + times})
     return int(kept["times"]) + times
+
+
+def extend(path: Path, name: str, values: Sequence[Any]) -> None:
+    """Add values to the list of that name, those that it lacks."""
+    kept = json.loads(path.read_text())
+    new = [value for value in values if value not in kept[name]]
+    if new:
+        write(path, {**kept, name: [*kept[name], *new]})

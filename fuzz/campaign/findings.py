@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.campaign import atomic_files
-from fuzz.campaign.subject import Finding, Suspect
+from fuzz.campaign.subject import Finding, Suspect, Told
 
 FILE = "finding.json"
+_ISOLATED = "isolated"
 
-# Of a crash whose place is known that says all; without one it is a signal or an exit status.
-_PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit )")
+# Of a crash whose place is known that says all; without one it is a signal or an exit status, or
+# happened in generated code, which damaged memory brings about in many ways.
+_PLACED = re.compile(r"crash: (?!SIG[A-Z]++\Z|exit |generated code\Z)")
 
 
 def key(oracle: str, found: Finding) -> str:
@@ -23,22 +25,35 @@ def key(oracle: str, found: Finding) -> str:
     kind names a place in a compiler's source, the instruction to blame and the opcodes."""
     told = [] if _PLACED.match(found.kind) else [found.blamed, *sorted(found.opcodes)]
     apart = json.dumps([oracle, found.kind, found.is_flaky, told])
-    words = f"{'flaky ' * found.is_flaky}{oracle} {found.kind}".lower()
-    name = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60]
+    name = _words(oracle, found.kind, found.is_flaky)
     return f"{name}-{hashlib.sha256(apart.encode()).hexdigest()[:8]}"
 
 
+def _words(oracle: str, kind: str, is_flaky: bool) -> str:
+    words = f"{'flaky ' * is_flaky}{oracle} {kind}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60]
+
+
 def is_known(findings: Path, suspect: Suspect) -> bool:
-    """Test whether a finding of the same property and kind covers the suspect, as it does where the
-    kind says all; what reduction tells apart must be reduced. If so, count it; every tenth,
+    """Test whether a finding covers the suspect: one of the same property and kind, where the kind
+    says all; else one that the same was left of, alone, before. If so, count it; every tenth,
     hundredth, … is reduced all the same."""
-    if suspect.told_by_reduction and _PLACED.match(suspect.kind) is None:
+    says_all = not suspect.told_by_reduction or _PLACED.match(suspect.kind) is not None
+    if not says_all and suspect.isolated is None:
         return False
-    for path in sorted(findings.glob(f"*/{FILE}")):
+    beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
+    for path in sorted(findings.glob(f"{beginning}-*/{FILE}")):
         kept = json.loads(path.read_text())
-        if (kept["oracle"], kept["kind"]) == (suspect.oracle, suspect.kind):
+        if (kept["oracle"], kept["kind"]) != (suspect.oracle, suspect.kind):
+            continue
+        if says_all or _told(suspect.isolated) in kept[_ISOLATED]:
             return str(atomic_files.count(path)).rstrip("0") != "1"
     return False
+
+
+def _told(isolated: Told | None) -> list[object]:
+    """What was left of a suspect, as JSON."""
+    return [] if isolated is None else [isolated.blamed, sorted(isolated.opcodes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +65,17 @@ class Origin:
     program: int
 
 
-def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
-    """Write the folder of a finding, or count it if its key exists; return the folder."""
+def keep(
+    findings: Path, oracle: str, found: Finding, origin: Origin, isolated: Told | None = None
+) -> Path:
+    """Write the folder of a finding, or count it if its key exists; return the folder. ``isolated``
+    is what the first step of the reduction left."""
     folder = findings / key(oracle, found)
     told = folder / FILE
+    left = [] if isolated is None else [_told(isolated)]
     if told.exists():
         atomic_files.count(told)
+        atomic_files.extend(told, _ISOLATED, left)
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     found.write(folder)
@@ -68,6 +88,7 @@ def keep(findings: Path, oracle: str, found: Finding, origin: Origin) -> Path:
         "flaky": found.is_flaky,
         **found.facts,
         "times": 1,
+        _ISOLATED: left,
         **asdict(origin),
     }
     atomic_files.write(told, kept)

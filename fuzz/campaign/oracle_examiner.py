@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import hlo
-from fuzz.campaign.program_findings import program_finding, reduced_case, write_both, write_program
+from fuzz.campaign.program_findings import (
+    program_finding,
+    reduced_case,
+    told_of,
+    write_both,
+    write_program,
+)
 from fuzz.campaign.subject import Chunk, Finding, Suspect
 from fuzz.campaign.text_findings import text_finding
-from fuzz.judge.blame import blamed
+from fuzz.judge.blame import alone, blamed
 from fuzz.judge.failure import Judged
 from fuzz.oracles import Difference, LeftOut
 from fuzz.oracles.isolation import by_name, narrower
@@ -58,18 +64,46 @@ class OracleExaminer:
                         found.count("counts", [f"{oracle}: left out, {reason}"])
                     case Difference():
                         found.count("counts", [f"{oracle}: violated"])
-                        found.suspects.append(_suspect(oracle, example, case, outcome))
+                        found.suspects.append(self._suspect(oracle, example, case, outcome))
         return found
+
+    def _suspect(self, oracle: str, example: int, drawn: Case, found: Difference) -> Suspect:
+        """Make a suspect. One of another program that was made of the drawn one is of the oracle
+        that says the same of that program: what both find is one finding."""
+        case = drawn if found.case is None else found.case
+        asked = oracle if found.case is None else found.oracle
+        small = self._isolated(oracle, case, found)
+        isolated = None if small is None else told_of(small)
+        evidence = _Evidence(oracle, found, case, small or case)
+        is_program = found.text is None  # of a text the kind says all
+        return Suspect(asked, found.kind, found.detail, example, is_program, evidence, isolated)
+
+    def _isolated(self, oracle: str, case: Case, found: Difference) -> Case | None:
+        """The instruction to blame alone, with the compiler's own values for its operands, if it
+        fails in the same way; None else."""
+        step = None if found.blame is None else found.blame(case)
+        small = None if step is None else alone(step)
+        if small is None:
+            return None
+        with self._asked(oracle, found) as asked:
+            (outcome,) = asked([small])
+        return small if isinstance(outcome, Difference) and outcome.kind == found.kind else None
+
+    def _asked(self, oracle: str, found: Difference) -> AbstractContextManager[Property]:
+        """Open what smaller programs are asked of: an oracle that is open already, if it can be."""
+        there = self.properties.get(found.oracle)
+        return narrower(found, self.properties[oracle]) if there is None else nullcontext(there)
 
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program; one that does not fail again, alone and reduced, stays as it is, and is
         flaky."""
-        found, case = suspect.evidence
+        evidence: _Evidence = suspect.evidence
+        found, case = evidence.found, evidence.case
         if found.text is not None:
             text, breaks = found.text.text, found.text.breaks
             return text_finding(found.kind, found.detail, text, breaks, seconds)
-        with narrower(found, self.properties[suspect.oracle]) as asked:
-            small = reduced_case(asked, case, found.kind, seconds)
+        with self._asked(evidence.oracle, found) as asked:
+            small = reduced_case(asked, evidence.begin, found.kind, seconds)
             (outcome,) = [None] if small is None else asked([small])
             if small is not None and isinstance(outcome, Difference):
                 return _finding(outcome, small, case)  # it asks once more, for what is to blame
@@ -80,11 +114,14 @@ class OracleExaminer:
         write_program(folder, "original", self.drawn(number)[example])
 
 
-def _suspect(oracle: str, example: int, drawn: Case, found: Difference) -> Suspect:
-    case = found.case or drawn
-    evidence = found, case
-    is_program = found.text is None  # of a text the kind says all
-    return Suspect(oracle, found.kind, found.detail, example, is_program, evidence)
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What the oracle found of a program, and what its reduction begins with."""
+
+    oracle: str
+    found: Difference
+    case: Case
+    begin: Case
 
 
 def _finding(found: Difference, small: Case, original: Case) -> Finding:
@@ -92,7 +129,8 @@ def _finding(found: Difference, small: Case, original: Case) -> Finding:
     told = program_finding(found.kind, found.detail, small, original)
     if found.judged is None:
         return told
-    culprit = found.blame(small) if found.blame is not None else None
+    step = found.blame(small) if found.blame is not None else None
+    culprit = None if step is None else step.instruction.opcode
     return replace(
         told,
         write=partial(_write_with_report, found.judged, small, original),

@@ -12,7 +12,15 @@ from fuzz.campaign import oracle_examiner
 from fuzz.campaign.subject import Done, Examiner
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.loosening import loosened
-from fuzz.draw.programs import GENERATORS, patterned, program, rows, single_op
+from fuzz.draw.programs import (
+    GENERATORS,
+    conversions,
+    folds,
+    patterned,
+    program,
+    rows,
+    single_op,
+)
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
 from hlo.errors import ArgumentError
@@ -47,7 +55,7 @@ _LARGE: tuple[Kind, ...] = (
 )
 _SMALL: tuple[Kind, ...] = (
     *(_single, _few, _single, _few, _bounded(_single), rows),
-    *(patterned, patterned, patterned, patterned),
+    *(patterned, patterned, patterned, patterned, folds, folds, conversions),
 )
 # A large one takes as long as six small ones, and small ones show more for the time that they
 # take; large ones show what they do not. So both get half of it.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import fuzz
 import hlo
-from fuzz.campaign.subject import Finding
+from fuzz.campaign.subject import Finding, Told
 from fuzz.judge.blame import blamed
 from fuzz.judge.failure import opcodes
 from fuzz.oracles.oracle import Property
@@ -24,9 +24,14 @@ _IN_MOST = having(STRUCTURAL)
 def program_finding(kind: str, detail: str, small: Case, original: Case) -> Finding:
     """Make a finding of a reduced program and the original."""
     facts = {"instructions": small.module.instruction_count}
-    told = opcodes(small.module) - _IN_MOST
+    told = told_of(small)
     write = partial(write_both, small, original)
-    return Finding(kind, detail, told, write, facts, blamed(small))
+    return Finding(kind, detail, told.opcodes, write, facts, told.blamed)
+
+
+def told_of(case: Case) -> Told:
+    """What a program is told from others by."""
+    return Told(blamed(case), opcodes(case.module) - _IN_MOST)
 
 
 def reduced_case(of: Property, case: Case, kind: str, seconds: float) -> Case | None:

@@ -12,17 +12,24 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Tallies = dict[str, Counter[str]]  # several counters by name
+
+
+class Told(NamedTuple):
+    """What one finding is told from others by: the instruction to blame and the opcodes."""
+
+    blamed: str
+    opcodes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
     """Record that an example violates the property ``oracle``. ``kind`` is equal for the same
     defect in other examples; it may be for others, too, if the defect is ``told_by_reduction``, by
-    what is left of the example. ``evidence`` is what the examiner needs to reduce it, and stays in
-    its process."""
+    what is left of the example. ``isolated`` is what a first step of the reduction leaves.
+    ``evidence`` is what the examiner needs to reduce it, and stays in its process."""
 
     oracle: str
     kind: str
@@ -30,6 +37,7 @@ class Suspect:
     example: int  # its number in the chunk
     told_by_reduction: bool = False
     evidence: Any = None
+    isolated: Told | None = None
 
 
 @dataclass(slots=True)

@@ -60,4 +60,4 @@ class _Worker:
             return
         small = self._examiner.reduced(suspect, number, self._reducing)
         origin = Origin(self._subject.seed, number, suspect.example)
-        findings.keep(self._directory.findings, suspect.oracle, small, origin)
+        findings.keep(self._directory.findings, suspect.oracle, small, origin, suspect.isolated)

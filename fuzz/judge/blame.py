@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fuzz.judge.failure import Failure
+from fuzz.judge.failure import Failure, WrongStep
+from fuzz.reducer.cutting import only
 from fuzz.reducer.search import Case
 from hlo.module import Computation, Instruction
 from hlo.opcodes import MOVES, STRUCTURAL, having
@@ -59,3 +60,20 @@ def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> 
             return False
         waiting += (there[name] for name in one.operands if name in there)
     return True
+
+
+def alone(step: WrongStep) -> Case | None:
+    """Cut a program down to its wrong step: operands are the compiler's own values, but for those
+    that are constants, perhaps moved; None if nothing is left out."""
+    entry = step.case.module.entry
+    there = {i.name: i for i in entry.instructions}
+    kept, waiting = {step.instruction.name}, [*step.instruction.operands]
+    while waiting:
+        name = waiting.pop()
+        if name not in kept and _is_constant(there[name], there):
+            kept.add(name)
+            waiting += there[name].operands
+    given = zip(entry.parameters, step.case.arrays, strict=True)
+    values = {**step.values, **{parameter.name: value for parameter, value in given}}
+    small = only(step.case, values, frozenset(kept))
+    return None if small is None or small.module == step.case.module else small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from fuzz.peers.crash import sign
 from fuzz.peers.synchronous_form import synchronous
 from fuzz.peers.xla import Answer
 from fuzz.reducer.cutting import affordable, can_be_shown
+from fuzz.reducer.search import Case
+from hlo.bit_equality import differences as differences_of_bits
 from hlo.errors import Error, OutOfFuel
 from hlo.module import Instruction, Module
 from hlo.opcodes import CALLS, GIVEN, having
@@ -27,7 +29,7 @@ from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.judgement import Found, Judge, Named
 from interp.envelope.peer_values import followed
 from interp.envelope.recorded_values import exposed
-from interp.envelope.verdict import OUTSIDE
+from interp.envelope.verdict import EQUAL, OUTSIDE
 from interp.values import Value
 
 Run = Callable[[str, Sequence[Array]], Answer]
@@ -63,6 +65,16 @@ class Judged:
     failure: Failure
     budget: Budget
     command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WrongStep:
+    """The first wrong instruction of an inlined program, and the compiler's own values of its
+    instructions by name."""
+
+    case: Case
+    instruction: Instruction
+    values: Mapping[str, Array]
 
 
 class Against:
@@ -104,7 +116,11 @@ class Against:
             return None
         if isinstance(exact, Error):
             raise exact
-        named: list[Named] = [(place(n), array) for n, array in enumerate(arrays_of(exact))]
+        right = tuple(arrays_of(exact))
+        if not differences_of_bits(right, answer.outputs):  # the literal evaluation is legal
+            self.counts = {EQUAL: sum(array.size for array in right)}
+            return None
+        named: list[Named] = [(place(n), array) for n, array in enumerate(right)]
         judge = Judge(module, arrays, named, peer=self.budget, seed=self._seed)
         found = judge.judged(answer.outputs, lambda other: self._outputs(other, arrays))
         self.counts = found.counts
@@ -120,20 +136,28 @@ class Against:
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
         """The opcode of the first step that is wrong on the compiler's own values, if one is and
         the steps can be looked at."""
+        found = self.wrong_step(module, arrays)
+        return None if found is None else found.instruction.opcode
+
+    def wrong_step(self, module: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
+        """Find the first step that is wrong on the compiler's own values, if one is and the steps
+        can be looked at."""
         try:
-            return self._culprit(inline(module), arrays)
+            return self._wrong_step(inline(module), arrays)
         except Error:
             return None
 
-    def _culprit(self, whole: Module, arrays: tuple[Value, ...]) -> str | None:
+    def _wrong_step(self, whole: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
         names = affordable(filter(_is_step, whole.entry.instructions))
         outputs = self._declared(exposed(whole, names), arrays)
         if outputs is None:
             return None
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
         _, wrong = followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
-        opcodes = (step.instruction.opcode for step in wrong[:1])
-        return next((opcode for opcode in opcodes if opcode not in _BLAMELESS), None)
+        first = next((step.instruction for step in wrong), None)
+        if first is None or first.opcode in _BLAMELESS:
+            return None
+        return WrongStep(Case(whole, arrays), first, known)
 
     def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
         """Build the condition that smaller programs, beginning with ``module``, are held to."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from fuzz.draw.time_limit import TooLongError, time_limit
-from fuzz.judge.failure import WRONG, Against, Failure, Judged
+from fuzz.judge.failure import WRONG, Against, Failure, Judged, WrongStep
 from fuzz.oracles.oracle import Difference, LeftOut, Outcome, Property, each
 from fuzz.peers.command import Command
 from fuzz.peers.layouts import reads_layouts
@@ -30,10 +30,13 @@ def xla(program: Callable[[Case], Case] = lambda case: case) -> Iterator[Propert
         judged = judging(Against(run, XLA_CPU))
 
         def of(cases: Sequence[Case]) -> list[Outcome]:
-            others = [*map(program, cases)]
-            found = map(_carried, others, judged(others))
-            triples = zip(cases, others, found, strict=True)
-            return [one if other is case else _of(other, one) for case, other, one in triples]
+            return [one for case in cases for one in asked(case, program(case))]
+
+        def asked(case: Case, other: Case) -> list[Outcome]:
+            if other is not case and other.module == case.module:
+                return [LeftOut("there is nothing to change")]  # so `xla` says all
+            found = map(_carried, [other], judged([other]))
+            return [one if other is case else _of(other, one) for one in found]
 
         yield of
 
@@ -78,9 +81,9 @@ def judging(against: Against, command: str | None = None) -> Property:
 def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
     failure = failure_or_outcome(against, case)
     if isinstance(failure, Failure):
-        kind = f"{failure.kind}: {', '.join(sorted(failure.signs))}"
+        kind = f"{failure.kind}: {_first_sign(failure.signs)}"
         judged = Judged(failure, against.budget, command)
-        blame = partial(_culprit, against) if failure.kind == WRONG else None
+        blame = partial(_wrong_step, against) if failure.kind == WRONG else None
         return Difference(kind, detail(failure), judged=judged, blame=blame)
     if failure is not None:
         return failure
@@ -88,8 +91,17 @@ def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
     return None if refusal is None else LeftOut("refused")
 
 
-def _culprit(against: Against, case: Case) -> str | None:
-    return against.culprit(case.module, case.arrays)
+# Of the signs of wrong numbers: what others hide comes last, so that a bug has one kind mostly.
+_SIGNS = ("other types or sizes", "another number", "no NaN", "NaN")
+
+
+def _first_sign(signs: frozenset[str]) -> str:
+    """Choose the sign that tells a failure from others: programs of one bug have several."""
+    return min(signs, key=lambda sign: (_SIGNS.index(sign) if sign in _SIGNS else -1, sign))
+
+
+def _wrong_step(against: Against, case: Case) -> WrongStep | None:
+    return against.wrong_step(case.module, case.arrays)
 
 
 def failure_or_outcome(against: Against, case: Case) -> Failure | LeftOut | Difference | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import interp
-from fuzz.judge.failure import Judged
+from fuzz.judge.failure import Judged, WrongStep
 from fuzz.judge.nan_bits import depends_on_them
 from fuzz.reducer.search import Case
 from hlo import bit_equality
@@ -32,7 +32,7 @@ class Difference:
     and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
     ask it of, if that is another program that was made of this one. ``judged`` is what a report of
     another compiler is made of. ``text`` is what violates the property in place of a program.
-    ``blame`` returns the opcode to blame in a program, if that can be seen."""
+    ``blame`` returns the step to blame in a program, if that can be seen."""
 
     kind: str
     detail: str
@@ -40,7 +40,7 @@ class Difference:
     case: Case | None = None
     judged: Judged | None = None
     text: HostileText | None = None
-    blame: Callable[[Case], str | None] | None = None
+    blame: Callable[[Case], WrongStep | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ _OWN = re.compile(
 )
 _SOURCE = re.compile(r"\b\w++\.cc:\d++\]", re.ASCII)  # where XLA's own check failed
 _HEADER = re.compile(r"\b(\w++\.h):\d++\]", re.ASCII)  # in one of what many functions call
+_ENDED = re.compile(r"SIG[A-Z]++\Z|exit |no answer")  # without a place
 _FUNCTION = re.compile(r" in ([\w:.~]++(?:\(\w++\))?|generated code)\Z", re.ASCII)
 
 
@@ -46,3 +47,10 @@ def failed_check(crash: str) -> str | None:
     damaged."""
     found = _SOURCE.search(crash)
     return None if found is None else found[0]
+
+
+def place(crash: str) -> str | None:
+    """Return where in the compiler's source a crash happened, if that is known: neither a signal
+    alone nor generated code, which damaged memory brings about anywhere."""
+    where = sign(crash)
+    return None if where == "generated code" or _ENDED.match(where) else where

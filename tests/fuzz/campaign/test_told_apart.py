@@ -14,12 +14,17 @@ import numpy as np
 import pytest
 
 import hlo
+from fuzz.campaign import findings, oracle_examiner
 from fuzz.campaign.chunk_range import work
 from fuzz.campaign.directory import Directory
+from fuzz.campaign.findings import Origin
+from fuzz.campaign.oracle_examiner import OracleExaminer
 from fuzz.campaign.plan import Plan, cases
-from fuzz.judge.blame import blamed
-from fuzz.judge.failure import CRASH, Against, Failure, Judged
+from fuzz.campaign.program_findings import reduced_case
+from fuzz.judge.blame import alone, blamed
+from fuzz.judge.failure import CRASH, Against, Failure, Judged, WrongStep
 from fuzz.oracles import ORACLES, Difference, Outcome
+from fuzz.oracles.compilers import judging
 from fuzz.oracles.oracle import Oracle, Property, stateless
 from fuzz.peers.xla import Answer
 from fuzz.reducer.search import Case
@@ -83,9 +88,9 @@ def _narrow(name: str) -> Iterator[Property]:
     """An oracle that blames an instruction as long as it is open."""
     is_open = [True]
 
-    def culprit(case: Case) -> str | None:
+    def culprit(case: Case) -> WrongStep | None:
         assert is_open
-        return "negate"
+        return None
 
     def of(asked: Sequence[Case]) -> list[Outcome]:
         judged = Judged(Failure(CRASH, frozenset(["a"]), "SIGABRT"), XLA_CPU)
@@ -106,6 +111,56 @@ def test_a_narrower_oracle_blames_before_it_ends(
     work(tmp_path, plan, range(1), 5.0)
     (kept,) = Directory(tmp_path, plan.facts).found()
     assert not kept["flaky"] and kept["blamed"]
+
+
+def test_a_wrong_step_alone_keeps_what_is_constant_of_it() -> None:
+    """Its operands are the compiler's own values, but for constants, moved ones, too."""
+    wrong = planted("power", lambda x: x + np.float32(1))
+    module = _module("e = f32[2] exponential(x)\n  ROOT r = f32[2] power(e, b)")
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+
+    case = Case(module, (np.array([0.0, 1], np.float32), np.array([True, False])))
+    step = Against(run, XLA_CPU).wrong_step(case.module, case.arrays)
+    assert step is not None
+    small = alone(step)
+    assert small is not None and blamed(small) == "power(f32, constant f32) -> f32"
+    assert [one.tolist() for one in small.arrays] == [[1.0, np.float32(np.e)]]
+    opcodes = [i.opcode for i in small.module.entry.instructions]
+    assert sorted(opcodes) == ["broadcast", "constant", "parameter", "power"]
+
+
+def test_what_leaves_the_same_alone_is_not_reduced_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong powers are one finding, of which few programs are reduced; another one's first is."""
+    wrong = planted("power", lambda x: x + x.dtype.type(1))
+    reduced = list[Case]()
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+
+    def kept(of: Property, case: Case, kind: str, seconds: float) -> Case | None:
+        reduced.append(case)
+        return reduced_case(of, case, kind, seconds)
+
+    texts = [f"y = f32[2] {name}(x)\n  ROOT r = f32[2] power(y, x)" for name in _BEFORE]
+    texts.insert(2, "ROOT r = f32[2] power(x, b)")
+    arrays = (np.array([0.5, 2], np.float32), np.array([True, False]))
+    examples = [Case(_module(text), arrays) for text in texts]
+    monkeypatch.setattr(oracle_examiner, "reduced_case", kept)
+    examiner = OracleExaminer(lambda number: examples, {"xla": judging(Against(run, XLA_CPU))})
+    for suspect in examiner.chunk(0).suspects:
+        if not findings.is_known(tmp_path, suspect):
+            small = examiner.reduced(suspect, 0, 20.0)
+            findings.keep(tmp_path, "xla", small, Origin(0, 0, suspect.example), suspect.isolated)
+    told = {one["blamed"]: one["times"] for one in findings.all_kept(tmp_path)}
+    assert told == {"power(f32) -> f32": 5}
+    assert len(reduced) == 2
+
+
+_BEFORE = ("exponential", "abs", "logistic", "sqrt")
 
 
 def _converts_or_divides(asked: Sequence[Case]) -> list[Outcome]:
