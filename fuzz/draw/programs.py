@@ -131,11 +131,41 @@ def patterned(choices: Choices) -> Module:
     return builder.module(builder.several(lambda: _pattern(builder), 1, 5))
 
 
-def _pattern(builder: Builder) -> str:
-    name = builder.choice([*PATTERNS])
-    wanted = shape(builder, TYPES, PATTERNS[name].accepts, _SIZES[0])
+def folds(choices: Choices) -> Module:
+    """Draw a program of single instructions on constants, of ordinary types or all of one other:
+    for what a compiler evaluates itself it makes no kernel, so that many cost what one does."""
+    others = [t for t in ALL_TYPES if t not in TYPES]
+    types = [choices.choice(others)] if choices.chance(3) else TYPES
+    builder = Builder(choices, menu(_ORDINARY), types, 0)
+    return builder.module(builder.several(lambda: _named(builder, _FOLD, _FEW, types), 2, 8))
+
+
+_FOLD = "folded instruction"
+_FEW = 8  # elements
+
+
+def conversions(choices: Choices) -> Module:
+    """Draw a program that converts arrays between types, each pair as likely as another; half of
+    the programs between ordinary ones."""
+    types = TYPES if choices.boolean() else ALL_TYPES
+    builder = Builder(choices, menu(("convert",)), types, 0, constants=False)
+    return builder.module(builder.several(lambda: _conversion(builder), 1, 4))
+
+
+def _conversion(builder: Builder) -> str:
+    wanted = shape(builder, builder.types, most=_FEW)
+    source = builder.leaf(ArrayShape(builder.choice(builder.types), wanted.dims))
+    return builder.emit("convert", wanted, source)
+
+
+def _named(builder: Builder, name: str, most: int, types: Sequence[ElementType]) -> str:
+    wanted = shape(builder, types, PATTERNS[name].accepts, most)
     builder.drew(name)
     return PATTERNS[name].generator(builder, wanted)
+
+
+def _pattern(builder: Builder) -> str:
+    return _named(builder, builder.choice([*PATTERNS]), _SIZES[0], TYPES)
 
 
 def _row(builder: Builder) -> str:

@@ -117,7 +117,8 @@ def _integers(element_type: ElementType) -> list[object]:
 
 def _floats(element_type: ElementType) -> list[object]:
     """List zeros, infinities, NaN, the ends of every range, midpoints between neighbours of
-    narrower types and of integers, and thresholds of over- and underflow of functions."""
+    narrower types and of integers, and thresholds of over- and underflow of functions, of squares,
+    of products of few factors and of reciprocals."""
     limits = ml_dtypes.finfo(element_type.numpy)  # type: ignore[no-untyped-call]
     one, eps = np.float64(1), np.float64(limits.eps)
     numbers: list[object] = [-0.0, -1.0, 0.5, 1.5, 2.5, -0.5, 1 / 3, np.nan, np.inf, -np.inf]
@@ -126,5 +127,16 @@ def _floats(element_type: ElementType) -> list[object]:
     numbers += [one + 2.0**-n for n in (2, 3, 4, 5, 8, 11, 24)]
     numbers += [one + 3 * 2.0**-n for n in (8, 11, 24)]
     numbers += [88.7, -103.9, 709.7, -745.1, 127.5, -128.5, 255.5, 448.0, 464.0, 57344.0, 61440.0]
+    most, least = np.float64(limits.max), np.float64(limits.smallest_normal)
+    numbers += [
+        most**0.5 * 1.25,
+        most**0.5 * 0.75,
+        most * 0.75,
+        most * 0.3,
+        most**0.3,
+        -(most**0.8),
+    ]
+    numbers += [least**0.5 * 1.25, least**0.5 * 0.75, least * 0.75, least * 1.5, least**0.3]
+    numbers += [eps, eps**2, -(eps**0.5), -0.4, -0.375]
     numbers += [65504.0, 65520.0, 2.0**24 + 1, 2.0**31, -(2.0**31), 2.0**53 + 2, 2.0**63, 2.0**64]
     return numbers
