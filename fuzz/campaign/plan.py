@@ -16,10 +16,12 @@ from fuzz.draw.programs import (
     GENERATORS,
     conversions,
     folds,
+    identities,
     patterned,
     program,
     rows,
     single_op,
+    unusual,
 )
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
@@ -55,7 +57,18 @@ _LARGE: tuple[Kind, ...] = (
 )
 _SMALL: tuple[Kind, ...] = (
     *(_single, _few, _single, _few, _bounded(_single), rows),
-    *(patterned, patterned, patterned, patterned, folds, folds, conversions),
+    *(
+        patterned,
+        patterned,
+        patterned,
+        patterned,
+        folds,
+        folds,
+        identities,
+        identities,
+        conversions,
+        unusual,
+    ),
 )
 # A large one takes as long as six small ones, and small ones show more for the time that they
 # take; large ones show what they do not. So both get half of it.

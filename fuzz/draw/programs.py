@@ -27,11 +27,13 @@ from fuzz.draw.generators import (
     window,
 )
 from fuzz.draw.patterns import PATTERNS
+from fuzz.draw.patterns.algebra import PATTERNS as ALGEBRA
 from fuzz.draw.patterns.pattern import changed
 from fuzz.draw.shapes import (
     ALL_TYPES,
     MOST_ELEMENTS,
     TYPES,
+    UNUSUAL_TYPES,
     VECTOR_TYPES,
     Accepts,
     row,
@@ -39,7 +41,7 @@ from fuzz.draw.shapes import (
     vector_type,
 )
 from hlo.module import Computation, Module
-from hlo.types import ArrayShape, ElementType, Shape
+from hlo.types import PRED, ArrayShape, ElementType, Shape
 
 _FAMILIES = (
     *(elementwise, data_movement, control, reduction, window, contraction, indexing, sort),
@@ -134,10 +136,28 @@ def patterned(choices: Choices) -> Module:
 def folds(choices: Choices) -> Module:
     """Draw a program of single instructions on constants, of ordinary types or all of one other:
     for what a compiler evaluates itself it makes no kernel, so that many cost what one does."""
-    others = [t for t in ALL_TYPES if t not in TYPES]
-    types = [choices.choice(others)] if choices.chance(3) else TYPES
+    types = (choices.choice(UNUSUAL_TYPES),) if choices.chance(3) else TYPES
     builder = Builder(choices, menu(_ORDINARY), types, 0)
     return builder.module(builder.several(lambda: _named(builder, _FOLD, _FEW, types), 2, 8))
+
+
+def identities(choices: Choices) -> Module:
+    """Draw a program of several templates of algebra on a few elements, of ordinary types or all of
+    one other."""
+    types = (choices.choice(UNUSUAL_TYPES), PRED) if choices.chance(4) else TYPES
+    builder = Builder(choices, menu(_ORDINARY), types, 0)
+    scalars = [*map(ArrayShape, types)]
+    names = [name for name in ALGEBRA if any(map(ALGEBRA[name].accepts, scalars))]
+    return builder.module(
+        builder.several(lambda: _named(builder, builder.choice(names), _FEW, types), 2, 6)
+    )
+
+
+def unusual(choices: Choices) -> Module:
+    """Draw a program of one to three ordinary instructions on arrays of an unusual type: narrow
+    integers, f8 and narrower floats."""
+    types = (choices.choice(UNUSUAL_TYPES),)
+    return program(choices, max_instructions=3, element_types=types, opcodes=_ORDINARY)
 
 
 _FOLD = "folded instruction"

@@ -14,10 +14,13 @@ TYPES: tuple[ElementType, ...] = tuple(
     for name in "f32 s32 pred f64 bf16 f16 s8 s16 s64 u8 u16 u32 u64 c64 c128".split()  # noqa: SIM905 (a list of 15 quoted names is no easier to read)
 )
 
-# Every type of data.
-ALL_TYPES: tuple[ElementType, ...] = TYPES + tuple(
+# Narrow integers, f8 and narrower floats.
+UNUSUAL_TYPES: tuple[ElementType, ...] = tuple(
     t for t in ELEMENT_TYPES.values() if t.is_array and t not in TYPES
 )
+
+# Every type of data.
+ALL_TYPES: tuple[ElementType, ...] = TYPES + UNUSUAL_TYPES
 
 # Enough for vector lanes, tails and threads; small enough for hundreds of programs a minute.
 MOST_ELEMENTS = 1 << 12
