@@ -10,6 +10,7 @@ from functools import cached_property
 
 from backend_c.explain.describer import Describer
 from backend_c.explain.limits import Limits, best
+from backend_c.explain.listing import listing
 from backend_c.explain.profile import Memory, Profile
 from backend_c.explain.rows import Machine
 from backend_c.ir.settings import Settings
@@ -112,6 +113,7 @@ class Profiler:
             describer.free(rows),
             memory,
             made.stages,
+            listing(made.before, made.groups, made.after, made.plan, made.program),
         )
 
     @cached_property

@@ -71,7 +71,7 @@ class Describer:
                     why = self._why(origin)
                     edge = Edge(producer, number, origin.instruction, why)
                     found.setdefault((producer, number), edge)
-            for buffer, origin in zip(_written(step), _origins(step), strict=False):
+            for buffer, origin in zip(written_buffers(step), written_origins(step), strict=False):
                 writer[buffer] = number, origin
         return tuple(found.values())
 
@@ -244,15 +244,15 @@ def _joined(origin: Origin) -> tuple[Origin, ...]:
     return (replace(origin, joined=()), *origin.joined)
 
 
-def _origins(step: Step) -> tuple[Origin, ...]:
+def written_origins(step: Step) -> tuple[Origin, ...]:
     """Return the origin of each buffer that a step writes, as far as it is known."""
-    written = _written(step)
+    written = written_buffers(step)
     origins = _joined(step.origin)
     # Of merged launches, those whose results nothing else reads have none.
     return origins[-len(written) :] if len(origins) > 1 else origins * len(written)
 
 
-def _written(step: Step) -> tuple[Buffer, ...]:
+def written_buffers(step: Step) -> tuple[Buffer, ...]:
     """Return the buffers that a step itself writes."""
     match step:
         case Launch(_, _, outputs, _):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
+from backend_c.explain.listing import Listing
 from backend_c.explain.rows import Edge, Machine, Row
 from backend_c.explain.table import rendered
 
@@ -30,7 +31,8 @@ class Profile:
     """Describe a program: ``rows`` in the order of execution, ``edges`` between them.
 
     ``free`` are the instructions that take no time, by computation. ``stages`` are the seconds of
-    compiling. ``seconds`` is the least time of a call of ``repeat`` ones; None if there were none.
+    compiling. ``listing`` has the program, its kernels and their C side by side. ``seconds`` is the
+    least time of a call of ``repeat`` ones; None if there were none.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Profile:
     free: Mapping[str, tuple[str, ...]]
     memory: Memory
     stages: Mapping[str, float]
+    listing: Listing = field(compare=False)
     repeat: int = 0
     seconds: float | None = None
 

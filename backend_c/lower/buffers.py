@@ -38,7 +38,7 @@ class Workspace:
 
 def allocate(plan: Plan) -> Workspace:
     """Allocate every buffer that is no argument, result or constant."""
-    lives = _workspace_lifetimes(plan)
+    lives = workspace_lifetimes(plan)
     # Ties by number, so that the same plan gets the same offsets in every run.
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
     placed: list[tuple[int, int, tuple[int, float]]] = []  # start, end, life
@@ -67,13 +67,13 @@ def allocate_apart(plan: Plan) -> Workspace:
     """
     offsets: dict[Buffer, int] = {}
     end = ALIGNMENT
-    for buffer in sorted(_workspace_lifetimes(plan), key=lambda buffer: buffer.number):
+    for buffer in sorted(workspace_lifetimes(plan), key=lambda buffer: buffer.number):
         offsets[buffer] = end
         end += (buffer.bytes // ALIGNMENT + 2) * ALIGNMENT
     return Workspace(offsets, end)
 
 
-def _workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
+def workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:
     """Return the lifetimes of the buffers that lie in the workspace."""
     elsewhere = {*plan.arguments, *plan.results, *(buffer for buffer, _ in plan.constants)}
     elsewhere |= {b.sizes for b in (*plan.arguments, *plan.results) if b.sizes is not None}

@@ -91,7 +91,19 @@ def _uncommented(text: str) -> str:
     return text
 
 
+def instruction_parts(instruction: Instruction) -> tuple[str, str, str]:
+    """Format one instruction without annotations and large constants, in the short dialect: its
+    name, its shape, and what follows the opcode."""
+    return _parts(instruction._replace(annotations={}), _STYLES["short"], large=False)
+
+
 def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
+    name, shape, rest = _parts(instruction, style, large)
+    return f"{name} = {shape} {instruction.opcode}{rest}"
+
+
+def _parts(instruction: Instruction, style: _Style, large: bool) -> tuple[str, str, str]:
+    """Print the name, the shape, and what follows the opcode."""
     inside = _inside(instruction, style, large)
     shown = IN_PARENTHESES.get(instruction.opcode)
     attributes = "".join(
@@ -101,8 +113,7 @@ def _instruction(instruction: Instruction, style: _Style, large: bool) -> str:
     )
     annotations = "".join(f", {name}={text}" for name, text in instruction.annotations.items())
     shape = _shape(instruction.shape, style)
-    name = style.name(instruction.name)
-    return f"{name} = {shape} {instruction.opcode}({inside}){attributes}{annotations}"
+    return style.name(instruction.name), shape, f"({inside}){attributes}{annotations}"
 
 
 def _inside(instruction: Instruction, style: _Style, large: bool) -> str:

@@ -8,6 +8,8 @@ of file and line, ``stack_frame_id=5``: a row of the tables before the first com
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cached_property
 
 from hlo.errors import Error
 from hlo.module import Instruction, Module
@@ -58,23 +60,42 @@ def operation_name(instruction: Instruction) -> str:
 def origin(metadata: str, preamble: str) -> str:
     """Format ``OP_NAME at FILE:LINE`` from metadata; parts that are missing are left out."""
     name = _OP_NAME.search(metadata)
-    place = _FILE.search(metadata)
-    where = f"{place[1]}:{place[2]}" if place else _framed(metadata, preamble)
+    where = SourceLines(preamble).of(metadata)
     return " at ".join(part for part in (name[1] if name else "", where) if part)
 
 
-def _framed(metadata: str, preamble: str) -> str:
-    """Look FILE:LINE up in the module's tables: stack frame, then location, then file name."""
-    frame = _FRAME.search(metadata)
-    if frame is None:
-        return ""
-    frames, locations = (
-        {number: dict(_FIELD.findall(row)) for number, row in _table(preamble, title).items()}
-        for title in ("StackFrames", "FileLocations")
-    )
-    location = locations.get(frames.get(frame[1], {}).get("file_location_id", ""), {})
-    file = _table(preamble, "FileNames").get(location.get("file_name_id", ""), "")
-    return f"{file.strip(chr(34))}:{location.get('line', '?')}" if file else ""
+class SourceLines:
+    """Find the lines of source of a module's instructions, whose tables are read once."""
+
+    def __init__(self, preamble: str) -> None:
+        self._preamble = preamble
+
+    def of(self, metadata: str) -> str:
+        """Return FILE:LINE from the metadata of an instruction; empty if there is none."""
+        place = _FILE.search(metadata)
+        if place is not None:
+            return f"{place[1]}:{place[2]}"
+        frame = _FRAME.search(metadata)
+        return "" if frame is None else self._framed(frame[1])
+
+    @cached_property
+    def _tables(self) -> tuple[Mapping[str, str], ...]:
+        """Return the rows of the tables of frames, locations and file names, by number."""
+        titles = ("StackFrames", "FileLocations", "FileNames")
+        return tuple(_table(self._preamble, title) for title in titles)
+
+    def _framed(self, number: str) -> str:
+        """Look FILE:LINE up in the tables: stack frame, then location, then file name."""
+        frames, locations, files = self._tables
+        frame = _fields(frames.get(number, ""))
+        location = _fields(locations.get(frame.get("file_location_id", ""), ""))
+        file = files.get(location.get("file_name_id", ""), "")
+        return f"{file.strip(chr(34))}:{location.get('line', '?')}" if file else ""
+
+
+def _fields(row: str) -> Mapping[str, str]:
+    """Return the fields of a row of a table by name."""
+    return dict(_FIELD.findall(row))
 
 
 def _table(preamble: str, title: str) -> dict[str, str]:
