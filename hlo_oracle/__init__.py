@@ -11,6 +11,7 @@
     fast = ho.jit(f)                     # a JAX function as C: fast(x, y)
     fast = ho.tensorflow.jit(f)          # a function of TensorFlow as C
     print(ho.torch.explain())            # what became of torch.compile(model, backend="hlo_oracle")
+    page = ho.explain(f, x, y)           # graph, kernels, C, memory: page.write("f.html")
     files = ho.emit(module, "embedded")  # C99 to take along
 
 It holds no logic of its own; what it gives is imported when it is asked for.
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hlo.errors import Error
     from hlo_oracle.compiled_functions import jit
+    from hlo_oracle.explaining import explain
     from hlo_oracle.frontends import tensorflow, torch
     from hlo_oracle.judging import check
     from hlo_oracle.loading.objects import load
@@ -41,6 +43,7 @@ _HOMES = {
     "MiscompileWarning": "hlo_oracle.watching",
     "compile": "hlo_oracle.running",
     "emit": "hlo_oracle.running",
+    "explain": "hlo_oracle.explaining",
     "jit": "hlo_oracle.compiled_functions",
     "load": "hlo_oracle.loading.objects",
     "record": "hlo_oracle.recording",
@@ -62,6 +65,7 @@ __all__ = [
     "checking",
     "compile",
     "emit",
+    "explain",
     "jit",
     "load",
     "record",

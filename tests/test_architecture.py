@@ -19,7 +19,10 @@ from hlo.opcodes import OPCODES
 from hlo.walk import Op, column, function_name
 from selftest.op_tables import ops_table
 
-PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle", "selftest", "bench")
+PACKAGES = (
+    *("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "pages"),
+    *("hlo_oracle", "selftest", "bench"),
+)
 # Who may import whom, besides itself.
 ARROWS = {
     "hlo": set(),
@@ -27,8 +30,9 @@ ARROWS = {
     "backend_c": {"hlo"},
     "bisect_dump": {"hlo", "interp"},
     "fuzz": {"hlo", "interp", "backend_c", "bisect_dump"},
-    "hlo_oracle": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz"},
-    "selftest": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle"},
+    "pages": {"hlo", "interp", "backend_c"},
+    "hlo_oracle": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "pages"},
+    "selftest": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "pages", "hlo_oracle"},
     "bench": {"hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle"},
 }
 # What may be imported from outside, besides Python's own library.
@@ -38,6 +42,7 @@ OUTSIDE = {
     "backend_c": {"numpy", "ml_dtypes", "cffi"},
     "bisect_dump": {"numpy", "ml_dtypes"},
     "fuzz": {"numpy", "ml_dtypes", "hypothesis"},
+    "pages": {"numpy", "ml_dtypes"},
     "hlo_oracle": {"numpy", "ml_dtypes", "rich"},
     "selftest": {"numpy", "ml_dtypes", "rich", "mpmath", "scipy"},
     "bench": {"numpy", "ml_dtypes", "rich"},

@@ -1,4 +1,4 @@
-"""What ``pip install`` gives: the six packages with their data, and nothing else."""
+"""What ``pip install`` gives: the seven packages with their data, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "hlo_oracle")
+PACKAGES = ("hlo", "interp", "backend_c", "bisect_dump", "fuzz", "pages", "hlo_oracle")
 DATA = {  # what is read at run time beside Python
     "backend_c/runtime/hlo_kernels.h",
     "fuzz/compilers/driver.c",
     "fuzz/compilers/threads.c",
     "fuzz/worker_pool/stack.c",
     "fuzz/report/reproduce.txt",
+    "pages/assets/page.html",
+    "pages/assets/main.js",
 }
 # Every package and the runtime headers, from the wheel in PYTHONPATH alone.
 USE = """
 import os
-import backend_c, bisect_dump, fuzz, hlo, hlo_oracle.command.main, interp
-for module in (backend_c, bisect_dump, fuzz, hlo, hlo_oracle, interp):
+import backend_c, bisect_dump, fuzz, hlo, hlo_oracle.command.main, interp, pages
+for module in (backend_c, bisect_dump, fuzz, hlo, hlo_oracle, interp, pages):
     assert module.__file__.startswith(os.environ["PYTHONPATH"]), module
 module = hlo.parse("HloModule m ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] tanh(x) }")
 assert b"define HLO_FLOAT_H" in backend_c.emit(module, "embedded")["module.c"]
+assert "Content-Security-Policy" in pages.explanation(module).text
 hlo_oracle.command.main.main(["fuzz", "--list"])
 """
 

@@ -4,7 +4,8 @@ A line for each kernel in order of execution: the bytes that it reads and writes
 and the least time that the machine, which is measured first, needs for either. Below it what is
 computed in it, and why those that read its result are other kernels. With --measure the program
 runs, with timers between the kernels: the time of each, as a share of the whole, and how near it
-is to the limit. docs/explain.md says how to read it.
+is to the limit. docs/explain.md says how to read it. With --html the same as a page for a browser:
+graph, text, kernels, their C, time and memory side by side (docs/see.md).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 from pathlib import Path
 
 import backend_c
+import pages
 from hlo.program_file import named
 from hlo_oracle import arguments, option_types
 from hlo_oracle.loading import programs
@@ -36,6 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeat", type=option_types.count, default=10, metavar="N", help="calls of --measure"
     )
     arguments.add_options(parser)
+    parser.add_argument(
+        "--html", type=Path, metavar="OUT.html", help="write a page of one file for a browser"
+    )
+    parser.add_argument(
+        "--source",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="a file of source to show beside the program on the page of --html (may be repeated)",
+    )
     parser.add_argument("--json", action="store_true", help="everything as JSON")
 
 
@@ -45,7 +58,12 @@ def main(options: argparse.Namespace) -> int:
         doing = "compiling and measuring" if options.measure else "measuring the machine"
         with progress_line(options).phase(doing):
             profile = _profile(program, options)
-    print(json.dumps(profile.json()) if options.json else printable(profile.table()))
+    if options.html is None:
+        print(json.dumps(profile.json()) if options.json else printable(profile.table()))
+        return 0
+    sources = pages.source_lines(program.module, options.source)
+    written = pages.explanation(program.module, profile, sources).write(options.html)
+    print(json.dumps({"page": str(written)}) if options.json else written)
     return 0
 
 

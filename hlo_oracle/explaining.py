@@ -1,0 +1,51 @@
+"""Make a page of a program in any form, for a browser or a notebook: :func:`explain`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import backend_c
+import pages
+from hlo_oracle import arguments as drawing
+from hlo_oracle.loading import objects
+
+
+def explain(
+    program: object,
+    *arguments: Any,
+    measure: bool = False,
+    numerics: str = "fast",
+    threads: int | None = None,
+    source: Sequence[Path | str] | None = None,
+    **keywords: Any,
+) -> pages.Page:
+    """Return a page that shows a program: its graph, kernels, their C, time and memory.
+
+    ``program`` is what :func:`load` takes: a function with its ``arguments`` and ``keywords``, too.
+    ``measure`` runs it, on arguments drawn by their shapes, and times each kernel. ``source`` are
+    files that come along; by default the one of the function. In a notebook the page shows itself;
+    ``page.write("f.html")`` writes it.
+    """
+    found = objects.opened(program, arguments, keywords)
+    if measure:
+        values = found.arguments or drawing.from_seed(found.module, 0)
+        executable = backend_c.compile(found.module, numerics, threads=threads)
+        profile = executable.profile(*values)
+    else:
+        profile = backend_c.explain(found.module, numerics, threads=threads)
+    files = _own_file(program) if source is None else [Path(file) for file in source]
+    return pages.explanation(found.module, profile, pages.source_lines(found.module, files))
+
+
+def _own_file(program: object) -> list[Path]:
+    """Return the file that a function was written in, if there is one."""
+    if not callable(program) or not objects.is_function(program):
+        return []
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(program))
+    except TypeError:  # a callable object, or a function of C
+        return []
+    return [Path(file)] if file and Path(file).is_file() else []

@@ -1,0 +1,158 @@
+// The page: its header, its panels, and what changes in them when something is selected.
+
+/** A tab for each panel, of which one is shown. */
+class Tabs {
+  constructor(name, panels) {
+    this.panels = panels.filter(Boolean);
+    this.bar = element("div", { role: "tablist", "aria-label": name, keydown: (event) => this.key(event) });
+    this.root = element("section", { class: `panel ${name.toLowerCase()}` }, this.bar);
+    this.panels.forEach((panel, n) => {
+      const id = `tab-${name}-${n}`.toLowerCase();
+      panel.tab = element("button", { role: "tab", id, "aria-controls": `${id}-panel`, click: () => this.show(n) }, panel.name);
+      panel.body = element("div", { role: "tabpanel", id: `${id}-panel`, "aria-labelledby": id, hidden: true }, panel.root);
+      this.bar.append(panel.tab);
+      this.root.append(panel.body);
+    });
+    this.show(0, false);
+  }
+
+  show(number, draw = true) {
+    this.current = number;
+    this.panels.forEach((panel, n) => {
+      panel.tab.setAttribute("aria-selected", n === number ? "true" : "false");
+      panel.tab.tabIndex = n === number ? 0 : -1;
+      panel.body.hidden = n !== number;
+    });
+    if (draw) this.panels[number].update?.(true);
+  }
+
+  key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const next = (this.current + step + this.panels.length) % this.panels.length;
+    this.show(next);
+    this.panels[next].tab.focus();
+  }
+
+  update() {
+    this.panels[this.current].update?.(true);
+  }
+}
+
+/** The graph with its tools. */
+function graphPanel() {
+  const canvas = element("canvas", {
+    tabindex: 0, role: "application", id: "graph",
+    "aria-label": "Graph of the program: arrow keys go to operands, users and neighbours, Enter opens a node",
+  });
+  const picture = new Picture(canvas);
+  const names = ["family", ...(DATA.kernels ? ["time"] : []), "bytes", "flops", ...(DATA.values ? ["values"] : [])];
+  const heat = element("select", { "aria-label": "Colour shows", change: () => { picture.heat = heat.value; picture.worst = null; picture.ask(); } },
+    ...names.map((name) => element("option", { value: name }, name)));
+  const tool = (label, text, act) => element("button", { "aria-label": label, title: label, click: act }, text);
+  const root = element("div", { class: "column" },
+    element("div", { class: "bar-of-tools" },
+      tool("Zoom in", "+", () => picture.zoom(1.3)), tool("Zoom out", "−", () => picture.zoom(0.77)),
+      tool("Show all", "⤢", () => picture.fit()), tool("Open or close all", "⊞", () => picture.toggleAll()),
+      element("label", {}, "Colour: ", heat)),
+    canvas);
+  return { name: "Graph", root, picture };
+}
+
+/** A field that finds instructions by name, opcode, shape or operation. */
+function searchField() {
+  const list = element("ul", { role: "listbox", id: "found", "aria-label": "Instructions found", hidden: true });
+  let found = [], current = 0;
+  const choose = (i) => { list.hidden = true; field.setAttribute("aria-expanded", "false"); selected.choose([i], { from: "search" }); };
+  const draw = () => {
+    list.replaceChildren(...found.map((i, n) => element("li", {
+      role: "option", id: `found-${n}`, "aria-selected": n === current ? "true" : "false", pointerdown: (event) => { event.preventDefault(); choose(i); },
+    }, part("name", selected.program.labels[i][0]), " ", part("muted", `${selected.program.opcode[i]} ${selected.program.shape[i].slice(0, 40)}`))));
+    list.hidden = !found.length;
+    field.setAttribute("aria-expanded", found.length ? "true" : "false");
+    if (found.length) field.setAttribute("aria-activedescendant", `found-${current}`);
+    else field.removeAttribute("aria-activedescendant");
+  };
+  const field = element("input", {
+    type: "search", role: "combobox", placeholder: "Search: name, opcode, shape  ( / )", "aria-label": "Search instructions",
+    "aria-controls": "found", "aria-expanded": "false", "aria-autocomplete": "list", autocomplete: "off", spellcheck: "false",
+    input: () => { found = search(field.value); current = 0; draw(); },
+    blur: () => { list.hidden = true; },
+    keydown: (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step && found.length) { current = (current + step + found.length) % found.length; draw(); event.preventDefault(); }
+      if (event.key === "Enter" && found.length) choose(found[current]);
+      if (event.key === "Escape") { found = []; draw(); }
+    },
+  });
+  return [field, element("div", { class: "search" }, field, list)];
+}
+
+/** Instructions in which each word of a text is found, those whose name is the text first. */
+function search(text) {
+  const words = text.toLowerCase().replace(/%/g, "").split(/\s+/).filter(Boolean);
+  if (!words.length) return [];
+  const program = selected.program, ranked = [];
+  for (let i = 0; i < program.count && ranked.length < 400; i++) {
+    const name = program.name[i].toLowerCase();
+    const whole = `${name} ${program.opcode[i]} ${program.shape[i]} ${program.operation[i]}`.toLowerCase();
+    if (words.every((word) => whole.includes(word))) {
+      ranked.push([name === words[0] ? 0 : name.startsWith(words[0]) ? 1 : 2, i]);
+    }
+  }
+  return ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 12).map(([, i]) => i);
+}
+
+/** A button for light, dark, or what the system says. */
+function themeButton() {
+  const names = ["auto", "light", "dark"];
+  let current = 0;
+  const button = element("button", { "aria-label": "Theme: auto", title: "Theme", click: () => {
+    current = (current + 1) % 3;
+    document.documentElement.dataset.theme = names[current];
+    button.setAttribute("aria-label", `Theme: ${names[current]}`);
+    picture.ask();
+  } }, "◐");
+  return button;
+}
+
+const graph = graphPanel();
+const picture = graph.picture;
+const hloList = hloLines(), source = sourceLines(), c = DATA.kernels ? cLines() : null;
+const details = new Details();
+const table = DATA.kernels ? new KernelTable() : null;
+const treemap = DATA.kernels ? new Treemap() : null;
+const workspace = DATA.kernels ? new WorkspaceChart() : null;
+const listPanel = (name, list) => list && { name, root: list.root, update: () => { list.refresh(); list.reveal(); } };
+const hasSource = PROGRAMS.some((program) => program.places.length);
+const panels = [
+  new Tabs("Text", [listPanel("HLO", hloList), hasSource && listPanel("Source", source)]),
+  new Tabs("Picture", [
+    graph,
+    table && { name: "Kernels", root: table.root, update: () => { if (!table.root.firstChild) table.draw(); table.light(true); } },
+    treemap && { name: "Time", root: treemap.root, update: () => { if (!treemap.body.firstChild) treemap.draw(); treemap.light(); } },
+    workspace && { name: "Memory", root: workspace.root, update: () => { if (!workspace.body.firstChild) workspace.draw(); workspace.light(); } },
+  ]),
+  new Tabs("Selection", [{ name: "Details", root: details.root, update: () => details.draw() }, listPanel("C", c)]),
+];
+
+function header() {
+  const [field, searching] = searchField();
+  const views = element("select", { "aria-label": "Stage of the program", id: "view", change: () => selected.show(Number(views.value)) },
+    ...DATA.views.map((view, n) => element("option", { value: n, selected: n === selected.view }, view.title)));
+  document.addEventListener("keydown", (event) => {
+    const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement.tagName);
+    if (event.key === "/" && !typing) { event.preventDefault(); field.focus(); }
+  });
+  document.querySelector("header").append(
+    element("h1", { title: DATA.title }, DATA.title), searching,
+    ...(DATA.views.length > 1 ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton());
+}
+
+header();
+document.querySelector("main").append(...panels.map((panel) => panel.root));
+selected.listeners.push(() => { for (const panel of panels) panel.update(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.ask());
+for (const panel of panels) panel.update();
+// For tests and for measuring: what is shown, and how to reach it.
+window.page = { selected, picture, programs: PROGRAMS, opened: performance.now() };

@@ -1,0 +1,184 @@
+// The data of the page, what follows from it, and what is selected.
+"use strict";
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+
+/** Make an element; children that are strings become text, never markup. */
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Make an element of SVG. */
+function drawn(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** Print a number in three digits, with the prefix of its thousands. */
+function size(number) {
+  for (const prefix of ["", "k", "M", "G"]) {
+    if (number < 999.5) return `${Number(number.toPrecision(3))}${prefix}`;
+    number /= 1000;
+  }
+  return `${Number(number.toPrecision(3))}T`;
+}
+
+/** Print seconds in three digits, in the unit that fits. */
+function time(seconds) {
+  for (const unit of ["s", "ms", "µs"]) {
+    if (seconds >= 0.9995) return `${Number(seconds.toPrecision(3))} ${unit}`;
+    seconds *= 1000;
+  }
+  return `${Number(seconds.toPrecision(3))} ns`;
+}
+
+/** A program as a view has it: its instructions by number, their users, its lines of text. */
+class Program {
+  constructor(view) {
+    this.view = view;
+    const columns = view.instructions;
+    Object.assign(this, columns);
+    this.count = columns.name.length;
+    this.users = Array.from({ length: this.count }, () => []);
+    columns.operands.forEach((operands, user) => {
+      for (const operand of new Set(operands)) this.users[operand].push(user);
+    });
+    this.lines = []; // the number of an instruction, or text
+    this.lineOf = new Int32Array(this.count);
+    this.computationOf = new Int32Array(this.count);
+    this.roots = new Set();
+    this.byName = new Map();
+    let first = 0;
+    view.computations.forEach(({ name, count, root, entry }, number) => {
+      this.lines.push(`${entry ? "ENTRY " : ""}${name} {`);
+      this.roots.add(first + root);
+      for (let i = first; i < first + count; i++) {
+        this.lineOf[i] = this.lines.length;
+        this.computationOf[i] = number;
+        this.lines.push(i);
+        this.byName.set(columns.name[i], i);
+      }
+      first += count;
+      this.lines.push("}", "");
+    });
+    this.byPlace = columns.places.map(() => []);
+    columns.place.forEach((place, i) => place >= 0 && this.byPlace[place].push(i));
+  }
+
+  /** The graph nodes of each instruction: [graph, node], outside of kernels first. */
+  get nodes() {
+    if (!this.found) {
+      this.found = Array.from({ length: this.count }, () => []);
+      this.view.graphs.forEach((graph, number) =>
+        graph.instruction.forEach((i, node) => this.found[i].push([number, node])));
+      for (const places of this.found) places.reverse();
+    }
+    return this.found;
+  }
+
+  line(i) {
+    const root = this.roots.has(i) ? "ROOT " : "";
+    return `${root}${this.name[i]} = ${this.shape[i]} ${this.opcode[i]}${this.rest[i]}`;
+  }
+}
+
+const PROGRAMS = DATA.views.map((view) => new Program(view));
+/** The steps of the compiled program, and which of them compute each of its instructions. */
+const STEPS = DATA.kernels ? DATA.kernels.rows : [];
+const COMPILED = DATA.compiled ?? -1; // the view whose instructions the steps name
+const STEPS_OF = new Map();
+STEPS.forEach((row, number) => {
+  for (const i of new Set([...row.members, row.instruction])) {
+    if (!STEPS_OF.has(i)) STEPS_OF.set(i, []);
+    STEPS_OF.get(i).push(number);
+  }
+});
+
+/** What is selected: ``instruction`` of the view that is shown, and all that lights up with it. */
+const selected = {
+  view: DATA.first ?? 0,
+  instruction: -1,
+  instructions: new Set(),
+  steps: new Set(),
+  places: new Set(),
+  path: new Set(),
+  listeners: [],
+  get program() { return PROGRAMS[this.view]; },
+  get compiled() { return this.view === COMPILED; },
+
+  /** Select instructions, the last of them first of all, and the steps that compute them. */
+  choose(instructions, { steps = null, from = "", path = [] } = {}) {
+    this.instructions = new Set(instructions);
+    this.instruction = instructions.length ? instructions[instructions.length - 1] : -1;
+    const linked = instructions.flatMap((i) => STEPS_OF.get(this.inCompiled(i)) ?? []);
+    this.steps = new Set(steps ?? linked);
+    this.places = new Set(instructions.map((i) => this.program.place[i]).filter((p) => p >= 0));
+    this.path = new Set(path);
+    for (const listener of this.listeners) listener(from);
+  },
+
+  /** Select a step: what it computes. */
+  step(number, from) {
+    const { members, instruction } = STEPS[number];
+    const wanted = [...members.filter((i) => i !== instruction), instruction].filter((i) => i >= 0);
+    this.choose(wanted.map((i) => this.fromCompiled(i)).filter((i) => i >= 0), { steps: [number], from });
+  },
+
+  /** The instruction of the compiled view that has the name of one of the view that is shown. */
+  inCompiled(i) {
+    if (this.compiled || COMPILED < 0 || i < 0) return COMPILED < 0 ? -1 : i;
+    return PROGRAMS[COMPILED].byName.get(this.program.name[i]) ?? -1;
+  },
+
+  fromCompiled(i) {
+    if (this.compiled || i < 0) return i;
+    return this.program.byName.get(PROGRAMS[COMPILED].name[i]) ?? -1;
+  },
+
+  /** Show another view; what has the same name there stays selected. */
+  show(view) {
+    const names = [...this.instructions].map((i) => this.program.name[i]);
+    this.view = view;
+    const kept = names.map((name) => this.program.byName.get(name) ?? -1).filter((i) => i >= 0);
+    this.choose(kept, { from: "view" });
+  },
+};
+
+/** Say something to those who listen to the page. */
+function say(text) {
+  document.getElementById("said").textContent = text;
+}
+
+/** A shortest path along operands and users, from one instruction to another; empty if none. */
+function pathBetween(program, from, to) {
+  for (const [start, end] of [[from, to], [to, from]]) {
+    const before = new Map([[start, -1]]);
+    const waiting = [start];
+    for (let n = 0; n < waiting.length && !before.has(end); n++) {
+      for (const user of program.users[waiting[n]]) {
+        if (!before.has(user)) {
+          before.set(user, waiting[n]);
+          waiting.push(user);
+        }
+      }
+    }
+    if (before.has(end)) {
+      const path = [];
+      for (let i = end; i >= 0; i = before.get(i)) path.push(i);
+      return path.reverse();
+    }
+  }
+  return [];
+}

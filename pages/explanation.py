@@ -1,0 +1,36 @@
+"""Make the page of a program: its graph, and what it was compiled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from backend_c.explain.profile import Profile
+from hlo.module import Module
+from pages import layered_layout
+from pages.html_file import Page, page
+from pages.kernels import compiled_view, kernels
+from pages.views import FAMILIES, Data, view
+
+Sources = Mapping[str, Sequence[str]]  # the lines of source files by the names that programs have
+
+
+def explanation(
+    module: Module, profile: Profile | None = None, sources: Sources | None = None
+) -> Page:
+    """Return the page of a module: with its kernels, if a profile of it is given.
+
+    ``sources`` are lines of files that come along; of others the page has names and numbers only.
+    """
+    views = [view("as written", module)]
+    data: Data = {"title": module.name, "views": views, "sources": sources or {}, "first": 0}
+    if profile is not None:
+        views.append(compiled_view(profile))
+        data |= {"kernels": kernels(profile), "compiled": len(views) - 1, "first": len(views) - 1}
+    return page(f"{module.name}: hlo explain", {**data, **_MEASURES})
+
+
+_MEASURES: Data = {
+    "row": layered_layout.ROW,
+    "height": layered_layout.HEIGHT,
+    "families": FAMILIES,
+}

@@ -1,0 +1,72 @@
+"""Write a page: one HTML file with its data, its style and its code, which needs no network.
+
+What programs say is hostile. It stands in the page once, as JSON in a block that browsers do not
+run, in which no ``<`` is left; the code shows it as text only. The policy of the page lets no
+other code run, by the hashes of its own, and no request leave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+# In the order in which they run: each names only what stands before it.
+SCRIPTS = ("model.js", "scene.js", "canvas.js", "lists.js", "details.js", "charts.js", "main.js")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Page:
+    """Hold the text of an HTML file, which needs nothing beside it."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return f"Page({len(self.text)} bytes)"
+
+    def write(self, path: Path | str) -> Path:
+        """Write the file; return its path."""
+        Path(path).write_text(self.text, "utf-8")
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame that reaches nothing outside of itself."""
+        frame = 'sandbox="allow-scripts" style="width: 100%; height: 80vh; border: 0"'
+        return f'<iframe {frame} srcdoc="{escape(self.text)}"></iframe>'
+
+
+def page(title: str, data: Mapping[str, object]) -> Page:
+    """Return the page about some data."""
+    style, script = asset("page.css"), "\n".join(map(asset, SCRIPTS))
+    text = Template(asset("page.html")).substitute(
+        policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
+        " img-src data:; base-uri 'none'; form-action 'none'",
+        title=escape(title),
+        style=style,
+        script=script,
+        data=embedded(data),
+    )
+    return Page(text)
+
+
+def embedded(data: Mapping[str, object]) -> str:
+    """Return data as JSON for a block of a page: no tag can begin in it, nor end the block."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the page's style and code."""
+    return files("pages").joinpath("assets", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return the source of a content security policy for an inline block."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -1,0 +1,169 @@
+"""Place the nodes of a directed acyclic graph in layers: operands above, users below.
+
+The method is that of Sugiyama, Tagawa and Toda (1981): layers by longest path, long edges cut by
+points in the layers between, few crossings by sorting each layer by the mean of its neighbours.
+Horizontal places are those nearest to the mean of the neighbours that keep order and distance:
+isotonic regression by pooling adjacent violators (Ayer et al., 1955), which is exact and linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# An edge over more layers is drawn as two stubs: points for it in each layer would be most of the
+# picture, and nobody can follow it.
+LONGEST = 8
+ROW = 84.0  # between the tops of layers, in pixels
+HEIGHT = 40.0  # of a node
+_GAP = 22.0  # between nodes of a layer
+_POINT_GAP = 10.0  # between edges that pass a layer
+_SWEEPS = 6  # that sort the layers
+_STEPS = 4  # that move what is sorted
+_STRAIGHT = 4.0  # an edge that passes a layer weighs so much more than a node
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Hold a drawn edge: its ends, and the horizontal places at which it passes the layers between;
+    ``long``: over more than ``LONGEST`` layers, without those."""
+
+    source: int
+    target: int
+    bends: tuple[float, ...] = ()
+    long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Hold the centre of each node in pixels, its layer (0 is the top), the edges, and the size."""
+
+    x: tuple[float, ...]
+    layer: tuple[int, ...]
+    edges: tuple[Edge, ...]
+    width: float
+    height: float
+
+
+def layout(widths: Sequence[float], operands: Sequence[Sequence[int]]) -> Layout:
+    """Lay out nodes of given widths; each node's operands have smaller numbers than itself."""
+    layers = _layers(operands)
+    pairs = [
+        (source, target)
+        for target, sources in enumerate(operands)
+        for source in dict.fromkeys(sources)
+    ]
+    sizes = [width + _GAP for width in widths]
+    places = list(layers)
+    above: list[list[int]] = [[] for _ in sizes]
+    chains: dict[int, range] = {}
+    for number, (source, target) in enumerate(pairs):
+        span = layers[target] - layers[source]
+        if span > LONGEST:
+            continue
+        chains[number] = range(len(sizes), len(sizes) + span - 1)
+        last = source
+        for point in chains[number]:
+            sizes.append(_POINT_GAP)
+            places.append(places[last] + 1)
+            above.append([last])
+            last = point
+        above[target].append(last)
+    x = _placed(sizes, places, above, len(widths))
+    left = min((x[n] - widths[n] / 2 for n in range(len(widths))), default=0.0)
+    right = max((x[n] + widths[n] / 2 for n in range(len(widths))), default=0.0)
+    edges = tuple(
+        Edge(*pair, tuple(round(x[point] - left, 1) for point in chains[number]))
+        if number in chains
+        else Edge(*pair, long=True)
+        for number, pair in enumerate(pairs)
+    )
+    own = tuple(round(x[n] - left, 1) for n in range(len(widths)))
+    height = ROW * max(layers, default=0) + HEIGHT
+    return Layout(own, tuple(layers), edges, right - left, height)
+
+
+def _layers(operands: Sequence[Sequence[int]]) -> list[int]:
+    """Return the layer of each node: below its operands; what depends on parameters and constants
+    alone, in a chain, stands just above its first user."""
+    layers = [0] * len(operands)
+    sinking = [False] * len(operands)
+    for node, sources in enumerate(operands):
+        layers[node] = max((layers[s] + 1 for s in sources), default=0)
+        sinking[node] = len(set(sources)) <= 1 and all(sinking[s] for s in sources)
+    first_user: dict[int, int] = {}
+    for node in reversed(range(len(operands))):
+        if sinking[node] and node in first_user:
+            layers[node] = first_user[node] - 1
+        for source in operands[node]:
+            first_user[source] = min(layers[node], first_user.get(source, layers[node]))
+    return layers
+
+
+def _placed(
+    sizes: Sequence[float], layers: Sequence[int], above: Sequence[Sequence[int]], nodes: int
+) -> list[float]:
+    """Return the horizontal centre of each node and point; those from ``nodes`` on are points."""
+    below: list[list[int]] = [[] for _ in sizes]
+    rows: list[list[int]] = [[] for _ in range(max(layers, default=-1) + 1)]
+    for item, sources in enumerate(above):
+        rows[layers[item]].append(item)
+        for source in sources:
+            below[source].append(item)
+    x = [0.0] * len(sizes)
+    for row in rows:
+        _spread(row, x, sizes)
+    for sweep in range(_SWEEPS):
+        downwards = sweep % 2 == 0
+        for row in rows if downwards else reversed(rows):
+            _sort(row, x, above if downwards else below)
+            _spread(row, x, sizes)
+    weights = [1.0] * nodes + [_STRAIGHT] * (len(sizes) - nodes)
+    for sweep in range(_STEPS):
+        for row in rows if sweep % 2 else reversed(rows):
+            wanted = [_mean(x, item, (*above[item], *below[item])) for item in row]
+            for item, place in zip(row, _separated(row, wanted, sizes, weights)):
+                x[item] = place
+    return x
+
+
+def _sort(row: list[int], x: list[float], neighbours: Sequence[Sequence[int]]) -> None:
+    """Sort a layer by the mean place of the neighbours in the layer before."""
+    for item in row:
+        x[item] = _mean(x, item, neighbours[item])
+    row.sort(key=x.__getitem__)
+
+
+def _mean(x: Sequence[float], item: int, neighbours: Sequence[int]) -> float:
+    """Return the mean place of an item's neighbours; its own if it has none."""
+    return sum(x[n] for n in neighbours) / len(neighbours) if neighbours else x[item]
+
+
+def _spread(row: Sequence[int], x: list[float], sizes: Sequence[float]) -> None:
+    """Put the items of a layer side by side around the mean of where they are."""
+    centre = sum(x[item] for item in row) / max(1, len(row))
+    place = centre - sum(sizes[item] for item in row) / 2
+    for item in row:
+        x[item] = place + sizes[item] / 2
+        place += sizes[item]
+
+
+def _separated(
+    row: Sequence[int], wanted: Sequence[float], sizes: Sequence[float], weights: Sequence[float]
+) -> list[float]:
+    """Return the places nearest to those wanted, in least squares, without overlap."""
+    # Less the sizes before it, each place is at least the one before: a monotone sequence.
+    offsets, end = [], 0.0
+    for item in row:
+        offsets.append(end + sizes[item] / 2)
+        end += sizes[item]
+    blocks: list[tuple[float, float, int]] = []  # weight, mean, items
+    for item, place, offset in zip(row, wanted, offsets):
+        weight, mean, count = weights[item], place - offset, 1
+        while blocks and blocks[-1][1] > mean:
+            other, value, items = blocks.pop()
+            mean = (weight * mean + other * value) / (weight + other)
+            weight, count = weight + other, count + items
+        blocks.append((weight, mean, count))
+    means = [mean for _, mean, count in blocks for _ in range(count)]
+    return [mean + offset for mean, offset in zip(means, offsets)]

@@ -1,0 +1,185 @@
+"""Pages in a browser: what belongs together lights up, nothing is asked of a network, anyone can
+use it. They are skipped without Debian's chromium, or playwright (pip install '.[browser]')."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import has_c_compiler
+from page_examples import HOSTILE, MODEL, NAMES, SOURCES, chain, module, profile
+
+import pages
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium"),
+    pytest.mark.skipif(not has_c_compiler(), reason="no C compiler"),
+]
+
+Open = Callable[..., Any]
+LIT = """[...document.querySelectorAll('{} [role=tabpanel]:not([hidden]) .lit')]
+  .map(row => row.textContent)"""
+# Where the middle of the head of a node is on the screen.
+PLACE = """name => {
+  const { picture, selected } = window.page;
+  const node = picture.scene.nodes.find(node => selected.program.name[node.i] === name);
+  const box = picture.canvas.getBoundingClientRect();
+  return [box.left + (node.x + node.width / 2 - picture.x) * picture.scale,
+          box.top + (node.y + 12 - picture.y) * picture.scale];
+}"""
+NAMELESS = """() => [...document.querySelectorAll('button, select, input, canvas, [tabindex="0"]')]
+  .filter(e => e.checkVisibility() && !(e.ariaLabel || e.labels?.length || e.textContent.trim()))
+  .map(e => e.outerHTML)"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
+    """Open a page; at the end nothing has been logged, asked for, or shown in a dialog."""
+    events: list[str] = []
+    contexts = []
+
+    def open_page(made: pages.Page, width: int = 1280, scheme: str = "light") -> Any:
+        size = {"width": width, "height": 800}
+        context = browser.new_context(viewport=size, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        file = made.write(tmp_path / "page.html").as_uri()
+        page.on("console", lambda message: events.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: events.append(str(error)))
+        page.on("dialog", lambda dialog: events.append(dialog.message))
+        page.on("request", lambda r: r.url in (file, "data:,") or events.append(r.url))
+        page.goto(file)
+        page.wait_for_function("window.page && window.page.picture.frames > 0", polling=20)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert events == []
+
+
+def lit(page: Any, panel: str) -> list[str]:
+    """Return the lines of a panel that are lit."""
+    found: list[str] = page.evaluate(LIT.format(panel))
+    return found
+
+
+def explained() -> pages.Page:
+    return pages.explanation(module(MODEL), profile(MODEL), SOURCES)
+
+
+def test_what_belongs_together_lights_up(opened: Open) -> None:
+    page = opened(explained())
+    page.get_by_role("tab", name="C", exact=True).click()
+    page.get_by_role("option", name="active = ").click()
+    assert any("kernel_1(" in line for line in lit(page, ".selection"))
+    page.get_by_role("tab", name="Source").click()
+    (line,) = lit(page, ".text")
+    assert line.endswith("  g(y)")
+    page.get_by_role("tab", name="Kernels").click()
+    (row,) = lit(page, ".picture")
+    assert "rows" in row
+    # From a line of source to the product, from C to the text, from a row to the graph.
+    page.get_by_role("option", name="y = x @ w + b").click()
+    assert [("dot" in row, "rows" in row) for row in lit(page, ".picture")] == [
+        (True, False),
+        (False, True),
+    ]
+    page.get_by_role("option", name="void kernel_1(").click()
+    page.get_by_role("tab", name="HLO").click()
+    assert any(line.strip().startswith("scaled = ") for line in lit(page, ".text"))
+    page.get_by_role("row", name="dot").click()
+    assert [line.split()[0] for line in lit(page, ".text")] == ["product"]
+    page.get_by_role("tab", name="Details").click()
+    assert "a dot is a kernel of its own" in page.inner_text(".details")
+
+
+def test_the_graph_is_clicked_opened_and_searched(opened: Open) -> None:
+    page = opened(explained())
+    page.mouse.click(*page.evaluate(PLACE, "product"))
+    assert [line.split()[0] for line in lit(page, ".text")] == ["product"]
+    page.mouse.move(*page.evaluate(PLACE, "scaled"))
+    assert "kernel #1" in page.inner_text("#hover")
+    before = page.evaluate("page.picture.scene.nodes.length")
+    page.mouse.dblclick(*page.evaluate(PLACE, "scaled"))
+    assert page.evaluate("page.picture.scene.nodes.length") > before
+    page.get_by_role("button", name="Show all").click()
+    page.mouse.dblclick(*page.evaluate(PLACE, "loop"))
+    assert page.evaluate("page.picture.scene.titles.map(t => t[0]).sort()") == ["body", "condition"]
+    page.keyboard.press("/")
+    page.keyboard.type("tanh")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".details h2") == "active"
+    page.get_by_role("button", name="Path from here").click()
+    page.get_by_role("button", name="rows").first.click()
+    page.get_by_role("button", name="Path from active").click()
+    assert "Both are computed in kernel #1" in page.inner_text(".details")
+    page.get_by_label("Stage of the program").select_option("as written")
+    assert page.inner_text(".details h2") == "rows"
+
+
+def test_keys_alone_reach_everything(opened: Open) -> None:
+    page = opened(explained())
+    page.focus("#graph")
+    page.keyboard.press("ArrowDown")
+    first = page.inner_text(".details h2")
+    page.keyboard.press("ArrowDown")
+    assert first != page.inner_text(".details h2") and first in page.inner_text(".details")
+    assert page.inner_text("#said")
+    page.get_by_role("tab", name="Graph").focus()
+    for name in ("Kernels", "Time", "Memory"):
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.activeElement.textContent") == name
+        assert page.evaluate(NAMELESS) == []
+        assert page.locator(".picture [tabindex='0'][role=button], .picture tr[tabindex]").count()
+    page.locator("g[data-i]").last.focus()
+    page.keyboard.press("Enter")
+    assert len(lit(page, ".text")) == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_small_screen_in_both_themes(opened: Open, scheme: str) -> None:
+    page = opened(explained(), 400, scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    bright = page.evaluate(
+        "parseInt(getComputedStyle(document.body).backgroundColor.slice(4)) > 128"
+    )
+    assert bright == (scheme == "light")
+    assert page.evaluate(NAMELESS) == []
+    page.get_by_role("button", name="Theme: auto").click()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
+def test_hostile_names_are_text(opened: Open) -> None:
+    page = opened(pages.explanation(module(HOSTILE)))
+    for n, name in enumerate(NAMES):
+        page.evaluate("n => window.page.selected.choose([n], {})", n)
+        shown = page.locator(".details h2").first.text_content()
+        assert shown == page.evaluate("n => window.page.selected.program.name[n]", n) == name
+    page.mouse.move(*page.evaluate(PLACE, NAMES[0]))
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+    assert page.evaluate("typeof hacked") == "undefined"
+    assert page.locator("img").count() == 0 and page.locator("body svg script").count() == 0
+
+
+def test_of_a_large_program_only_what_is_in_view_is_drawn(opened: Open) -> None:
+    page = opened(pages.explanation(module(chain(3000))))
+    assert page.evaluate("window.page.picture.scene.nodes.length") == 3000
+    assert 0 < page.evaluate("window.page.picture.painted") < 200
+    assert page.locator(".line").count() < 120
+    page.evaluate("window.page.selected.choose([2500], {})")
+    assert any("x2500 = " in line for line in lit(page, ".text"))
