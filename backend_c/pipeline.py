@@ -45,6 +45,7 @@ from hlo.verification.verify import verify
 _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()
 _PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
+_SCALAR_PIPELINE = "backend_c_scalar"
 
 
 @overload
@@ -239,8 +240,9 @@ def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> 
 def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
     """Lower a module that was verified."""
     _require_one_rank(module)
+    own = _SCALAR_PIPELINE if settings.is_scalar else _PIPELINE[settings.numerics]
     try:
-        return lower(run(module, pipeline or _PIPELINE[settings.numerics]), settings)
+        return lower(run(module, pipeline or own), settings)
     # The text decides how large constants are: they may need more memory than there is.
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error

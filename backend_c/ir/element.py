@@ -116,6 +116,7 @@ class Writer:
 
     Beside each array whose shape is bounded is the s32 array of its actual sizes (``size_arrays``).
     ``short`` collects the static results of which less is there than their shape says.
+    ``epilogue`` maps index and values of a kernel to the values that are stored in their place.
     """
 
     scope: Scope
@@ -123,9 +124,12 @@ class Writer:
     arrays: tuple[Array, ...]
     size_arrays: tuple[Array | None, ...]
     short: list[tuple[int, tuple[Expr, ...]]] = field(default_factory=list)
+    epilogue: Callable[[tuple[Expr, ...], tuple[Expr, ...]], tuple[Expr, ...]] | None = None
 
     def __call__(self, index: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
         """Store one element of every result."""
+        if self.epilogue is not None:
+            values = self.epilogue(index, values)
         self.some(range(len(self.arrays)), index, values)
 
     def some(

@@ -8,6 +8,12 @@ from backend_c.ir import index as ix
 from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Array, Expr
 from backend_c.ir.scope import Scope
+from hlo.module import Computation
+from hlo.passes.cost import COST
+from hlo.passes.rows import Kind, Rows, kinds
+
+# An operation that costs as much as loading an element and storing it again.
+_EXPENSIVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +58,23 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
         return value
 
     return Element(element.shape, at)
+
+
+def kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
+    """Return the instructions whose elements several loops over a row need, and its length."""
+    if len(rows) != 1:
+        return {}
+    (one,) = rows
+    kind = kinds(computation, one)
+    loops: dict[str, set[str]] = {computation.root: {computation.root}}
+    for instruction in reversed(computation.instructions):
+        mine = {instruction.name} if instruction.opcode == "reduce" else loops.get(instruction.name)
+        for operand in instruction.operands:
+            loops.setdefault(operand, set()).update(mine or set())
+    return {
+        i.name: one.length
+        for i in computation.instructions
+        if kind.get(i.name) is Kind.WHOLE
+        and COST.get(i.opcode, 0) >= _EXPENSIVE
+        and len(loops.get(i.name, ())) > 1
+    }

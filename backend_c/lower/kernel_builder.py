@@ -28,20 +28,20 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
 )
-from backend_c.ir.row_cache import kept_in_row
+from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
 from backend_c.ir.value_ranges import with_short_sequences
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
+from backend_c.lower.epilogue import InnerHero
 from backend_c.lower.nested import is_nested, nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from hlo.module import Computation, Instruction, Module
-from hlo.passes.cost import COST
-from hlo.passes.rows import Kind, Rows, kinds, reductions
-from hlo.types import ArrayShape, leaves
-from hlo.walk import call, function_name, keywords, live, op_of, walk
+from hlo.passes.rows import Kind, Rows, reductions
+from hlo.types import ArrayShape, Shape, leaves
+from hlo.walk import Op, call, function_name, keywords, live, op_of, walk
 
 
 def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
@@ -68,7 +68,8 @@ class KernelBuilder:
         by_rows = {instruction.name: rows for instruction, rows in reductions(computation)}
         self._rows_by_name = {} if by_rows.keys() == {root} else by_rows
         self._read_by_rows: list[Element] = []
-        self._kept = _kept_in_rows(computation, set(self._rows_by_name.values()))
+        self._inner_hero: InnerHero | None = None
+        self._kept = kept_in_rows(computation, set(self._rows_by_name.values()))
         self._shapes: tuple[ArrayShape, ...] = leaves(computation.root_instruction.shape)
         # One result for each of many short rows: the rows are the lanes.
         lengths = {rows.length for rows in self._rows_by_name.values()}
@@ -115,9 +116,13 @@ class KernelBuilder:
         readable = {**dict(zip(outputs, targets)), **arrays} if self._is_patch else arrays
         arguments = [_memoised(_reader(operand, readable, scope), scope) for operand in operands]
         result = self._expand(scope, self._computation, arguments, writer)
-        root = self._computation.root_instruction
-        is_map = function_name(root.opcode) not in self._columns.kernels or self._read_by_rows
-        if is_map:
+        kind = self._computation.root_instruction.opcode
+        if self._inner_hero is not None:
+            kind = self._inner_hero.opcode
+            (element,) = _flattened(result)
+            self._inner_hero.write(element, writer, scope)
+        elif function_name(kind) not in self._columns.kernels or self._read_by_rows:
+            kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
         body = without_dead_lets(scope.statements)
@@ -129,7 +134,7 @@ class KernelBuilder:
             scope.settings.numerics,
             scope.uses_seed,
             tuple(values for _, values in scope.tables),
-            self._map_kind() if is_map else root.opcode,
+            kind,
         )
 
     def _map_kind(self) -> str:
@@ -236,6 +241,8 @@ class KernelBuilder:
                     self._read_by_rows.append(reader)
                     return reader
                 attributes |= {"write": writer, "block": scope}
+                if instruction.name != computation.root:
+                    return self._held(hero, instruction, operands, attributes, operand_shape)
                 call(hero, instruction, operands, attributes, operand_shape)
                 return ()
             op = self._columns.elemental.get(name) or op_of(
@@ -253,6 +260,23 @@ class KernelBuilder:
             return memoised(result, scope)
 
         return walk(computation, arguments, run, order)
+
+    def _held(
+        self,
+        hero: Op,
+        instruction: Instruction,
+        operands: Sequence[Value],
+        attributes: Mapping[str, object],
+        operand_shape: Shape | None,
+    ) -> Element:
+        """Return the reader of a hero that is to be written around its epilogue."""
+
+        def emit(writer: Writer) -> None:
+            call(hero, instruction, operands, {**attributes, "write": writer}, operand_shape)
+
+        assert isinstance(instruction.shape, ArrayShape)
+        self._inner_hero = InnerHero(instruction.opcode, instruction.shape, emit)
+        return self._inner_hero.reader()
 
 
 def _write_patch(scope: Scope, patch: Patch | None, writer: Writer, cost: int) -> None:
@@ -280,30 +304,6 @@ def _over_row(scope: Scope, dims: Sequence[int], rows: Rows) -> Iterator[Expr]:
         inner = [rows.length]
     with scope.over([*inner[:-1]]) as outer, scope.loop(inner[-1], "lanes") as lane:
         yield ix.linearize((*outer, lane), inner)
-
-
-# An operation that costs as much as loading an element and storing it again.
-_EXPENSIVE = 4
-
-
-def _kept_in_rows(computation: Computation, rows: set[Rows]) -> dict[str, int]:
-    """Return the instructions whose elements several loops over a row need, and its length."""
-    if len(rows) != 1:
-        return {}
-    (one,) = rows
-    kind = kinds(computation, one)
-    loops: dict[str, set[str]] = {computation.root: {computation.root}}
-    for instruction in reversed(computation.instructions):
-        mine = {instruction.name} if instruction.opcode == "reduce" else loops.get(instruction.name)
-        for operand in instruction.operands:
-            loops.setdefault(operand, set()).update(mine or set())
-    return {
-        i.name: one.length
-        for i in computation.instructions
-        if kind.get(i.name) is Kind.WHOLE
-        and COST.get(i.opcode, 0) >= _EXPENSIVE
-        and len(loops.get(i.name, ())) > 1
-    }
 
 
 def _with_sizes(values: Sequence[BufferValue]) -> list[Buffer]:

@@ -3,7 +3,8 @@
 Afterwards every computation that control flow reaches consists of parameters, constants, tuples and
 their elements, control flow, *heroes* left alone (dot, sort, …), reshapes of arrays in memory, and
 fusions. A fusion has one result. Its root may be a hero, a ``reduce`` that reads computed elements
-or a ``concatenate`` of many parts; without one it is a map. Reductions inside a fusion run along
+or a ``concatenate`` of many parts, or the end of the epilogue of a contraction; without one it is a
+map. Reductions inside a fusion run along
 the rows of its root (:mod:`hlo.passes.rows`), which is then computed row by row.
 
 Which instructions are computed together is decided in :mod:`hlo.passes.fusion_decisions`.
@@ -31,7 +32,12 @@ def fusion(module: Module) -> Module:
     return fused_with_reasons(module)[0]
 
 
-def fused_with_reasons(module: Module) -> tuple[Module, Groups]:
+def fusion_with_epilogues(module: Module) -> Module:
+    """Fuse, also contractions with what is computed of each of their elements."""
+    return fused_with_reasons(module, has_epilogues=True)[0]
+
+
+def fused_with_reasons(module: Module, *, has_epilogues: bool = False) -> tuple[Module, Groups]:
     """Fuse; also return the groups of each computation that is a sequence of kernels.
 
     They tell why each value that is in memory is there.
@@ -42,7 +48,7 @@ def fused_with_reasons(module: Module) -> tuple[Module, Groups]:
     sequences = {c.name for c in reachable(module, lambda i: i.opcode in _CONTROL)}
     for computation in module.computations:
         if computation.name in sequences:
-            decisions = Decisions(computation)
+            decisions = Decisions(computation, has_epilogues=has_epilogues)
             decisions.decide()
             fused.extend(_fused(computation, decisions, names))
             groups[computation.name] = decisions.groups()

@@ -13,6 +13,8 @@ from collections import defaultdict
 from hlo.module import Computation, Instruction
 from hlo.passes.cones import cones
 from hlo.passes.cost import COST
+from hlo.passes.epilogues import epilogues
+from hlo.passes.fusible import FREE, READERS, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.index_paths import LOOP, Paths, share
 from hlo.passes.rewriting import array
@@ -40,14 +42,6 @@ FEW = 64
 # it is bound by memory anyway.
 CHEAP = 4
 
-# Kernels of their own that read each element of an operand about once, and so as well from what
-# takes no operations: an array that is all zeros, indices of another shape.
-_READERS = frozenset(("scatter",))
-_FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
-
-# A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
-MOST_PARTS = 2
-
 _Uses = dict[str, dict[int, float]]  # root → path → how many elements it needs there
 
 
@@ -60,10 +54,13 @@ class Decisions:
     """Decide for each elemental instruction and reduction of a computation: absorbed or stored.
 
     ``_uses`` has, per decided instruction, the roots whose loops compute it, and on which paths
-    with how many elements; ``_operations`` the size of each root's loop body so far.
+    with how many elements; ``_operations`` the size of each root's loop body so far. With
+    ``has_epilogues`` contractions are absorbed by what is computed of their elements
+    (:mod:`hlo.passes.epilogues`).
     """
 
-    def __init__(self, computation: Computation) -> None:
+    def __init__(self, computation: Computation, *, has_epilogues: bool = False) -> None:
+        self._ends = epilogues(computation) if has_epilogues else {}
         self._instructions = computation.instructions
         self._root = computation.root
         self.by_name = {i.name: i for i in computation.instructions}
@@ -91,37 +88,14 @@ class Decisions:
 
         Only of static arrays: those of bounded size stay in kernels of one instruction each.
         """
-        reason = self._unfusible(instruction)
+        reason = why_unfusible(instruction, self.by_name)
         if reason is not None:
             self._reasons[instruction.name] = reason
         return reason is None
 
-    def _unfusible(self, instruction: Instruction) -> Reason | None:
-        """Return why an instruction may not join a fusion; None if it may."""
-        if instruction.opcode not in (*COST, *_READERS, "reduce"):
-            return Reason(Why.OWN_KERNEL, (instruction.opcode,))
-        shapes = [instruction.shape, *(self.by_name[o].shape for o in instruction.operands)]
-        if instruction.opcode == "reduce":
-            shapes = shapes[1:]  # several results are a tuple
-        if not all(map(is_static_array, shapes)):
-            return Reason(Why.BOUNDED)
-        if instruction.opcode == "constant" and array(instruction.shape).rank:
-            return Reason(Why.ARRAY_CONSTANT)
-        return None
-
     def _is_root(self, instruction: Instruction) -> bool:
         """Return whether an instruction is a hero that is always the root of a fusion."""
-        return instruction.opcode == "reduce" or self._why_root(instruction) is not None
-
-    def _why_root(self, instruction: Instruction) -> Reason | None:
-        """Return why an instruction is always the root of a fusion; None if it is not."""
-        if instruction.opcode in _READERS:
-            return Reason(Why.OWN_KERNEL, (instruction.opcode,))
-        if instruction.opcode == "concatenate" and len(instruction.operands) > MOST_PARTS:
-            return Reason(Why.MANY_PARTS, (len(instruction.operands),))
-        if is_update_in_place(instruction, self.by_name):
-            return Reason(Why.UPDATED_IN_PLACE)
-        return None
+        return instruction.opcode == "reduce" or why_root(instruction, self.by_name) is not None
 
     def _weights(self) -> dict[str, float]:
         """Bound the operations that an element takes if all operands are absorbed, transitively."""
@@ -140,15 +114,25 @@ class Decisions:
     def decide(self) -> None:
         """Visit all fusible instructions, users before their operands."""
         for instruction in reversed(self._instructions):
-            if instruction.name in self._fusible:
+            if instruction.name in self._ends:
+                self._decide_epilogue(instruction, self._ends[instruction.name])
+            elif instruction.name in self._fusible:
                 if instruction.opcode == "reduce":
                     why = self._joined_rows(instruction)
                 else:
-                    why = self._why_root(instruction)
+                    why = why_root(instruction, self.by_name)
                     if why is None:
                         self._decide(instruction)
                 if why is not None:
                     self._store(instruction, {}, why)
+
+    def _decide_epilogue(self, instruction: Instruction, end: str) -> None:
+        """Absorb a contraction and its epilogue in the loops of the last instruction of that."""
+        if instruction.name == end:
+            self._store(instruction, {}, Reason(Why.EPILOGUE))
+        else:
+            self._reasons.pop(instruction.name, None)
+            self._absorb(instruction, {end: {LOOP: float(array(instruction.shape).elements)}})
 
     def _joined_rows(self, instruction: Instruction) -> Reason | None:
         """Absorb a reduction of rows into the one loop of rows that needs it; if there is none,
@@ -165,6 +149,8 @@ class Decisions:
         if isinstance(roots, Reason):
             return roots
         (root,) = roots
+        if root in self._ends:
+            return Reason(Why.READ_BEYOND_ROW, (f"%{root}",))
         uses: _Uses = {root: {LOOP: float(operand.elements)}}
         if self._rows.get(root, rows) != rows:
             return Reason(Why.OTHER_ROWS, (f"%{root}",))
@@ -234,7 +220,7 @@ class Decisions:
         """Return what other than a fusion needs an instruction's result in memory, or None."""
         users = self._users[instruction.name]
         for user, _ in users:
-            reads = user.opcode in _READERS and instruction.opcode not in _FREE
+            reads = user.opcode in READERS and instruction.opcode not in FREE
             if user.name not in self._fusible or reads:
                 result = user.name == self._root and user.opcode == "tuple"
                 taken = Reason(Why.READ_IN_MEMORY, (f"%{user.name}", user.opcode))
@@ -259,7 +245,7 @@ class Decisions:
         """Return the kernel of its own that reads an instruction which is not free, or None."""
         for root in uses:
             opcode = self.by_name[root].opcode
-            if opcode in _READERS and instruction.opcode not in _FREE:
+            if opcode in READERS and instruction.opcode not in FREE:
                 return Reason(Why.READ_IN_MEMORY, (f"%{root}", opcode))
         return None
 

@@ -33,6 +33,7 @@ class Why(StrEnum):
     READ_ACROSS = "read across rows"
     TOO_LARGE = "too large"
     COSTS_MORE = "costs more to repeat"
+    EPILOGUE = "epilogue"
 
 
 _TEXTS = {
@@ -57,6 +58,7 @@ _TEXTS = {
         "{0} would compute {1} elements of it instead of {2}, at {3} operations each: more than"
         " storing and loading them"
     ),
+    Why.EPILOGUE: "it is what a contraction computes of its sums last",
 }
 _MOST_NAMES = 4
 

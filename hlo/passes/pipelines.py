@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hlo.module import Module
 from hlo.passes.common_subexpressions import common_subexpressions, merge_computations
 from hlo.passes.dead_code import dead_code
-from hlo.passes.fusion import fusion
+from hlo.passes.fusion import fusion, fusion_with_epilogues
 from hlo.passes.inline import inline
 from hlo.passes.layouts import layouts
 from hlo.passes.loop_invariants import loop_invariants
@@ -26,6 +26,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "loop_invariants": loop_invariants,
     "dead_code": dead_code,
     "fusion": fusion,
+    "fusion_with_epilogues": fusion_with_epilogues,
 }
 
 _BEFORE_FUSION = (
@@ -45,6 +46,7 @@ _FUSION = ("fusion", "merge_computations", "dead_code")
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_FUSION),
     "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
+    "backend_c_scalar": (*_BEFORE_FUSION, "fusion_with_epilogues", *_FUSION[1:]),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
 

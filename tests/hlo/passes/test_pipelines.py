@@ -41,6 +41,7 @@ def _require_bits(data: st.DataObject, module: Module) -> None:
         assert not differences(expected, interp.evaluate(changed, *arrays)), name
 
     run(module, "backend_c", after=check)
+    check("backend_c_scalar", run(module, "backend_c_scalar"))
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)

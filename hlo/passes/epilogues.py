@@ -1,0 +1,102 @@
+"""Find epilogues: elementwise instructions that a contraction may compute on each of its results.
+
+A target without memory to spare wants the sums of a contraction rounded, biased and narrowed before
+they are stored: the s32 sums of a quantised layer take four times the memory of what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+
+from hlo.module import Computation, Instruction
+from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.passes.rewriting import array
+from hlo.types import ArrayShape, Shape
+
+_ELEMENTWISE = of_family(ELEMENTWISE)
+# Of all contractions those whose every kernel writes an element of the result once.
+_HEROES = frozenset(("convolution", "dot"))
+_LONGEST = 64  # instructions
+
+
+def epilogues(computation: Computation) -> dict[str, str]:
+    """Map each contraction with an epilogue, and the instructions of that, to its last one.
+
+    What is computed of the contraction's elements reaches everything else through that last
+    instruction, at the same index. Of several such ends it is the latest one with the narrowest
+    elements. Where two contractions meet, the later one has what follows.
+    """
+    search = _Search(computation)
+    ends: dict[str, str] = {}
+    for hero in reversed(computation.instructions):
+        if hero.opcode in _HEROES and _is_real_array(hero.shape):
+            members = search.epilogue(hero, ends)
+            if len(members) > 1:
+                ends |= dict.fromkeys(members, members[-1])
+    return ends
+
+
+class _Search:
+    """Hold who uses each instruction of a computation."""
+
+    def __init__(self, computation: Computation) -> None:
+        self._instructions = computation.instructions
+        self._root = computation.root
+        self._shapes = {i.name: i.shape for i in computation.instructions}
+        self._users: dict[str, list[int]] = {i.name: [] for i in computation.instructions}
+        for number, instruction in enumerate(computation.instructions):
+            for name in dict.fromkeys(instruction.operands):
+                self._users[name].append(number)
+
+    def epilogue(self, hero: Instruction, taken: Mapping[str, str]) -> Sequence[str]:
+        """Return a contraction and the instructions of its epilogue in order."""
+        found: list[Instruction] = []
+        # Uses of what was found that are not among what was found, by instruction.
+        open_uses: dict[str, int] = {}
+        waiting: list[int] = []
+        end = 1
+
+        def join(instruction: Instruction) -> None:
+            users = self._users[instruction.name]
+            open_uses[instruction.name] = len(users) + (instruction.name == self._root)
+            found.append(instruction)
+            for user in users:
+                heappush(waiting, user)
+
+        join(hero)
+        while waiting and len(found) < _LONGEST:
+            number = heappop(waiting)
+            while waiting and waiting[0] == number:
+                heappop(waiting)
+            user = self._instructions[number]
+            if user.name in taken or not self._keeps_index(user, hero.shape):
+                break  # what it uses stays open: nothing later can be an end
+            for name in dict.fromkeys(user.operands):
+                if name in open_uses:
+                    open_uses[name] -= 1
+            join(user)
+            if not any(uses for name, uses in open_uses.items() if name != user.name):
+                is_narrow = _bits(user) <= _bits(found[end - 1])
+                end = len(found) if is_narrow else end
+        return [instruction.name for instruction in found[:end]]
+
+    def _keeps_index(self, instruction: Instruction, like: Shape) -> bool:
+        """Return whether an instruction computes each element of those at the same index."""
+        if instruction.opcode not in _ELEMENTWISE:
+            return False
+        shapes = [instruction.shape, *(self._shapes[name] for name in instruction.operands)]
+        dims = {array(shape).dims for shape in (like, *shapes) if _is_real_array(shape)}
+        return all(map(_is_real_array, shapes)) and dims <= {array(like).dims, ()}
+
+
+def _bits(instruction: Instruction) -> int:
+    """Return the width of an element."""
+    return array(instruction.shape).element_type.bits
+
+
+def _is_real_array(shape: Shape) -> bool:
+    """Return whether a shape is that of a static array of numbers that are not complex."""
+    if not isinstance(shape, ArrayShape) or shape.is_dynamic:
+        return False
+    return shape.element_type.is_array and not shape.element_type.is_complex

@@ -1,0 +1,48 @@
+"""Tell which instructions may join a fusion, and which of them are always its root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hlo.module import Instruction
+from hlo.passes.cost import COST
+from hlo.passes.fusion_reasons import Reason, Why
+from hlo.passes.rewriting import array
+from hlo.passes.updates_in_place import is_static_array, is_update_in_place
+
+# Kernels of their own that read each element of an operand about once, and so as well from what
+# takes no operations: an array that is all zeros, indices of another shape.
+READERS = frozenset(("scatter",))
+FREE = frozenset(("constant", "broadcast", "iota", "reshape"))
+
+# A concatenation of more parts is a kernel with a loop for each, not a choice at each element.
+_MOST_PARTS = 2
+
+
+def why_unfusible(instruction: Instruction, by_name: Mapping[str, Instruction]) -> Reason | None:
+    """Return why an instruction may not join a fusion; None if it may: if it is elemental or a
+    reduction, of static arrays.
+
+    Those of bounded size stay in kernels of one instruction each.
+    """
+    if instruction.opcode not in (*COST, *READERS, "reduce"):
+        return Reason(Why.OWN_KERNEL, (instruction.opcode,))
+    shapes = [instruction.shape, *(by_name[o].shape for o in instruction.operands)]
+    if instruction.opcode == "reduce":
+        shapes = shapes[1:]  # several results are a tuple
+    if not all(map(is_static_array, shapes)):
+        return Reason(Why.BOUNDED)
+    if instruction.opcode == "constant" and array(instruction.shape).rank:
+        return Reason(Why.ARRAY_CONSTANT)
+    return None
+
+
+def why_root(instruction: Instruction, by_name: Mapping[str, Instruction]) -> Reason | None:
+    """Return why an instruction is always the root of a fusion; None if it is not."""
+    if instruction.opcode in READERS:
+        return Reason(Why.OWN_KERNEL, (instruction.opcode,))
+    if instruction.opcode == "concatenate" and len(instruction.operands) > _MOST_PARTS:
+        return Reason(Why.MANY_PARTS, (len(instruction.operands),))
+    if is_update_in_place(instruction, by_name):
+        return Reason(Why.UPDATED_IN_PLACE)
+    return None
