@@ -26,6 +26,9 @@ from backend_c.ir.settings import Numerics
 from hlo.types import ElementType
 
 INDEX = ElementType("index", 64, "signed", np.dtype(np.int64))
+# What rendering makes of it in kernels whose indices need no more bits.
+NARROW_INDEX = ElementType("narrow_index", 32, "signed", np.dtype(np.int32))
+INDICES = (INDEX, NARROW_INDEX)
 # Opaque types are C structs that are only passed by address. The superaccumulators of
 # runtime/hlo_exact_sum.h: for f32 and narrower addends, and for f64.
 ACCUMULATOR = ElementType("accumulator", 0, "opaque", None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend_c.ir.loop_ir import BOOLEAN, INDEX
+from backend_c.ir.loop_ir import BOOLEAN, INDEX, INDICES, NARROW_INDEX
 from backend_c.ir.settings import Numerics
 from backend_c.render import bit_patterns
 from backend_c.render.c_types import integer_type, is_narrow, register_type
@@ -84,7 +84,7 @@ def render_operation(
     if operand is PRED:
         symbol = _INFIX[BOOLEAN.get(operation, operation)]
         return f"{texts[0]} {symbol} {texts[1]}", OTHER
-    if operand is INDEX and operation in _INFIX:
+    if operand in INDICES and operation in _INFIX:
         symbol = _INFIX[operation]
         return f"{texts[0]} {symbol} {texts[1]}", _BINDS.get(symbol, OTHER)
     if operand.is_float:
@@ -159,7 +159,7 @@ def operand_binding(operation: str, position: int, operand: ElementType) -> int:
 
     Floats are never reassociated: a right operand of the same precedence keeps its parentheses.
     """
-    arithmetic = operand is INDEX or (operand.is_float and operation in _FLOAT_INFIX)
+    arithmetic = operand in INDICES or (operand.is_float and operation in _FLOAT_INFIX)
     if operation == "select" or operation.startswith("compare-"):
         return SUM
     if not arithmetic or operation not in _INFIX:
@@ -211,6 +211,9 @@ def _select(texts: _Texts, types: Sequence[ElementType], result: ElementType) ->
 def _clamp_index(
     texts: _Texts, types: Sequence[ElementType], result: ElementType
 ) -> tuple[str, int]:
+    if result is NARROW_INDEX:
+        low, value, high = texts
+        return f"hlo_minimum_s32(hlo_maximum_s32({low}, {value}), {high})", ATOM
     return f"hlo_clamp_index({', '.join(texts)})", ATOM
 
 
@@ -219,16 +222,19 @@ def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) ->
     value, low, high = texts
     # Values below `low` wrap to huge unsigned numbers, so that one comparison does for both ends.
     shifted = value if low == "0" else f"({value} - {low})"
-    return f"(uint64_t){shifted} <= (uint64_t)({high} - {low})", OTHER
+    unsigned = "uint32_t" if types[0] is NARROW_INDEX else "uint64_t"
+    return f"({unsigned}){shifted} <= ({unsigned})({high} - {low})", OTHER
 
 
 def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
     """Render ``convert`` from any type to any other, rounded once."""
     (text,), (source,) = texts, types
-    if source is INDEX:
+    if source in INDICES:
         return _from_index(text, result)
     if result is INDEX:
         return (f"hlo_index_u64({text})" if source is U64 else f"(int64_t){text}"), ATOM
+    if result is NARROW_INDEX:
+        return f"(int32_t){text}", ATOM
     if result is PRED:
         zero = "0.0f" if source.is_float else "0"
         return f"{text} != {zero}", OTHER

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend_c.ir.loop_ir import (
-    INDEX,
+    INDICES,
     Address,
     Array,
     Assign,
@@ -82,7 +82,7 @@ def block_size(kernel: Kernel) -> int:
 def constant_text(constant: Constant) -> str:
     """Render a number as C reads it, exactly."""
     kind, value = constant.type.kind, constant.value
-    if constant.type is INDEX:
+    if constant.type in INDICES:
         return str(value)
     if kind == "pred":
         return "1" if value else "0"
@@ -209,7 +209,8 @@ class _Body:
         name, extent = loop.variable.name, self.text(loop.extent)
         start, step = self._dialect.strided.get(loop.kind, ("0", ""))
         advance = f"{name} += {step}" if step else f"++{name}"
-        head = f"for (int64_t {name} = {start}; {name} < {extent}; {advance}) {{"
+        kind = register_type(loop.variable.type)
+        head = f"for ({kind} {name} = {start}; {name} < {extent}; {advance}) {{"
         pragma = self._dialect.pragmas.get(loop.kind)
         if loop.kind == "lanes" and not loop.sums and _is_short(loop.extent):
             pragma = None  # compilers write it out; a vector of part of its lanes takes longer

@@ -25,10 +25,11 @@ from backend_c.lower.buffers import Workspace, exchanged
 from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
 from backend_c.render.block_versions import versioned
 from backend_c.render.c_types import memory_type
-from backend_c.render.dialect import OPENMP, Dialect
+from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distributed_functions import with_distributed_functions
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.lane_sums import with_lane_sums
+from backend_c.render.narrow_indices import with_narrow_indices
 from backend_c.render.statements import kernel_text
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
@@ -230,6 +231,8 @@ class _Kernels:
         """Render a kernel, but for its name."""
         if self.dialect is OPENMP:
             kernel = with_distributed_functions(with_lane_sums(versioned(kernel)))
+        elif self.dialect is EMBEDDED:
+            kernel = with_narrow_indices(kernel)
         return kernel_text(kernel, "@", self.dialect)
 
     def texts(self) -> dict[str, str]:

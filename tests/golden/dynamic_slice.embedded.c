@@ -3,7 +3,7 @@
 typedef _Bool hlo_pred;
 
 
-static void kernel_0(const uint16_t *HLO_RESTRICT a0, const uint64_t *HLO_RESTRICT a1, const uint64_t *HLO_RESTRICT a2, uint16_t *HLO_RESTRICT r0) {
+HLO_PROCEDURE void kernel_0(const uint16_t *HLO_RESTRICT a0, const uint64_t *HLO_RESTRICT a1, const uint64_t *HLO_RESTRICT a2, uint16_t *HLO_RESTRICT r0) {
     const int64_t n3 = hlo_clamp_index(0, hlo_index_u64(a1[0]), 20);
     const int64_t n4 = hlo_clamp_index(0, hlo_index_u64(a2[0]), 200);
     for (int64_t i1 = 0; i1 < 30; ++i1) {

@@ -3,12 +3,12 @@
 typedef _Bool hlo_pred;
 
 
-static void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1, const float *HLO_RESTRICT a2, float *HLO_RESTRICT r0) {
+HLO_PROCEDURE void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1, const float *HLO_RESTRICT a2, float *HLO_RESTRICT r0) {
     const double v2 = (double)0.0f;
-    for (int64_t i1 = 0; i1 < 128; ++i1) {
+    for (int32_t i1 = 0; i1 < 128; ++i1) {
         double m3 = v2;
         double m4 = hlo_abs_f64(v2);
-        for (int64_t i5 = 0; i5 < 1000; ++i5) {
+        for (int32_t i5 = 0; i5 < 1000; ++i5) {
             const float v7 = a2[i1 * 1000 + i5] + a0[i1 * 1000 + i5] * a1[i1 * 1000 + i5];
             const double v8 = (double)v7;
             m3 = m3 + v8;
@@ -19,7 +19,7 @@ static void kernel_0(const float *HLO_RESTRICT a0, const float *HLO_RESTRICT a1,
             hlo_accumulator m10;
             hlo_accumulator_clear(&m10);
             hlo_accumulator_add(&m10, v2);
-            for (int64_t i11 = 0; i11 < 1000; ++i11) {
+            for (int32_t i11 = 0; i11 < 1000; ++i11) {
                 const float v13 = a2[i1 * 1000 + i11] + a0[i1 * 1000 + i11] * a1[i1 * 1000 + i11];
                 hlo_accumulator_add(&m10, (double)v13);
             }

@@ -3,15 +3,15 @@
 typedef _Bool hlo_pred;
 
 
-static void kernel_0(const int32_t *HLO_RESTRICT a0, uint8_t *HLO_RESTRICT r0) {
+HLO_PROCEDURE void kernel_0(const int32_t *HLO_RESTRICT a0, uint8_t *HLO_RESTRICT r0) {
     r0[0] = a0[0] < 10;
 }
 
-static void kernel_1(const int32_t *HLO_RESTRICT a0, int32_t *HLO_RESTRICT r0) {
+HLO_PROCEDURE void kernel_1(const int32_t *HLO_RESTRICT a0, int32_t *HLO_RESTRICT r0) {
     r0[0] = hlo_add_s32(a0[0], 1);
 }
 
-static void kernel_2(const int32_t *HLO_RESTRICT a0, const int32_t *HLO_RESTRICT a1, int32_t *HLO_RESTRICT r0) {
+HLO_PROCEDURE void kernel_2(const int32_t *HLO_RESTRICT a0, const int32_t *HLO_RESTRICT a1, int32_t *HLO_RESTRICT r0) {
     r0[0] = hlo_multiply_s32(a0[0], a1[0]);
 }
 

@@ -1,0 +1,138 @@
+"""Compute the indices of a kernel in 32 bits where none of them needs more.
+
+A small processor takes two instructions or more for each operation on 64 bits. That no index
+overflows is proved by interval arithmetic on every part of every index expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    NARROW_INDEX,
+    Address,
+    Apply,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Mutable,
+    Pointer,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    subexpressions,
+)
+
+_LIMIT = 2**31
+
+
+def with_narrow_indices(kernel: Kernel) -> Kernel:
+    """Return the kernel with indices of 32 bits, or the kernel itself if some may need more."""
+    if not all(map(_is_narrow, _all_statements(kernel.body))):
+        return kernel
+    return replace(kernel, body=_narrowed(kernel.body))
+
+
+def _all_statements(body: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield statements and those inside them."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Loop(_, _, _, inner, _):
+                yield from _all_statements(inner)
+            case If(_, then, otherwise):
+                yield from _all_statements((*then, *otherwise))
+            case _:
+                pass
+
+
+def _is_narrow(statement: Statement) -> bool:
+    """Return whether 32 bits hold every index that a statement itself computes.
+
+    Arrays of indices and indices that change stay as they are: runtime functions are given their
+    addresses.
+    """
+    match statement:
+        case LocalArray(array) if array.element_type is INDEX:
+            return False
+        case Mutable(variable, _) if variable.type is INDEX:
+            return False
+        case Call(_, arguments):
+            arrays = [a.array for a in arguments if isinstance(a, Pointer)]
+            if any(array.element_type is INDEX for array in arrays):
+                return False
+        case _:
+            pass
+    return all(_fits(part) for e in expressions(statement) for part in subexpressions(e))
+
+
+def _fits(part: Expr) -> bool:
+    """Return whether 32 bits hold the value of an expression, its operands aside."""
+    if part.type is not INDEX:
+        return True
+    if isinstance(part, (Load, Address)) or (isinstance(part, Variable) and part.mutable):
+        return False
+    low, high = ix.bounds(part)
+    return low >= -_LIMIT and high < _LIMIT
+
+
+def _narrowed(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return statements with narrow indices."""
+    return tuple(map(_narrowed_statement, body))
+
+
+def _narrowed_statement(statement: Statement) -> Statement:
+    match statement:
+        case Let(variable, value):
+            kind = NARROW_INDEX if variable.type is INDEX else variable.type
+            return Let(variable._replace(type=kind), _narrow(value))
+        case Mutable(_, initial):
+            return statement._replace(initial=None if initial is None else _narrow(initial))
+        case Assign(_, value):
+            return statement._replace(value=_narrow(value))
+        case Store(_, offset, value):
+            return statement._replace(offset=_narrow(offset), value=_narrow(value))
+        case Loop():
+            return statement._replace(
+                variable=statement.variable._replace(type=NARROW_INDEX),
+                extent=_narrow(statement.extent),
+                body=_narrowed(statement.body),
+            )
+        case If(condition, then, otherwise):
+            return If(_narrow(condition), _narrowed(then), _narrowed(otherwise))
+        case Call(_, arguments):
+            return statement._replace(arguments=tuple(map(_narrow_argument, arguments)))
+        case _:
+            return statement
+
+
+def _narrow_argument(argument: Expr | Pointer) -> Expr | Pointer:
+    if isinstance(argument, Pointer):
+        return argument._replace(offset=_narrow(argument.offset))
+    return _narrow(argument)
+
+
+def _narrow(expression: Expr) -> Expr:
+    """Return an expression whose indices are narrow."""
+    is_index = expression.type is INDEX
+    match expression:
+        case Load(_, offset):
+            return expression._replace(offset=_narrow(offset))
+        case Apply(_, operands, _):
+            narrow = tuple(map(_narrow, operands))
+            kind = NARROW_INDEX if is_index else expression.type
+            return expression._replace(operands=narrow, type=kind)
+        case Address():
+            return expression
+        case _:
+            return expression._replace(type=NARROW_INDEX) if is_index else expression
