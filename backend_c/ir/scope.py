@@ -136,6 +136,16 @@ class Scope:
             self._blocks[depth].values[expression] = variable
         return variable
 
+    def bounded(self, index: Expr, low: int, high: int) -> Expr:
+        """Return a variable with the value of an index of which more is known than its form says:
+        that it is within bounds, both included, wherever it is used."""
+        least, greatest = ix.bounds(index)
+        if low <= least and greatest <= high:
+            return index
+        variable = self.bind(index)
+        assert isinstance(variable, Variable), "bounds of a constant are known"
+        return variable._replace(low=max(low, least), high=min(high, greatest))
+
     def folded(self, index: Expr) -> Expr:
         """Return an index without the divisions that its bound parts take, or the index itself."""
         expanded = ix.with_definitions(index, self._definitions)

@@ -32,7 +32,8 @@ from backend_c.kernels.parts.fast_convolution import FastConvolution
 from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
 from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.products import bf16_product, integer_product, plain_product
-from backend_c.kernels.parts.scalar_contraction import scalar_contraction
+from backend_c.kernels.parts.scalar_contraction import ScalarContraction
+from backend_c.kernels.parts.scalar_convolution import scalar_convolution
 from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
 from backend_c.kernels.parts.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.sparse_operand import with_all_elements
@@ -146,6 +147,8 @@ def contract(
         _contract_floats(factors, types, result, write, scope)
     elif has_tiles(factors, scope):
         BlockContraction(factors, types, result, write, scope).integers()
+    elif scope.settings.is_scalar:
+        _scalar(factors, (result, result), write, scope, convolved)
     elif convolved is None and (product := integer_product(factors, types, result)):
         FastContraction(factors, product, result, write, scope).emit()
     else:
@@ -194,6 +197,16 @@ def _fast_sums(types: Types, result: ElementType) -> ElementType | None:
     return F64 if is_wide or any(t.is_integer and t.bits > 16 for t in types) else F32
 
 
+def _scalar(
+    factors: Factors, types: Types, write: Write, scope: Scope, convolved: Convolved | None
+) -> None:
+    """Write plain sums for a target without lanes; ``types`` are those of sums and result."""
+    if convolved is None:
+        ScalarContraction(factors, types, write, scope).matrices()
+    else:
+        scalar_convolution(convolved, factors, types, write, scope)
+
+
 def _fast(
     factors: Factors,
     types: Types,
@@ -211,7 +224,7 @@ def _fast(
     elif has_tiles(factors, scope):
         BlockContraction(factors, types, result, write, scope).plain(sums)
     elif scope.settings.is_scalar:
-        scalar_contraction(factors, (sums, result), write, scope, convolved)
+        _scalar(factors, (sums, result), write, scope, convolved)
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
         kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
         kind(convolved, factors, (sums, result), write, scope).emit()

@@ -1,7 +1,7 @@
 """Write reductions by a monoid in an order that vector lanes and threads like.
 
 The order depends on shapes alone, so that every run and every number of threads gives the same
-bits. Four ways, by where neighbours in memory belong:
+bits. One by one on a target without lanes, else in four ways, by where neighbours in memory belong:
 
     rows         neighbours belong to one result: a loop in lanes for each result
     columns      neighbours belong to different results: a strip of results in lanes, row by row
@@ -53,7 +53,9 @@ class ReorderedReduction:
         """Write the loops of all results."""
         dims = self._extents(self.kept)
         trip = math.prod(self._extents(self.reduced))
-        if self._is_by_columns:
+        if self.scope.settings.is_scalar:
+            self._emit_one_by_one(write)
+        elif self._is_by_columns:
             _Columns(self).emit(write)
         elif not self.is_by_rows:
             self._emit_blocks(dims, write)
@@ -64,6 +66,19 @@ class ReorderedReduction:
         else:
             with nest.outer(self.scope, dims, trip) as kept:
                 write(kept, (self.value(kept),))
+
+    def _emit_one_by_one(self, write: Write) -> None:
+        """Write the results one after the other, each in a variable, with a loop per dimension."""
+        scope, monoid = self.scope, self.monoid
+        extents = [self.operand.size(d) for d in self.reduced]
+        with scope.over(self._extents(self.kept)) as kept:
+            state = scope.mutable(monoid.state, self.start())
+            with scope.over(extents) as reduced:
+                position = dict(zip((*self.kept, *self.reduced), (*kept, *reduced), strict=True))
+                value = self.operand.at(*(position[d] for d in range(len(position))))
+                element = scope.bind(monoid.lifted(scope.bind(value)))
+                scope.assign(state, monoid.combined(state, element))
+            write(kept, (scope.bind(monoid.value(state)),))
 
     @property
     def _is_by_columns(self) -> bool:
