@@ -1,7 +1,7 @@
 """Build emitted C99 for a microcontroller, and run it in QEMU.
 
-QEMU counts instructions, not cycles (``-icount shift=0``: one nanosecond each); the timer that the
-program looks at ticks every 40 of them.
+QEMU counts instructions, not cycles (``-icount shift=0``: one nanosecond each). An Arm program
+looks at a timer, which ticks every 40 or 50 of them; RISC-V has a register that counts them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-_INSTRUCTIONS_OF_A_TICK = 40  # 25 MHz
-_TICKS = 1 << 24  # of the timer, before it begins again
 _SECONDS = 120
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Name a processor, what compiles for it, and QEMU's machine with one that runs its code."""
+    """Name a processor, what compiles for it, and QEMU's machine with one that runs its code.
+
+    ``start`` is what begins and ends a program there, ``memory`` the script of its linker. What it
+    tells is ``instructions_of_a_tick``, counted up to ``ticks`` before it begins again.
+    """
 
     name: str
     flags: tuple[str, ...]
-    machine: str
+    machine: tuple[str, ...]
     compiler: str = "arm-none-eabi-gcc"
     emulator: str = "qemu-system-arm"
+    start: str = "arm_start.c"
+    memory: str = "arm.ld"
+    instructions_of_a_tick: int = 40  # 25 MHz
+    ticks: int = 1 << 24
 
     @property
     def missing(self) -> list[str]:
@@ -39,11 +45,29 @@ class Board:
 
 BOARDS = (
     # A Cortex-M3 runs all instructions of a Cortex-M0, and QEMU's M0 has but 16 KiB.
-    Board("Cortex-M0", ("-mcpu=cortex-m0", "-mthumb", "-mfloat-abi=soft"), "mps2-an385"),
+    Board("Cortex-M0", ("-mcpu=cortex-m0", "-mthumb", "-mfloat-abi=soft"), ("mps2-an385",)),
     Board(
         "Cortex-M4F",
         ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"),
-        "mps2-an386",
+        ("mps2-an386",),
+    ),
+    Board(
+        "Cortex-M33",
+        ("-mcpu=cortex-m33", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
+        ("mps2-an505",),
+        memory="arm_secure.ld",
+        instructions_of_a_tick=50,  # 20 MHz
+    ),
+    Board(
+        "RV32IMAC",
+        ("-march=rv32imac_zicsr", "-mabi=ilp32", "--specs=picolibc.specs"),
+        ("virt", "-bios", "none"),
+        compiler="riscv64-unknown-elf-gcc",
+        emulator="qemu-system-riscv32",
+        start="riscv_start.c",
+        memory="riscv.ld",
+        instructions_of_a_tick=1,
+        ticks=1 << 32,
     ),
 )
 
@@ -69,17 +93,17 @@ def ran(board: Board, files: Mapping[str, bytes], name: str, directory: Path) ->
     for file in own:
         _run([board.compiler, *flags, *_WARNINGS, "-c", file], directory)
     objects = [str(Path(file).with_suffix(".o")) for file in own]
-    start = [str(HERE / "arm_start.c"), "-nostartfiles", "-T", str(HERE / "arm.ld")]
+    start = [str(HERE / board.start), "-nostartfiles", "-T", str(HERE / board.memory)]
     rest = [f"{name}_test.c", *start, *objects, "-Wl,--gc-sections", "-o", "program.elf"]
     _run([board.compiler, *board.flags, "-Os", *rest], directory)
-    words = [board.emulator, "-M", board.machine, "-display", "none", "-monitor", "none"]
+    words = [board.emulator, "-M", *board.machine, "-display", "none", "-monitor", "none"]
     words += ["-serial", "none", "-semihosting", "-icount", "shift=0", "-kernel", "program.elf"]
     done = subprocess.run(
         words, cwd=directory, capture_output=True, text=True, timeout=_SECONDS, check=False
     )
     return Ran(
         done.returncode,
-        _instructions(done.stdout + done.stderr),
+        _instructions(board, done.stdout + done.stderr),
         _text(board, objects, directory),
         _deepest(directory),
     )
@@ -90,11 +114,11 @@ def _run(words: Sequence[str], directory: Path) -> str:
     return done.stdout
 
 
-def _instructions(told: str) -> int | None:
+def _instructions(board: Board, told: str) -> int | None:
     found = re.search(r"\d+", told)
-    ticks = int(found[0]) if found else _TICKS
+    ticks = int(found[0]) if found else board.ticks
     # Half of the range is taken for a sign that it began again: no program here runs longer.
-    return ticks * _INSTRUCTIONS_OF_A_TICK if ticks < _TICKS // 2 else None
+    return ticks * board.instructions_of_a_tick if ticks < board.ticks // 2 else None
 
 
 def _text(board: Board, objects: Sequence[str], directory: Path) -> int:
