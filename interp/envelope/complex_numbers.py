@@ -45,12 +45,12 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         result = only_certain(_around(value, opcode, more), operands)
         if budget.current() is budget.EXACT:
             return result
-        result = _on_either_side(opcode, operands, result)
         firm = np.asarray(np.isfinite(value))
         for operand in operands:
             firm = firm & is_certain(operand) & np.isfinite(operand.low) & ~_flushes(operand)
         if not firm.all():
             result = where(firm, result, _of_discs(function, opcode, operands))
+        result = _on_either_side(opcode, operands, result)
         return _or_overflowed(operands, result) if opcode == "divide" else result
 
     return rule

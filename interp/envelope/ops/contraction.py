@@ -136,7 +136,28 @@ def convolution(
     features = rhs.shape[dim_labels.kernel_output_feature]
     terms = math.prod(rhs.shape) // features if features else 0
     bits = _operand_bits((lhs, rhs), algorithm, operand_precision)
-    return _contraction(exactly, (lhs, rhs), shape, terms, bits)
+    result = _contraction(exactly, (lhs, rhs), shape, terms, bits)
+    return _with_padding(result, rhs, dim_labels, window)
+
+
+def _with_padding(
+    result: Enclosure, rhs: Enclosure, labels: ConvolutionDimensions, window: Window
+) -> Enclosure:
+    """Let an infinity or NaN of a kernel meet the zeros of padding and of holes in lhs, with which
+    StableHLO defines a convolution: each sum of its feature may be NaN then."""
+    is_padded = any(
+        d.padding_low > 0 or d.padding_high > 0 or d.base_dilation > 1 for d in window.dimensions
+    )
+    if not is_padded or result.element_type.is_integer or budget.current() is budget.EXACT:
+        return result
+    special = ~(np.isfinite(rhs.low) & np.isfinite(rhs.high)) | rhs.nan
+    if not special.any():
+        return result
+    others = tuple(d for d in range(special.ndim) if d != labels.kernel_output_feature)
+    along = np.ones(len(result.shape), np.int64)
+    along[labels.output_feature] = -1
+    features = special.any(axis=others).reshape(along)
+    return Enclosure(result.low, result.high, result.nan | features)
 
 
 def ragged_dot(

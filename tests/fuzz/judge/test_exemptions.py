@@ -53,6 +53,21 @@ _EXEMPTIONS: dict[str, Open] = {
         "x = f32[2] parameter(0)\n ROOT r = f4e2m1fn[2] constant({-0, 0})",
         (np.array([100, -np.inf], np.float32),),
     ),
+    "an infinity of a kernel in the padding": Open(
+        "x = f32[1,1,2] parameter(0)\n k = f32[2,1,2] parameter(1)\n ROOT r = f32[1,2,3]"
+        " convolution(x, k), window={size=2 pad=1_1}, dim_labels=bf0_oi0->bf0",
+        "x = f32[1,1,2] parameter(0)\n k = f32[2,1,2] parameter(1)\n z = f32[] constant(0)\n"
+        " p = f32[1,1,4] pad(x, z), padding=0_0x0_0x1_1\n ROOT r = f32[1,2,3]"
+        " convolution(p, k), window={size=2}, dim_labels=bf0_oi0->bf0",
+        (np.ones((1, 1, 2), np.float32), np.float32([[[np.inf, 1]], [[2, 3]]])),
+    ),
+    "the side of the cut of a complex atan2 of computed numbers": Open(
+        "x = c128[1] parameter(0)\n y = c128[1] parameter(1)\n p = c128[1] power(y, y)\n"
+        " ROOT r = c128[1] atan2(p, x)",
+        "x = c128[1] parameter(0)\n y = c128[1] parameter(1)\n p = c128[1] power(y, y)\n"
+        " a = c128[1] atan2(p, x)\n ROOT r = c128[1] negate(a)",
+        (np.array([-32 + 1.1e39j]), np.array([1.36 + 0.037j])),
+    ),
     "a negative number in f8e8m0fnu": Open(
         "x = f32[2] parameter(0)\n ROOT r = f8e8m0fnu[2] convert(x)",
         "x = f32[2] parameter(0)\n a = f32[2] abs(x)\n ROOT r = f8e8m0fnu[2] convert(a)",
