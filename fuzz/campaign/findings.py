@@ -52,7 +52,7 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
 
 
 def _told(isolated: Told | None) -> list[object]:
-    """What was left of a suspect, as JSON."""
+    """Convert what was left of a suspect to JSON."""
     return [] if isolated is None else [isolated.blamed, sorted(isolated.opcodes)]
 
 

@@ -79,12 +79,12 @@ class OracleExaminer:
         return Suspect(asked, found.kind, found.detail, example, is_program, evidence, isolated)
 
     def _isolated(self, oracle: str, case: Case, found: Difference) -> Case | None:
-        """The instruction to blame alone, with the compiler's own values for its operands, if it
-        fails in the same way; None else."""
+        """Cut a program to the instruction to blame, with the compiler's own values for its
+        operands, if it fails in the same way; None else."""
         step = None if found.blame is None else found.blame(case)
         small = None if step is None else alone(step)
-        if small is None:
-            return None
+        if small is None or small.module == case.module:
+            return None if small is None else case
         with self._asked(oracle, found) as asked:
             (outcome,) = asked([small])
         return small if isinstance(outcome, Difference) and outcome.kind == found.kind else None
@@ -116,7 +116,7 @@ class OracleExaminer:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """What the oracle found of a program, and what its reduction begins with."""
+    """Hold what the oracle found of a program, and what its reduction begins with."""
 
     oracle: str
     found: Difference

@@ -30,7 +30,7 @@ def program_finding(kind: str, detail: str, small: Case, original: Case) -> Find
 
 
 def told_of(case: Case) -> Told:
-    """What a program is told from others by."""
+    """Tell a program from others."""
     return Told(blamed(case), opcodes(case.module) - _IN_MOST)
 
 

@@ -18,7 +18,7 @@ Tallies = dict[str, Counter[str]]  # several counters by name
 
 
 class Told(NamedTuple):
-    """What one finding is told from others by: the instruction to blame and the opcodes."""
+    """Tell one finding from others: by the instruction to blame and the opcodes."""
 
     blamed: str
     opcodes: frozenset[str]

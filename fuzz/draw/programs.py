@@ -28,6 +28,7 @@ from fuzz.draw.generators import (
 )
 from fuzz.draw.patterns import PATTERNS
 from fuzz.draw.patterns.algebra import PATTERNS as ALGEBRA
+from fuzz.draw.patterns.conversions import FOLDED
 from fuzz.draw.patterns.pattern import changed
 from fuzz.draw.shapes import (
     ALL_TYPES,
@@ -138,7 +139,13 @@ def folds(choices: Choices) -> Module:
     for what a compiler evaluates itself it makes no kernel, so that many cost what one does."""
     types = (choices.choice(UNUSUAL_TYPES),) if choices.chance(3) else TYPES
     builder = Builder(choices, menu(_ORDINARY), types, 0)
-    return builder.module(builder.several(lambda: _named(builder, _FOLD, _FEW, types), 2, 8))
+    return builder.module(builder.several(lambda: _fold(builder), 2, 8))
+
+
+def _fold(builder: Builder) -> str:
+    wanted = shape(builder, builder.types, most=_FEW)
+    able = [name for name in FOLDED if GENERATORS[name][1](wanted)]
+    return builder.folded(builder.choice(able), wanted)
 
 
 def identities(choices: Choices) -> Module:
@@ -160,7 +167,6 @@ def unusual(choices: Choices) -> Module:
     return program(choices, max_instructions=3, element_types=types, opcodes=_ORDINARY)
 
 
-_FOLD = "folded instruction"
 _FEW = 8  # elements
 
 

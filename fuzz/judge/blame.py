@@ -64,7 +64,7 @@ def _is_constant(instruction: Instruction, there: Mapping[str, Instruction]) -> 
 
 def alone(step: WrongStep) -> Case | None:
     """Cut a program down to its wrong step: operands are the compiler's own values, but for those
-    that are constants, perhaps moved; None if nothing is left out."""
+    that are constants, perhaps moved; None if that is impossible."""
     entry = step.case.module.entry
     there = {i.name: i for i in entry.instructions}
     kept, waiting = {step.instruction.name}, [*step.instruction.operands]
@@ -75,5 +75,4 @@ def alone(step: WrongStep) -> Case | None:
             waiting += there[name].operands
     given = zip(entry.parameters, step.case.arrays, strict=True)
     values = {**step.values, **{parameter.name: value for parameter, value in given}}
-    small = only(step.case, values, frozenset(kept))
-    return None if small is None or small.module == step.case.module else small
+    return only(step.case, values, frozenset(kept))

@@ -145,12 +145,12 @@ def _given(builder: Builder, shape: ArrayShape) -> str:
 def folded_instruction(builder: Builder, shape: ArrayShape) -> str:
     """One instruction of any opcode on constants, which compilers evaluate themselves; and perhaps
     another one on its result."""
-    opcode = builder.choice(_FOLDED)
+    opcode = builder.choice(FOLDED)
     builder.drew(f"folded {opcode}")
     return changed(builder, shape, builder.folded(opcode, shape))
 
 
-_FOLDED = (
+FOLDED = (
     *ALIKE,
     *("abs", "bitcast-convert", "broadcast", "clamp", "compare", "complex", "concatenate"),
     *("convert", "convolution", "dot", "dynamic-slice", "dynamic-update-slice", "gather", "imag"),

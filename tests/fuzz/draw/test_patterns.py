@@ -4,16 +4,17 @@ import pytest
 
 import hlo
 import interp
+from fuzz.campaign.plan import Kind
 from fuzz.draw.builder import Builder
 from fuzz.draw.choices import Choices, Seeded, examples
 from fuzz.draw.patterns import PATTERNS
 from fuzz.draw.patterns.windows import cut_convolution
-from fuzz.draw.programs import menu, program
+from fuzz.draw.programs import conversions, folds, identities, menu, program, unusual
 from fuzz.draw.readable import tidied
-from fuzz.draw.shapes import TYPES, shape
+from fuzz.draw.shapes import TYPES, UNUSUAL_TYPES, shape
 from fuzz.draw.values import arguments
 from hlo.module import Module
-from hlo.types import F32, ArrayShape
+from hlo.types import F32, ArrayShape, ElementType, leaves
 from hlo.values import placed
 
 
@@ -32,6 +33,23 @@ def test_a_pattern_is_valid_and_runs(name: str) -> None:
         assert list(placed(interp.evaluate(module, *arguments(Seeded(number), module))))
     opcodes = {i.opcode for module in drawn for c in module.computations for i in c.instructions}
     assert opcodes.issuperset(PATTERNS[name].opcodes)
+
+
+@pytest.mark.parametrize("kind", [conversions, folds, identities, unusual])
+def test_a_program_of_many_small_parts_is_valid_and_runs(kind: Kind) -> None:
+    drawn = examples(kind, 60, kind.__name__)
+    types = set[ElementType]()
+    for number, module in enumerate(drawn):
+        hlo.verify(module)
+        assert hlo.parse(hlo.format(module)) == module
+        assert list(placed(interp.evaluate(module, *arguments(Seeded(number), module))))
+        types.update(t.element_type for i in module.entry.instructions for t in leaves(i.shape))
+    assert types.intersection(TYPES) and types.intersection(UNUSUAL_TYPES)
+
+
+def test_what_is_folded_has_no_arguments() -> None:
+    for module in examples(folds, 40, 2):
+        assert not module.entry.parameters
 
 
 def test_a_choice_of_opcodes_holds_for_patterns() -> None:
