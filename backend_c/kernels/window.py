@@ -6,9 +6,9 @@ only under a condition. Neighbouring results along the last dimension are the la
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import replace
 
 from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
@@ -24,14 +24,14 @@ from backend_c.kernels.parts.combiner import Combiner, apply_combiner
 from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
 from backend_c.kernels.parts.exact_sum import Accumulator
 from backend_c.kernels.parts.grouped_updates import GroupedUpdates
-from backend_c.kernels.parts.monoids import monoid_of
+from backend_c.kernels.parts.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from backend_c.kernels.parts.prefix_scan import PrefixScan
 from backend_c.kernels.parts.running_window import Growth, growth
-from backend_c.kernels.parts.window_positions import position, position_count
-from hlo.attributes import Window, WindowDimension
+from backend_c.kernels.parts.window_positions import Windows
+from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
-from hlo.types import PRED, ArrayShape
+from hlo.types import F64, PRED, ArrayShape
 
 __all__ = ["reduce_window", "select_and_scatter"]
 
@@ -53,11 +53,11 @@ def reduce_window(
     """result[o] = fold of to_apply over the operand's window at o, from init, in row-major order.
 
     Four ways: where windows only grow (cumulative sums), a prefix scan by a monoid, or a running
-    fold in one pass; exact sums in lanes; else the fold in lanes.
+    fold in one pass; exact sums in lanes; else the fold in lanes, of sums in ``fast``, too.
     """
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
-    windows = _Windows(block, inputs[0], window.dimensions, write.shapes[0].dims)
+    windows = Windows(block, inputs[0], window.dimensions, write.shapes[0].dims)
     for number in range(arity):
         write.sizes(number, windows.sizes())
     if 0 in windows.positions:
@@ -81,55 +81,16 @@ def reduce_window(
         scan.emit(write)
     elif growing is not None:
         fold.running(growing, is_sum)
-    elif is_sum:
+    elif is_sum and not block.settings.is_fast:
         fold.sums()
     else:
-        fold.in_order()
+        fold.in_order(_wide(reordered, windows.elements) if is_ordered and reordered else None)
 
 
-class _Windows:
-    """Describe windows over an operand: loops over positions, and over the taps of a window."""
-
-    def __init__(
-        self,
-        scope: Scope,
-        operand: Element,
-        dimensions: Sequence[WindowDimension],
-        positions: tuple[int, ...],
-    ) -> None:
-        self.scope, self.operand, self.dimensions = scope, operand, dimensions
-        self.positions = positions
-        self.elements = math.prod(d.size for d in dimensions)
-
-    def sizes(self) -> _Index:
-        """Return the number of positions that there actually are, if the operand is bounded."""
-        if not self.operand.sizes:
-            return ()
-        pairs = enumerate(self.dimensions)
-        return tuple(position_count(self.operand.size(d), window) for d, window in pairs)
-
-    def at(
-        self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
-    ) -> tuple[_Index, list[Expr]]:
-        """Return the operand's index in the dimensions from ``first`` on, and when it counts."""
-        conditions: list[Expr] = []
-        index: list[Expr] = []
-        for d, (output, tap) in enumerate(zip(place, taps, strict=True), first):
-            extent = self.operand.shape.dims[d]
-            found = position(output, tap, self.dimensions[d], extent, conditions)
-            if self.operand.sizes:
-                size = self.operand.size(d)
-                conditions.append(apply("compare-LT", found, size, type=PRED))
-            index.append(found)
-        return tuple(index), conditions
-
-    def taps(self) -> AbstractContextManager[_Index]:
-        """Open loops over the taps of a window, row-major."""
-        return self.scope.over([d.size for d in self.dimensions])
-
-    def where(self, conditions: Sequence[Expr]) -> AbstractContextManager[None]:
-        """Open an ``if`` on conditions, or nothing if there are none."""
-        return self.scope.when(all_of(conditions)) if conditions else nullcontext()
+def _wide(monoid: Monoid, elements: int) -> Monoid:
+    """Return a monoid of floats in whose states so many are combined one after the other: the
+    errors of a few roundings in f32 are those of a reduction in lanes, those of many add up."""
+    return monoid if elements <= _LONG else replace(monoid, state=F64)
 
 
 class _Fold:
@@ -137,7 +98,7 @@ class _Fold:
 
     def __init__(
         self,
-        windows: _Windows,
+        windows: Windows,
         inputs: Sequence[Element],
         inits: Sequence[Element],
         to_apply: Combiner,
@@ -185,24 +146,33 @@ class _Fold:
             with windows.where(conditions):
                 yield element
 
-    def in_order(self) -> None:
-        """Write the fold in row-major order, the init first."""
+    def in_order(self, monoid: Monoid | None = None) -> None:
+        """Write the fold in row-major order, the init first: in the states of a monoid if one is
+        given, else by the computation."""
         scope = self._scope
+        types = [monoid.state if monoid else init.shape.element_type for init in self._inits]
         with self._lanes() as (outer, lanes, place):
-            states = [scope.local(init.shape.element_type, self._width) for init in self._inits]
+            states = [scope.local(type, self._width) for type in types]
             with scope.loop(lanes, "lanes") as lane:
                 for state, init in zip(states, self._inits, strict=True):
-                    scope.store(state, lane, init.at())
-            with self._taps(outer) as element, scope.loop(lanes, "lanes") as lane:
-                index, condition = element(place(lane))
+                    scope.store(state, lane, monoid.lifted(init.at()) if monoid else init.at())
+            with self._taps(outer) as at, scope.loop(lanes, "lanes") as lane:
+                index, condition = at(place(lane))
                 before = [scope.bind(scope.load(state, lane)) for state in states]
-                values = self._combined(before, index)
+                if monoid is None:
+                    values = self._combined(before, index)
+                else:
+                    element = scope.bind(self._inputs[0].at(*index))
+                    values = [monoid.combined(before[0], monoid.lifted(element))]
                 for state, value, old in zip(states, values, before, strict=True):
                     if condition is not None:
                         value = apply("select", condition, value, old, type=value.type)
                     scope.store(state, lane, value)
             with scope.loop(lanes, "lanes") as lane:
-                self._write(place(lane), tuple(scope.load(state, lane) for state in states))
+                folded: list[Expr] = [scope.load(state, lane) for state in states]
+                if monoid is not None:
+                    folded = [monoid.value(one) for one in folded]
+                self._write(place(lane), tuple(folded))
 
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
         """Return the results of the computation on a state and the elements at an index."""
@@ -312,7 +282,7 @@ def select_and_scatter(
     write.sizes(0, operand.sizes)
     if 0 in dims:
         return
-    windows = _Windows(block, operand, window.dimensions, source.shape.dims)
+    windows = Windows(block, operand, window.dimensions, source.shape.dims)
 
     def selected(place: Expr) -> Expr:
         index = ix.delinearize(place, source.shape.dims)
@@ -362,7 +332,7 @@ def _scatter_in_order(scope: Scope, rows: Rows, fold: OrderedUpdates) -> None:
             fold.meet(rows.target(key, ()), rows.source(position, ()))
 
 
-def _selected(windows: _Windows, place: Sequence[Expr], select: Combiner) -> Expr:
+def _selected(windows: Windows, place: Sequence[Expr], select: Combiner) -> Expr:
     """Return the offset of the element that a window selects; one beyond the last if none."""
     scope, operand = windows.scope, windows.operand
     element_type = operand.shape.element_type

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
+from backend_c.ir.element import Element
 from backend_c.ir.loop_ir import Constant, Expr
-from backend_c.ir.scope import apply
+from backend_c.ir.scope import Scope, apply
 from hlo.attributes import WindowDimension
 from hlo.types import PRED
+
+Index = tuple[Expr, ...]
 
 _MOST = 1 << 62  # more than there is room for
 
@@ -47,3 +55,48 @@ def position_count(size: Expr, window: WindowDimension) -> Expr:
     padding = window.padding_low + window.padding_high
     room = ix.add(ix.clamp(0, spread, _MOST), padding - reach + window.stride)
     return ix.divide(ix.clamp(0, room, _MOST), window.stride)
+
+
+class Windows:
+    """Describe windows over an operand: loops over positions, and over the taps of a window."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        operand: Element,
+        dimensions: Sequence[WindowDimension],
+        positions: tuple[int, ...],
+    ) -> None:
+        self.scope, self.operand, self.dimensions = scope, operand, dimensions
+        self.positions = positions
+        self.elements = math.prod(d.size for d in dimensions)
+
+    def sizes(self) -> Index:
+        """Return the number of positions that there actually are, if the operand is bounded."""
+        if not self.operand.sizes:
+            return ()
+        pairs = enumerate(self.dimensions)
+        return tuple(position_count(self.operand.size(d), window) for d, window in pairs)
+
+    def at(
+        self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
+    ) -> tuple[Index, list[Expr]]:
+        """Return the operand's index in the dimensions from ``first`` on, and when it counts."""
+        conditions: list[Expr] = []
+        index: list[Expr] = []
+        for d, (output, tap) in enumerate(zip(place, taps, strict=True), first):
+            extent = self.operand.shape.dims[d]
+            found = position(output, tap, self.dimensions[d], extent, conditions)
+            if self.operand.sizes:
+                size = self.operand.size(d)
+                conditions.append(apply("compare-LT", found, size, type=PRED))
+            index.append(found)
+        return tuple(index), conditions
+
+    def taps(self) -> AbstractContextManager[Index]:
+        """Open loops over the taps of a window, row-major."""
+        return self.scope.over([d.size for d in self.dimensions])
+
+    def where(self, conditions: Sequence[Expr]) -> AbstractContextManager[None]:
+        """Open an ``if`` on conditions, or nothing if there are none."""
+        return self.scope.when(all_of(conditions)) if conditions else nullcontext()

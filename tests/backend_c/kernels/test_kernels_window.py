@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import backend_c
+import hlo
+import interp
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -97,6 +101,38 @@ def test_types(element_type: str) -> None:
     arrays = [_values(element_type, dims) for dims, _, _ in windows]
     init = np.zeros((), ELEMENT_TYPES[element_type].numpy)
     assert_same_bits(_module(element_type, "add", windows), *arrays, init)
+
+
+_PLAIN = (*_WINDOWS[:6], ("40,41", "3,4", "size=20x20 stride=10x7"))
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f16", "bf16", "f64", "c64"])
+def test_fast_sums(element_type: str) -> None:
+    """|error| ≤ γ_n · Σ|x| in f32, and one rounding to the type; of more than 64 elements, added up
+    in f64, half a unit in the last place alone. The same bits by any number of threads."""
+    module = hlo.parse(_module(element_type, "add", _PLAIN))
+    arrays = [_values(element_type, dims) for dims, _, _ in _PLAIN]
+    init = np.ones((), ELEMENT_TYPES[element_type].numpy)
+    expected = interp.evaluate(module, *arrays, init)
+    sizes = interp.evaluate(hlo.parse(_module("f64", "add", _PLAIN)), *map(_size, [*arrays, init]))
+    executable = backend_c.compile(module, numerics="fast")
+    found, again = (executable.in_threads(threads)(*arrays, init) for threads in (1, 3))
+    wide = np.complex128 if element_type == "c64" else np.float64
+    unit = float(ml_dtypes.finfo(expected[0].real.dtype).eps)
+    for exact, size, one, other, (_, _, window) in zip(
+        expected, sizes, found, again, _PLAIN, strict=True
+    ):
+        assert one.tobytes() == other.tobytes()
+        error = np.abs(one.astype(wide) - exact.astype(wide))
+        additions = 400 if "20x20" in window else 9
+        is_wide = element_type == "f64" or (additions > 64 and element_type != "c64")
+        bound = additions * 2.0 ** (-53 if is_wide else -24) * size
+        assert np.all(error <= bound + unit * np.abs(exact))
+
+
+def _size(array: np.ndarray) -> np.ndarray:
+    """The magnitudes of numbers, in f64."""
+    return np.asarray(np.abs(array.astype(np.complex128)))
 
 
 def test_signs_of_zero() -> None:
