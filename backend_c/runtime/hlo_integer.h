@@ -111,10 +111,12 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
 /* ---- division: x / 0 = -1 (all ones), x % 0 = x, MIN / -1 = MIN, MIN % -1 = 0 ----
  * In Q, a float type: |lhs / rhs| is rounded by less than |lhs / rhs| 2^-p, p the bits of Q, which
  * is less than 1 / |rhs| as long as |lhs| < 2^p; and a quotient that is no integer is at least
- * 1 / |rhs| away from one. So truncation gives the integer quotient.
+ * 1 / |rhs| away from one. So truncation gives the integer quotient. By a constant compilers
+ * multiply or shift, in vectors, too.
  */
 #if HLO_VECTOR_UNIT
-#define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((Q)(lhs) / (Q)(rhs)))
+#define HLO_QUOTIENT(T, Q, lhs, rhs) \
+    (__builtin_constant_p(rhs) ? (T)((lhs) / (rhs)) : (T)((Q)(lhs) / (Q)(rhs)))
 #else
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((lhs) / (rhs)))
 #endif
