@@ -14,7 +14,12 @@ from backend_c.render.elementary_machine import (
     function_text,
 )
 from hlo import elementary
-from hlo.elementary.fast import FAST_FUNCTIONS, evaluate_fast
+from hlo.elementary.fast import (
+    FAST_FUNCTIONS,
+    FAST_FUNCTIONS_F64,
+    evaluate_fast,
+    evaluate_fast_f64,
+)
 
 _RUNTIME = ("sqrt", "sqrt_f64")  # IEEE's own operation: runtime/hlo_float.h has it
 _CALL = re.compile(r"\bhlo_(\w+)\(")
@@ -25,8 +30,8 @@ _LONG = (
 
 
 def definitions(body: str, dialect: Dialect) -> str:
-    """Render the functions ``hlo_NAME`` of doubles, ``hlo_NAME_fast`` of floats and those of
-    complex numbers that ``body`` calls, in order of first use."""
+    """Render the functions ``hlo_NAME`` and ``hlo_NAME_f64_fast`` of doubles, ``hlo_NAME_fast`` of
+    floats and those of complex numbers that ``body`` calls, in order of first use."""
     texts = dict[str, None]()
     for name in dict.fromkeys(match[1] for match in _CALL.finditer(body)):
         if name.endswith("_lanes"):
@@ -39,6 +44,8 @@ def definitions(body: str, dialect: Dialect) -> str:
             texts[_function(name, dialect.function)] = None
         elif name.removesuffix("_fast") in FAST_FUNCTIONS and name.endswith("_fast"):
             texts[_fast_function(name.removesuffix("_fast"), dialect.function)] = None
+        elif name.removesuffix("_f64_fast") in FAST_FUNCTIONS_F64 and name.endswith("_f64_fast"):
+            texts[_fast_f64_function(name.removesuffix("_f64_fast"), dialect.function)] = None
         elif name in elementary.COMPLEX_FUNCTIONS:
             texts[_complex_function(name)] = None
     return "\n".join(texts)
@@ -118,6 +125,17 @@ def _fast_function(name: str, prefix: str) -> str:
 
     arity = FAST_FUNCTIONS[name].arity
     return function_text(f"hlo_{name}_fast", prefix, arity, sequence, "float")
+
+
+@cache
+def _fast_f64_function(name: str, prefix: str) -> str:
+    """Render a function of f64 values, of an error below one unit in the last place."""
+
+    def sequence(*operands: Value) -> Value:
+        return evaluate_fast_f64(name, CMachine(), *operands)
+
+    arity = FAST_FUNCTIONS_F64[name].arity
+    return function_text(f"hlo_{name}_f64_fast", prefix, arity, sequence)
 
 
 @cache

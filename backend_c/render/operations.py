@@ -15,7 +15,7 @@ from backend_c.ir.settings import Numerics
 from backend_c.render import bit_patterns
 from backend_c.render.c_types import integer_type, is_narrow, register_type
 from hlo import elementary
-from hlo.elementary.fast import FAST_FUNCTIONS
+from hlo.elementary.fast import FAST_FUNCTIONS, FAST_FUNCTIONS_F64
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
 from hlo.types import BF16, C64, C128, F16, F32, F64, PRED, U64, ElementType
@@ -54,6 +54,7 @@ _INTEGER_INFIX = having(BITWISE | MONOID)
 _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elementary, rounded once
 # Those of ``fast``, for all operands of f32 or for some (:mod:`backend_c.ir.value_ranges`).
 _FAST_SEQUENCES = frozenset(name.replace("_", "-") for name in FAST_FUNCTIONS)
+_FAST_SEQUENCES_F64 = frozenset(name.replace("_", "-") for name in FAST_FUNCTIONS_F64)
 
 
 def render_operation(
@@ -144,13 +145,15 @@ def f64_function(operation: str, operand: ElementType, numerics: Numerics) -> st
 
 def _has_fast_sequence(operation: str, operand: ElementType) -> bool:
     """Return whether ``fast`` has a sequence of its own for an operation."""
-    within_f32 = operand.is_float and operand is not F64
-    return within_f32 and operation in _FAST_SEQUENCES
+    if operand is F64:
+        return operation in _FAST_SEQUENCES_F64
+    return operand.is_float and operation in _FAST_SEQUENCES
 
 
 def _fast(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
-    """Render an elementary function in f32; narrow results are rounded to their type."""
-    text = f"hlo_{_identifier(operation)}_fast({', '.join(texts)})"
+    """Render an elementary function in f32, or in f64; narrow results are rounded to their type."""
+    kind = "_f64" if operand is F64 else ""
+    text = f"hlo_{_identifier(operation)}{kind}_fast({', '.join(texts)})"
     return (f"hlo_round_{operand}({text})" if is_narrow(operand) else text), ATOM
 
 

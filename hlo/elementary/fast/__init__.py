@@ -5,7 +5,9 @@ round correctly but compute in float64. They are written over the machine of
 ``hlo/elementary/fast/machine.py``, branch-free and without tables, so that loops of them become
 vectors. The error is below one unit in the last place of the exact result for every f32
 (``docs/proofs.md``), whether multiplications and additions are fused or not; special values are
-those of the exact function, and subnormal numbers count. A function may have shorter sequences for
+those of the exact function, and subnormal numbers count. ``FAST_FUNCTIONS_F64`` are those of f64 in
+f64 arithmetic, on the machine of ``hlo/elementary/machine.py``; the others of f64 are exact in
+``fast``, too. A function may have shorter sequences for
 operands up to a bound, under names of their own (``BOUNDED``).
 """
 
@@ -18,18 +20,28 @@ from hlo.elementary import Function
 from hlo.elementary.fast import (
     error_function,
     exponential,
+    exponential_f64,
     hyperbolic,
     inverse_trigonometric,
     logarithm,
+    logarithm_f64,
     power,
     roots,
     trigonometric,
 )
 from hlo.elementary.fast.machine import FloatMachine, with_sign_of
-from hlo.elementary.machine import V
+from hlo.elementary.machine import Machine, V
 from hlo.errors import Unsupported
 
-__all__ = ["BOUNDED", "FAST_FUNCTIONS", "Bounded", "FloatMachine", "evaluate_fast"]
+__all__ = [
+    "BOUNDED",
+    "FAST_FUNCTIONS",
+    "FAST_FUNCTIONS_F64",
+    "Bounded",
+    "FloatMachine",
+    "evaluate_fast",
+    "evaluate_fast_f64",
+]
 
 _ODD, _EVEN = "odd", "even"
 
@@ -59,6 +71,12 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
     "sinh": Function(hyperbolic.sinh, parity=_ODD),
     "tan": Function(trigonometric.tan, parity=_ODD),
     "tanh": Function(exponential.tanh, parity=_ODD),
+}
+
+FAST_FUNCTIONS_F64: Mapping[str, Function] = {
+    "exponential": Function(exponential_f64.exponential),
+    "log": Function(logarithm_f64.log),
+    "log_plus_one": Function(logarithm_f64.log_plus_one),
 }
 
 
@@ -92,3 +110,9 @@ def evaluate_fast(name: str, machine: FloatMachine[V], *operands: V) -> V:
     x = machine.absolute(first) if function.parity else first
     result: V = function.sequence(x, *others, machine)
     return with_sign_of(result, first, machine) if function.parity == "odd" else result
+
+
+def evaluate_fast_f64(name: str, machine: Machine[V], *operands: V) -> V:
+    """Evaluate the function ``name`` of ``FAST_FUNCTIONS_F64`` at ``operands`` on a machine."""
+    result: V = FAST_FUNCTIONS_F64[name].sequence(*operands, machine)
+    return result
