@@ -25,6 +25,7 @@ from backend_c.kernels.parts.convolution_factors import convolution_factors
 from backend_c.kernels.parts.convolution_input import Convolved
 from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution, is_depthwise
 from backend_c.kernels.parts.dilated_phases import has_phases, phases
+from backend_c.kernels.parts.exact_scalar_contraction import ExactScalarContraction
 from backend_c.kernels.parts.exact_sum import PARTS
 from backend_c.kernels.parts.factors import Factors, dot_factors
 from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
@@ -144,11 +145,11 @@ def contract(
     elif scope.settings.is_fast and factors.k and _fast_sums(types, result):
         _fast(factors, types, result, write, scope, convolved)
     elif result.is_float or result.is_complex:
-        _contract_floats(factors, types, result, write, scope)
+        _contract_floats(factors, types, result, write, scope, convolved)
     elif has_tiles(factors, scope):
         BlockContraction(factors, types, result, write, scope).integers()
     elif scope.settings.is_scalar:
-        _scalar(factors, (result, result), write, scope, convolved)
+        _emit(ScalarContraction(factors, (result, result), write, scope), convolved)
     elif convolved is None and (product := integer_product(factors, types, result)):
         FastContraction(factors, product, result, write, scope).emit()
     else:
@@ -164,21 +165,27 @@ def _width(element_type: ElementType) -> tuple[int, int]:
 
 
 def _contract_floats(
-    factors: Factors, types: Types, result: ElementType, write: Write, scope: Scope
+    factors: Factors,
+    types: Types,
+    result: ElementType,
+    write: Write,
+    scope: Scope,
+    convolved: Convolved | None,
 ) -> None:
     """Choose the loops of a contraction to floats or complex numbers."""
-    of_narrow = all(t.is_float and t.bits <= 32 for t in types)
+    is_narrow_sum = _is_narrow_sum(types, result)
     is_long = any(t.is_complex or (t.is_integer and t.bits == 64) for t in types)
     # An empty sum (k = 0) has no bound to decide by: the accumulator gives its +0.
-    is_small = result.is_float and result is not F64
     blocks = has_tiles(factors, scope) and BlockContraction(factors, types, result, write, scope)
-    if blocks and of_narrow and is_small:
+    if scope.settings.is_scalar and factors.k and is_narrow_sum:
+        _emit(ExactScalarContraction(factors, types, result, write, scope), convolved)
+    elif blocks and is_narrow_sum:
         blocks.rounded()
     elif blocks and result is F64 and not is_long:
         blocks.pairs()
-    elif factors.k and of_narrow and result.is_float and result is not F64 and is_narrow(factors):
+    elif factors.k and is_narrow_sum and is_narrow(factors):
         NarrowContraction(factors, types, result, write, scope).emit()
-    elif factors.k and of_narrow and result.is_float and result is not F64:
+    elif factors.k and is_narrow_sum:
         TiledContraction(factors, result, write, scope).emit()
     elif factors.k and result is F64 and not is_long:
         DoubleDoubleLoops(factors, types, write, scope).emit()
@@ -197,14 +204,18 @@ def _fast_sums(types: Types, result: ElementType) -> ElementType | None:
     return F64 if is_wide or any(t.is_integer and t.bits > 16 for t in types) else F32
 
 
-def _scalar(
-    factors: Factors, types: Types, write: Write, scope: Scope, convolved: Convolved | None
-) -> None:
-    """Write plain sums for a target without lanes; ``types`` are those of sums and result."""
+def _is_narrow_sum(types: Types, result: ElementType) -> bool:
+    """Return whether products are exact in f64, and their sum is rounded to a narrower float."""
+    of_narrow = all(t.is_float and t.bits <= 32 for t in types)
+    return of_narrow and result.is_float and result is not F64
+
+
+def _emit(sums: ScalarContraction, convolved: Convolved | None) -> None:
+    """Write a contraction for a target without lanes."""
     if convolved is None:
-        ScalarContraction(factors, types, write, scope).matrices()
+        sums.matrices()
     else:
-        scalar_convolution(convolved, factors, types, write, scope)
+        scalar_convolution(convolved, sums)
 
 
 def _fast(
@@ -224,7 +235,7 @@ def _fast(
     elif has_tiles(factors, scope):
         BlockContraction(factors, types, result, write, scope).plain(sums)
     elif scope.settings.is_scalar:
-        _scalar(factors, (sums, result), write, scope, convolved)
+        _emit(ScalarContraction(factors, (sums, result), write, scope), convolved)
     elif convolved is not None and convolved.outputs and not convolved.lhs.sizes:
         kind = DepthwiseConvolution if is_depthwise(convolved) else FastConvolution
         kind(convolved, factors, (sums, result), write, scope).emit()

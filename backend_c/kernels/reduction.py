@@ -159,9 +159,13 @@ class _Reduction:
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the exact sum of the init and the elements of each result, rounded once.
 
-        Three ways: by columns where neighbours in memory belong to different results, in blocks
-        where sums are long, else one loop per result.
+        One by one on a target without lanes. Else in three ways: by columns where neighbours in
+        memory belong to different results, in blocks where sums are long, else one loop per result.
         """
+        if self.scope.settings.is_scalar:
+            with self.scope.over(dims) as kept:
+                write(kept, (self._sum(kept, "serial"),))
+            return
         results = math.prod(dims)
         # A single sum is shared by the threads, as there are no other results to share.
         first = "parallel" if results == 1 and self.trip >= self.scope.settings.grain else "serial"

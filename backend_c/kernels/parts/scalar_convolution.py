@@ -9,28 +9,17 @@ from collections.abc import Callable, Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Expr, Load, Variable
-from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.contraction_loops import Write
 from backend_c.kernels.parts.convolution_input import Convolved
-from backend_c.kernels.parts.factors import Factors
 from backend_c.kernels.parts.scalar_contraction import Place, ScalarContraction
 from backend_c.kernels.parts.window_taps import TapRange, has_tap_ranges, tap_range
-from hlo.types import ElementType
 
 _Taps = tuple[tuple[Expr, Expr], ...]  # of each dimension a tap, and the index that it reads
 
 
-def scalar_convolution(
-    convolved: Convolved,
-    factors: Factors,
-    types: tuple[ElementType, ElementType],
-    write: Write,
-    scope: Scope,
-) -> None:
-    """Write one convolution; ``types`` are those of the sums and of the result."""
-    sums = ScalarContraction(factors, types, write, scope)
+def scalar_convolution(convolved: Convolved, sums: ScalarContraction) -> None:
+    """Write one convolution, whose factors are those of ``sums``."""
     rows = _rows(convolved)
-    if has_tap_ranges(convolved) and all(ix.value_of(n) is not None for n in factors.sizes):
+    if has_tap_ranges(convolved) and all(ix.value_of(n) is not None for n in sums.factors.sizes):
         ScalarConvolution(convolved, sums).emit(rows)
     else:
         sums.rows(rows)

@@ -1,6 +1,6 @@
 """Contractions of the embedded target: the interpreter's bits, warnings and sanitizers silent.
 
-Operands of floats are small integers, whose sums are exact in any order: ``fast`` has their bits.
+Operands of ``fast`` are small integers, whose sums are exact in any order.
 """
 
 import shutil
@@ -84,11 +84,18 @@ def _dims(dims: tuple[int, ...]) -> str:
 
 @pytest.mark.parametrize(
     ("narrow", "wide", "numerics"),
-    [("s8", "s32", "exact"), ("u8", "u16", "fast"), ("f32", "f32", "fast")],
+    [
+        ("s8", "s32", "exact"),
+        ("u8", "u16", "fast"),
+        ("f32", "f32", "fast"),
+        ("f32", "f32", "exact"),
+    ],
 )
 def test_contractions_with_epilogues(narrow: str, wide: str, numerics: str, tmp_path: Path) -> None:
     module = hlo.parse(_program(narrow, wide))
     x = np.random.default_rng(0).integers(0 if narrow == "u8" else -9, 9, (2, 6, 5, 4))
+    if (narrow, numerics) == ("f32", "exact"):  # sums that round, some of them in doubt
+        x = np.random.default_rng(0).standard_normal(x.shape) * 10.0**x
     x = x.astype(module.entry.parameters[0].shape.element_type.numpy)
     expected = interp.evaluate(module, x)
     files = backend_c.emit(module, "embedded", numerics, ((x,), expected))
