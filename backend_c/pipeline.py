@@ -38,6 +38,7 @@ from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan, render_plans
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
+from hlo.passes.cost import multiply_accumulates
 from hlo.passes.pipelines import run
 from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
@@ -211,21 +212,27 @@ def emit(
     recorded: tuple[Sequence[Any], Any] | None = None,
     name: str | None = None,
     external_weights: bool = False,
+    *,
+    max_workspace: int | None = None,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
     ``recorded``: arguments and the results expected of them; the targets embedded and cuda then get
     a ``main`` that runs the module and exits with 0 if the bits are those. Of the target embedded:
     ``name`` begins its files and public names (by default ``module``), and ``external_weights``
-    makes a file of the constants, in place of code. Raises as :func:`compile`.
+    makes a file of the constants, in place of code, and a workspace of more than ``max_workspace``
+    bytes is Unsupported, with the instruction that needs it. Raises as :func:`compile`.
     """
     dialect = _require(target)
-    if dialect is not EMBEDDED and (name is not None or external_weights):
-        raise Unsupported(f"a name and external weights are for the target {EMBEDDED.name}")
+    if dialect is not EMBEDDED and (name, external_weights, max_workspace) != (None, False, None):
+        raise Unsupported(
+            f"a name, external weights and a most workspace are for the target {EMBEDDED.name}"
+        )
     given = None if recorded is None else Recorded(module, *recorded)
     plan = lowered(module, settings_for(numerics, dialect))
     prefix = required_prefix("module" if name is None else name)
-    wanted = Wanted(prefix, parameter_names(module), external_weights)
+    names, count = parameter_names(module), multiply_accumulates(module)
+    wanted = Wanted(prefix, names, external_weights, max_workspace, count)
     return EMITTERS[dialect.name](plan, given, wanted)
 
 

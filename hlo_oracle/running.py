@@ -49,11 +49,17 @@ def emit(
     numerics: str = "fast",
     name: str | None = None,
     external_weights: bool = False,
+    max_workspace: int | None = None,
 ) -> dict[str, bytes]:
     """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
 
-    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name`` and
-    ``external_weights`` are those of :func:`backend_c.emit`, for ``embedded``.
+    ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
+    ``external_weights`` and ``max_workspace`` are for ``embedded``: :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
-    return backend_c.emit(module, target, numerics, name=name, external_weights=external_weights)
+    return backend_c.emit(
+        *(module, target, numerics),
+        name=name,
+        external_weights=external_weights,
+        max_workspace=max_workspace,
+    )

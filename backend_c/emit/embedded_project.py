@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from backend_c.emit.byte_array import aligned_union, initializer
 from backend_c.emit.c_names import result_names
+from backend_c.lower.buffers import peak
 from backend_c.lower.plan import Buffer, Plan
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Program, with_sizes
@@ -112,7 +113,8 @@ class EmbeddedProject:
 
     All public names begin with ``name``. ``parameters`` are names in C of the arrays of the
     parameters, by default numbered. Weights, which are the constants of the program, are code, or a
-    file whose bytes are given to each run (``has_external_weights``).
+    file whose bytes are given to each run (``has_external_weights``). ``multiply_accumulates`` are
+    those of products of matrices and convolutions, each loop run once.
     """
 
     plan: Plan
@@ -120,6 +122,7 @@ class EmbeddedProject:
     name: str
     parameters: tuple[str, ...]
     has_external_weights: bool
+    multiply_accumulates: int = 0
 
     @property
     def macro(self) -> str:
@@ -272,6 +275,8 @@ class EmbeddedProject:
             "external_weights": self.takes_weights,
             "weights_bytes": len(self.weights),
             "workspace_bytes": self.program.workspace_bytes,
+            "workspace_bound_bytes": peak(self.plan).bytes,
+            "multiply_accumulates": self.multiply_accumulates,
         }
         return json.dumps(manifest, indent=2) + "\n"
 

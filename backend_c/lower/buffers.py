@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend_c.lower.plan import (
@@ -26,6 +26,9 @@ from backend_c.lower.plan import (
 )
 
 ALIGNMENT = 64  # a cache line, and the widest vector
+_WORD = 8
+_ATTEMPTS = 64  # at a smaller workspace
+Lifetimes = Mapping[Buffer, tuple[int, float]]  # the first and the last step of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +44,52 @@ def allocate(plan: Plan) -> Workspace:
     lives = workspace_lifetimes(plan)
     # Ties by number, so that the same plan gets the same offsets in every run.
     order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
+    return _placed(order, lives, lambda buffer: ALIGNMENT)
+
+
+def allocate_tightly(plan: Plan) -> Workspace:
+    """Allocate the same buffers for a target without memory to spare, aligned to their elements.
+
+    While the workspace exceeds the liveness bound, the buffers at its end are placed first the next
+    time: greedy placement, improved by priorities.
+    """
+    lives = workspace_lifetimes(plan)
+    order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
+    bound, best = peak(plan).bytes, Workspace({}, 0)
+    for attempt in range(_ATTEMPTS):
+        workspace = _placed(order, lives, _own_alignment)
+        if not attempt or workspace.bytes < best.bytes:
+            best = workspace
+        if best.bytes <= bound:
+            break
+        last = [b for b in order if workspace.offsets[b] + max(b.bytes, 1) == workspace.bytes]
+        order = [*last, *(b for b in order if b not in last)]
+    return best
+
+
+def _own_alignment(buffer: Buffer) -> int:
+    """Return the size of an element, at most that of a word: so is a complex number aligned."""
+    return min(buffer.shape.element_type.numpy.itemsize, _WORD)
+
+
+def _placed(
+    order: Sequence[Buffer], lives: Lifetimes, alignment: Callable[[Buffer], int]
+) -> Workspace:
+    """Place buffers one after the other, each at the lowest offset that is free while it lives."""
     placed: list[tuple[int, int, tuple[int, float]]] = []  # start, end, life
     offsets: dict[Buffer, int] = {}
     for buffer in order:
         first, last = lives[buffer]
+        unit = alignment(buffer)
         # Empty buffers get an address, too: kernels are given one for each.
-        size = -(-max(buffer.bytes, 1) // ALIGNMENT) * ALIGNMENT
+        size = -(-max(buffer.bytes, 1) // unit) * unit
         start = 0
         # Sorted by offset, so this finds the lowest gap between the buffers that are live at the
         # same time.
         for begin, end, (other_first, other_last) in placed:
             disjoint = other_last < first or last < other_first
             if not disjoint and begin < start + size and start < end:
-                start = end
+                start = -(-end // unit) * unit
         insort(placed, (start, start + size, (first, last)))
         offsets[buffer] = start
     return Workspace(offsets, max((end for _, end, _ in placed), default=0))
@@ -71,6 +107,30 @@ def allocate_apart(plan: Plan) -> Workspace:
         offsets[buffer] = end
         end += (buffer.bytes // ALIGNMENT + 2) * ALIGNMENT
     return Workspace(offsets, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Hold the bytes of the buffers that live at the step at which these are the most, and the
+    number of that step in the order of the text, from 1."""
+
+    bytes: int
+    step: int
+
+
+def peak(plan: Plan) -> Peak:
+    """Return the liveness bound of a plan: no allocation of its buffers takes less."""
+    lives = workspace_lifetimes(plan)
+    changes: dict[float, int] = {}
+    for buffer, (first, last) in lives.items():
+        changes[first] = changes.get(first, 0) + buffer.bytes
+        changes[last + 0.5] = changes.get(last + 0.5, 0) - buffer.bytes
+    best, live = Peak(0, 0), 0
+    for time in sorted(changes):
+        live += changes[time]
+        if live > best.bytes:
+            best = Peak(live, int(time))
+    return best
 
 
 def workspace_lifetimes(plan: Plan) -> dict[Buffer, tuple[int, float]]:

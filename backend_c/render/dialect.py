@@ -21,6 +21,7 @@ class Dialect:
     function: str  # the qualifiers of any other generated function
     pragmas: dict[str, str]
     strided: dict[str, tuple[str, str]]
+    alignment: int = 64  # bytes, of constants: a cache line, and the widest vector
     has_entry: bool = True  # whether C calls the kernels; else the host launches them
 
 
@@ -67,6 +68,7 @@ EMBEDDED = Dialect(
     "HLO_FUNCTION",
     {},
     {},
+    alignment=8,
 )
 
 CUDA = Dialect(

@@ -94,7 +94,8 @@ def render_plan(
     ``timed``: the entry times its steps (:mod:`backend_c.render.timers`).
     """
     kernels = _Kernels(dialect)
-    program, entry = _rendered(plan, kernels, workspace or buffers.allocate(plan), timed=timed)
+    allocate = buffers.allocate_tightly if dialect is EMBEDDED else buffers.allocate
+    program, entry = _rendered(plan, kernels, workspace or allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
     entry = f"{DEFINITIONS}\n{entry}" if timed else entry
     return replace(program, sources=_units(kernels.texts(), entry, dialect))
@@ -125,7 +126,7 @@ def _rendered(
     plan: Plan, kernels: _Kernels, workspace: Workspace, *, timed: bool = False
 ) -> tuple[Program, str]:
     """Render a plan's kernels; return a program without sources, and the body of its entry."""
-    constants, offsets = _constant_block(plan)
+    constants, offsets = _constant_block(plan, kernels.dialect.alignment)
     places = _places(plan, workspace.offsets, offsets)
     names = kernels.names(plan)
     pairs = count(plan) if timed else 0
@@ -159,7 +160,7 @@ def with_sizes(arrays: Sequence[Buffer]) -> Iterator[Buffer]:
             yield buffer.sizes
 
 
-def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
+def _constant_block(plan: Plan, alignment: int) -> tuple[bytes, dict[Buffer, int]]:
     """Lay out all constants in one block, equal ones once; return the block and the offsets."""
     block = bytearray()
     seen: dict[bytes, int] = {}
@@ -167,7 +168,7 @@ def _constant_block(plan: Plan) -> tuple[bytes, dict[Buffer, int]]:
     for buffer, value in plan.constants:
         data = stored_bytes(value)
         if data not in seen:
-            block.extend(b"\0" * (-len(block) % buffers.ALIGNMENT))
+            block.extend(b"\0" * (-len(block) % alignment))
             seen[data] = len(block)
             block.extend(data)
         offsets[buffer] = seen[data]

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import backend_c
 import interp
 from hlo.errors import Unsupported
+from hlo.module import Module
+from hlo.passes.bound_parameters import with_bound_parameters
 from hlo.program_file import named
+from hlo.values import Value
 from hlo_oracle import arguments
 from hlo_oracle.loading import programs
 
@@ -42,6 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="constants of embedded as a file, not as code",
     )
+    parser.add_argument(
+        "--weights",
+        metavar="NAME,...",
+        help="parameters that become constants: their values are those of the arguments",
+    )
+    parser.add_argument(
+        "--max-workspace",
+        type=int,
+        metavar="BYTES",
+        help="of embedded: the most that the workspace may have, else say what needs more",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -56,14 +71,19 @@ def main(options: argparse.Namespace) -> int:
     module = program.module
     with named(options.file):
         recorded = None
-        if options.check:
+        values: tuple[Value, ...] = ()
+        if options.check or options.weights:
             values = programs.values(program, options.file, options)
+        if options.weights:
+            module, values = _bound(module, values, options.weights.split(","))
+        if options.check:
             recorded = values, interp.evaluate(module, *values)
         files = backend_c.emit(
             module,
             *(options.target, options.numerics, recorded),
             name=options.name,
             external_weights=options.external_weights,
+            max_workspace=options.max_workspace,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -71,3 +91,14 @@ def main(options: argparse.Namespace) -> int:
     written = [str(options.output / name) for name in files]
     print(json.dumps({"files": written}) if options.json else "\n".join(written))
     return 0
+
+
+def _bound(
+    module: Module, values: tuple[Value, ...], weights: Sequence[str]
+) -> tuple[Module, tuple[Value, ...]]:
+    """Make constants of the parameters ``weights``; return the arguments that are left."""
+    names = [parameter.name for parameter in module.entry.parameters]
+    by_name = dict(zip(names, values, strict=True))
+    bound = {name: by_name.get(name) for name in weights}
+    left = tuple(value for name, value in by_name.items() if name not in bound)
+    return with_bound_parameters(module, bound), left

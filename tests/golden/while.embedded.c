@@ -21,11 +21,11 @@ void hlo_entry(const void *const *arguments, void *const *results,
     memcpy(results[0], (constants + 0), 4);
     memcpy(results[1], arguments[0], 4);
     for (;;) {
-        kernel_0((const int32_t *)results[0], (uint8_t *)(workspace + 128));
-        if (!*(const uint8_t *)(workspace + 128)) break;
+        kernel_0((const int32_t *)results[0], (uint8_t *)(workspace + 8));
+        if (!*(const uint8_t *)(workspace + 8)) break;
         kernel_1((const int32_t *)results[0], (int32_t *)(workspace + 0));
-        kernel_2((const int32_t *)results[1], (const int32_t *)(workspace + 0), (int32_t *)(workspace + 64));
+        kernel_2((const int32_t *)results[1], (const int32_t *)(workspace + 0), (int32_t *)(workspace + 4));
         memcpy(results[0], (workspace + 0), 4);
-        memcpy(results[1], (workspace + 64), 4);
+        memcpy(results[1], (workspace + 4), 4);
     }
 }

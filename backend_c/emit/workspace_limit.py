@@ -1,0 +1,28 @@
+"""Hold the workspace of an emitted program to what a caller has room for."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from backend_c.lower.buffers import Workspace, allocate_tightly, peak
+from backend_c.lower.plan import Plan, in_order
+from hlo.errors import Unsupported
+
+
+def required_workspace(plan: Plan, most: int | None = None) -> Workspace:
+    """Return the allocation of a plan; raise Unsupported if it is more than ``most`` bytes.
+
+    The error says what any allocation takes, and at which instruction that much is alive.
+    """
+    workspace = allocate_tightly(plan)
+    if most is None or workspace.bytes <= most:
+        return workspace
+    bound = peak(plan)
+    # Loops have times of their own behind their steps: the last step before the peak is meant.
+    steps = [step for _, step in islice(in_order(plan.steps), max(bound.step, 1))]
+    origin = steps[-1].origin
+    raise Unsupported(
+        f"the workspace takes {workspace.bytes} bytes, more than {most}: at %{origin.instruction}"
+        f" of {origin.computation} {bound.bytes} bytes are alive, its operands, result and scratch"
+        " and what is needed later"
+    )

@@ -1,0 +1,55 @@
+"""Bind parameters of a program to values, which are then its constants (partial evaluation)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from hlo.errors import ArgumentError
+from hlo.literal import Literal
+from hlo.module import Instruction, Module
+from hlo.passes.rewriting import with_entry
+from hlo.types import ArrayShape
+
+
+def with_bound_parameters(module: Module, values: Mapping[str, object]) -> Module:
+    """Return a module in which parameters of the entry, by name, are constants of given values;
+    the others keep their order.
+
+    Raises ArgumentError for a name that no parameter has, and for a parameter that is no array of
+    static dims.
+    """
+    entry = module.entry
+    names = [parameter.name for parameter in entry.parameters]
+    unknown = [name for name in values if name not in names]
+    if unknown:
+        raise ArgumentError(f"no parameter is called {unknown[0]!r}; there are {', '.join(names)}")
+    left = [name for name in names if name not in values]
+
+    def bound(instruction: Instruction) -> Instruction:
+        if instruction.opcode != "parameter":
+            return instruction
+        if instruction.name in left:
+            number = left.index(instruction.name)
+            attributes = {**instruction.attributes, "parameter_number": number}
+            return instruction._replace(attributes=attributes)
+        literal = _literal(instruction, values[instruction.name])
+        return instruction._replace(opcode="constant", attributes={"literal": literal})
+
+    return with_entry(module, replace(entry, instructions=tuple(map(bound, entry.instructions))))
+
+
+def _literal(parameter: Instruction, value: object) -> Literal:
+    """Return the constant of a parameter."""
+    shape = parameter.shape
+    if not isinstance(shape, ArrayShape) or shape.is_dynamic or not shape.element_type.is_array:
+        raise ArgumentError(f"%{parameter.name} is {shape}: only arrays of static dims are bound")
+    found = np.ascontiguousarray(value)
+    if found.shape != shape.dims or found.dtype != shape.element_type.numpy:
+        given = f"{found.dtype}{list(found.shape)}"
+        raise ArgumentError(f"the value of %{parameter.name}, {given}, is no {shape}")
+    fixed = found.copy()
+    fixed.setflags(write=False)
+    return Literal(shape, fixed)
