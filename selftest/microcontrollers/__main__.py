@@ -2,7 +2,8 @@
 
 ``python -m selftest.microcontrollers FILE…`` compares the bits that exact numerics give on each
 processor with the interpreter's, and those of fast numerics with what the same C gives here. Needs
-``gcc-arm-none-eabi`` and ``qemu-system-arm``. Exit status 1 if a bit differs.
+``gcc-arm-none-eabi`` and ``qemu-system-arm``; ``gcc-riscv64-unknown-elf``,
+``picolibc-riscv64-unknown-elf`` and ``qemu-system-misc``. Exit status 1 if a bit differs.
 """
 
 from __future__ import annotations
@@ -11,53 +12,84 @@ import argparse
 import json
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import backend_c
 import hlo
 import interp
 from hlo_oracle import arguments
-from selftest.microcontrollers.boards import BOARDS, ran
+from selftest.microcontrollers.boards import BOARDS, Board, Ran, ran
 from selftest.microcontrollers.host import results_here
 
-_HEAD = ("program", "numerics", "processor", "bits", "text", "weights", "workspace", "stack")
+_HEAD = (
+    *("program", "numerics", "processor", "bits", "text", "weights", "workspace", "bound"),
+    *("stack", "instructions", "a MAC"),
+)
+_NUMERICS = ("exact", "fast")
+_BEFORE = ".before_optimizations"
+_OPTIMIZE = {"size": "-Os", "speed": "-O2"}
 
 
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--numerics", action="append", choices=_NUMERICS, help="default: both")
+    names = [board.name for board in BOARDS]
+    parser.add_argument("--board", action="append", choices=names, help="default: all")
+    parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="size", help="-Os or -O2")
     options = parser.parse_args()
-    missing = sorted({name for board in BOARDS for name in board.missing})
+    boards = [board for board in BOARDS if board.name in (options.board or names)]
+    missing = sorted({name for board in boards for name in board.missing})
     if missing:
         parser.error(f"not installed: {', '.join(missing)}")
-    print(f"| {' | '.join((*_HEAD, 'instructions'))} |\n|{'---|' * (len(_HEAD) + 1)}")
-    differing = [file for file in options.files if _differs(file)]
+    print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
+    flag = _OPTIMIZE[options.optimize]
+    differing = [
+        file
+        for file in options.files
+        if _differs(file, boards, options.numerics or _NUMERICS, flag)
+    ]
     return int(bool(differing))
 
 
-def _differs(file: Path) -> bool:
+def _differs(file: Path, boards: Sequence[Board], numerics: Sequence[str], optimize: str) -> bool:
     """Print the rows of a program; return whether a bit differs."""
     module = hlo.parse(file.read_text("utf-8"))
     values = arguments.from_seed(module, 0)
     differs = False
-    for numerics in ("exact", "fast"):
+    for kind in numerics:
         expected = interp.evaluate(module, *values)
-        if numerics == "fast":
+        if kind == "fast":
             expected = results_here(module, values)
-        files = backend_c.emit(module, "embedded", numerics, (values, expected))
+        files = backend_c.emit(module, "embedded", kind, (values, expected))
         manifest = json.loads(files["manifest.json"])
-        weights, workspace = manifest["weights_bytes"], manifest["workspace_bytes"]
-        for board in BOARDS:
+        for board in boards:
             with tempfile.TemporaryDirectory() as directory:
-                found = ran(board, files, "module", Path(directory))
-            bits = "equal" if found.status == 0 else f"DIFFERENT ({found.status})"
+                found = ran(board, files, "module", Path(directory), optimize)
             differs |= found.status != 0
-            name = file.name.split(".")[0]
-            row = (name, numerics, board.name, bits, found.text - weights, weights, workspace)
-            count = "more" if found.instructions is None else f"{found.instructions:,}"
-            print(f"| {' | '.join(map(str, (*row, found.stack, count)))} |", flush=True)
+            row = (_program(file), kind, board.name, *_figures(found, manifest))
+            print(f"| {' | '.join(map(str, row))} |", flush=True)
     return differs
+
+
+def _program(file: Path) -> str:
+    """Return the name of a program: its file's, without what says that it is HLO."""
+    return file.name.removesuffix(".txt").removesuffix(".hlo").removesuffix(_BEFORE)
+
+
+def _figures(found: Ran, manifest: Mapping[str, int]) -> tuple[object, ...]:
+    """Return the cells of a row behind its program, numerics and processor."""
+    weights, products = manifest["weights_bytes"], manifest["multiply_accumulates"]
+    each = f"{found.instructions / products:.2f}" if found.instructions and products else ""
+    return (
+        "equal" if found.status == 0 else f"DIFFERENT ({found.status})",
+        *(found.text - weights, weights),
+        *(manifest["workspace_bytes"], manifest["workspace_bound_bytes"], found.stack),
+        "more" if found.instructions is None else f"{found.instructions:,}",
+        each,
+    )
 
 
 if __name__ == "__main__":

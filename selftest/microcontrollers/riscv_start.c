@@ -38,7 +38,8 @@ static void tell(uint32_t number) {
 
 static uint32_t instructions(void) {
     uint32_t count;
-    __asm__ volatile("csrr %0, minstret" : "=r"(count));
+    __asm__ volatile(".option push\n\t.option arch, +zicsr\n\tcsrr %0, minstret\n\t.option pop"
+                     : "=r"(count));
     return count;
 }
 
