@@ -57,9 +57,18 @@ def _python_name(target: Any) -> str:
 
 
 def is_random(node: Node) -> bool:
-    """Test for an operation that reads torch's generator of random numbers."""
+    """Test for an operation that reads torch's generator of random numbers: attention does for its
+    dropout, so not without."""
     target = node.target
-    return isinstance(target, torch._ops.OpOverload) and _RANDOM in target.tags
+    if not isinstance(target, torch._ops.OpOverload) or _RANDOM not in target.tags:
+        return False
+    names = [argument.name for argument in target._schema.arguments]
+    if "dropout_p" not in names:
+        return True
+    place = names.index("dropout_p")
+    default = target._schema.arguments[place].default_value
+    given = node.args[place] if place < len(node.args) else node.kwargs.get("dropout_p", default)
+    return bool(given != 0)
 
 
 def has_effect(node: Node) -> bool:

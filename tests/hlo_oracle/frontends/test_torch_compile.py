@@ -252,3 +252,14 @@ def test_torch_finds_the_backend_by_its_name() -> None:
     torch.testing.assert_close(
         torch.compile(torch.sin, backend="hlo_oracle")(torch.ones(3)), torch.ones(3).sin()
     )
+
+
+def test_attention_without_dropout_reads_no_random_numbers() -> None:
+    def attention(q: Any, p: float) -> Any:
+        return F.scaled_dot_product_attention(q, q, q, dropout_p=p)
+
+    q = torch.randn(1, 2, 4, 8)
+    assert not ho.torch.explain(attention, q, 0.0).eager
+    assert ho.check(attention, q, 0.0)
+    with pytest.raises(Unsupported, match="generator of random numbers"):
+        ho.check(attention, q, 0.5)
