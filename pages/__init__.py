@@ -2,6 +2,22 @@
 
 from pages.explanation import explanation
 from pages.html_file import Page
+from pages.pictures import dot, svg
 from pages.sources import source_lines
+from pages.stages import Blame, Stage, stages
+from pages.trace import trace
+from pages.values import Observed, judged
 
-__all__ = ["Page", "explanation", "source_lines"]
+__all__ = [
+    "Blame",
+    "Observed",
+    "Page",
+    "Stage",
+    "dot",
+    "explanation",
+    "judged",
+    "source_lines",
+    "stages",
+    "svg",
+    "trace",
+]

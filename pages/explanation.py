@@ -12,25 +12,31 @@ from pages.kernels import compiled_view, kernels
 from pages.views import FAMILIES, Data, view
 
 Sources = Mapping[str, Sequence[str]]  # the lines of source files by the names that programs have
+# What the code of pages must know of layouts and families.
+MEASURES: Data = {
+    "row": layered_layout.ROW,
+    "height": layered_layout.HEIGHT,
+    "families": FAMILIES,
+}
 
 
 def explanation(
-    module: Module, profile: Profile | None = None, sources: Sources | None = None
+    module: Module,
+    profile: Profile | None = None,
+    sources: Sources | None = None,
+    values: Data | None = None,
 ) -> Page:
     """Return the page of a module: with its kernels, if a profile of it is given.
 
     ``sources`` are lines of files that come along; of others the page has names and numbers only.
+    ``values`` are those of a run (:class:`pages.values.Observed`), perhaps with the verdict on
+    another compiler's results (:func:`pages.values.judged`).
     """
     views = [view("as written", module)]
     data: Data = {"title": module.name, "views": views, "sources": sources or {}, "first": 0}
     if profile is not None:
         views.append(compiled_view(profile))
         data |= {"kernels": kernels(profile), "compiled": len(views) - 1, "first": len(views) - 1}
-    return page(f"{module.name}: hlo explain", {**data, **_MEASURES})
-
-
-_MEASURES: Data = {
-    "row": layered_layout.ROW,
-    "height": layered_layout.HEIGHT,
-    "families": FAMILIES,
-}
+    if values is not None:
+        data["values"] = values
+    return page(f"{module.name}: hlo explain", {**data, **MEASURES})

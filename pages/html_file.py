@@ -18,7 +18,10 @@ from pathlib import Path
 from string import Template
 
 # In the order in which they run: each names only what stands before it.
-SCRIPTS = ("model.js", "scene.js", "canvas.js", "lists.js", "details.js", "charts.js", "main.js")
+SCRIPTS = (
+    *("model.js", "scene.js", "canvas.js", "lists.js", "values.js", "details.js"),
+    *("charts.js", "stages.js", "main.js"),
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

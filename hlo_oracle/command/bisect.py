@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,16 +21,24 @@ from rich.console import Console
 from rich.markup import escape
 
 import bisect_dump
+import pages
 from bisect_dump import Change, Culprit, Dumped, History
 from hlo.errors import Error
 from hlo_oracle import arguments, terminal
 from hlo_oracle.dump_check import drawn, progress
+from hlo_oracle.loading import programs
 from hlo_oracle.terminal import one_line, printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", type=Path, nargs="+", metavar="DUMP", help="a directory, or files")
     arguments.add_options(parser)
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="DIR",
+        help="write a page for each module there: its stages, the guilty pass in red",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object for each module")
 
 
@@ -62,6 +72,8 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
         shown = change or history.suspect
         culprit = bisect_dump.culprit(shown) if shown else None
     status = 1 if change else 2 if history.faults else 0
+    if options.html is not None:
+        _write_page(dumped, shown, culprit, options.html)
     if options.json:
         found = _as_json(dumped, history, shown, culprit)
         print(json.dumps(found | {"changed": change is not None, "status": status}))
@@ -85,6 +97,28 @@ def _bisected(dumped: Dumped, options: argparse.Namespace, console: Console) -> 
         short = one_line(stage.path.name)
         console.print(escape(printable(f"  not checked: {short}\n    {reason}")), style="yellow")
     return status
+
+
+def _write_page(
+    dumped: Dumped, change: Change | None, culprit: Culprit | None, directory: Path
+) -> None:
+    """Write the page of a module's stages, without those that cannot be read."""
+    stages: list[pages.Stage] = []
+    blame = None
+    for stage in dumped.stages:
+        try:
+            module = programs.opened(stage.path).module
+        except Error:  # a fault, which the command tells
+            continue
+        if change is not None and stage == change.after.stage:
+            name = culprit.name if culprit else ""
+            lines = [culprit.evidence] if culprit else change.judgement.lines
+            blame = pages.Blame(len(stages), name, f"by {stage.maker}: {' '.join(lines)}")
+        stages.append(pages.Stage(stage.label, module))
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{re.sub(r'[^A-Za-z0-9_.-]', '_', dumped.name)[:100]}.html"
+    pages.stages(dumped.name, stages, blame).write(file)
+    print(file, file=sys.stderr)
 
 
 def _print_change(change: Change, console: Console) -> None:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import backend_c
 import pages
+from hlo.errors import ArgumentError
 from hlo.program_file import named
-from hlo_oracle import arguments, option_types
+from hlo_oracle import arguments, option_types, peer_verdicts
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
+from hlo_oracle.page_values import page_values
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import printable
 
@@ -49,22 +52,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.py",
         help="a file of source to show beside the program on the page of --html (may be repeated)",
     )
+    parser.add_argument(
+        "--values",
+        action="store_true",
+        help="evaluate it exactly, and show on the page what each instruction gave",
+    )
+    parser.add_argument(
+        "--against",
+        metavar=peer_verdicts.METAVAR,
+        help="show on the page how far another compiler's results are off, and the verdict on them",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="OUT.json",
+        help="write the times of --measure for Perfetto or chrome://tracing",
+    )
     parser.add_argument("--json", action="store_true", help="everything as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
     program = programs.given(options.file, options)
+    if options.trace is not None and not options.measure:
+        raise ArgumentError("--trace needs --measure, which times the kernels")
     with named(options.file):
         doing = "compiling and measuring" if options.measure else "measuring the machine"
         with progress_line(options).phase(doing):
             profile = _profile(program, options)
-    if options.html is None:
+    written = []
+    if options.trace is not None:
+        options.trace.write_text(json.dumps(pages.trace(profile)))
+        written.append(options.trace)
+    if options.html is not None:
+        with named(options.file):
+            written.append(_page(program, profile, options).write(options.html))
+    if written:
+        print(json.dumps({"files": list(map(str, written))}) if options.json else _lines(written))
+    else:
         print(json.dumps(profile.json()) if options.json else printable(profile.table()))
-        return 0
-    sources = pages.source_lines(program.module, options.source)
-    written = pages.explanation(program.module, profile, sources).write(options.html)
-    print(json.dumps({"page": str(written)}) if options.json else written)
     return 0
+
+
+def _lines(paths: Sequence[Path]) -> str:
+    """Return paths as lines."""
+    return "\n".join(map(str, paths))
+
+
+def _page(program: Program, profile: backend_c.Profile, options: argparse.Namespace) -> pages.Page:
+    """Make the page of --html, with values and a verdict if they are asked for."""
+    values = None
+    if options.values or options.against:
+        with progress_line(options).phase("evaluating"):
+            given = programs.values(program, options.file, options)
+            values = page_values(program, given, options.seed or 0, options.against)
+    sources = pages.source_lines(program.module, options.source)
+    return pages.explanation(program.module, profile, sources, values)
 
 
 def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile:

@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "opt": "the passes of a pipeline over a program, as text.",
     "emit": "a program as C for a target, without running it.",
     "explain": "the kernels of a program: what each does, why it is one, what limits it.",
+    "graph": "a program as a picture: SVG, text for Graphviz, or a page to look around in.",
     "completion": "a script for the shell that completes subcommands, options and their values.",
 }
 

@@ -1,6 +1,7 @@
 """hlo opt: the passes of a pipeline over a program, as text.
 
 Prints the program after the last pass; with -o DIR writes it as it is after each one, NN.pass.hlo.
+With --html a page with a slider over the passes, and what each changed (docs/see.md).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from pathlib import Path
 
 import hlo
+import pages
 from hlo import passes
 from hlo.module import Module
 from hlo.program_file import named
@@ -29,11 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write the program after each pass here (default: print the last)",
     )
+    parser.add_argument(
+        "--html", type=Path, metavar="OUT.html", help="write a page that shows what each pass did"
+    )
     parser.add_argument("--json", action="store_true", help="text, or names of files, as JSON")
 
 
 def main(options: argparse.Namespace) -> int:
     module = programs.given(options.file, options).module
+    if options.html is not None:
+        print(_page(module, options).write(options.html))
+        return 0
     if options.output is None:
         with named(options.file):
             text = hlo.format(passes.run(module, options.pipeline))
@@ -55,3 +63,15 @@ def main(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"pipeline": options.pipeline, "files": stages}))
     return 0
+
+
+def _page(module: Module, options: argparse.Namespace) -> pages.Page:
+    """Make the page of --html."""
+    stages = [pages.Stage("input", module)]
+
+    def keep(name: str, module: Module) -> None:
+        stages.append(pages.Stage(name, module))
+
+    with named(options.file):
+        passes.run(module, options.pipeline, after=keep)
+    return pages.stages(module.name, stages)

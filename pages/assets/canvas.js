@@ -118,7 +118,7 @@ class Picture {
     const of = (name) => style.getPropertyValue(`--${name}`).trim();
     this.colour = {
       surface: of("surface"), line: of("line"), text: of("text"), muted: of("muted"),
-      accent: of("accent"), lit: of("lit"), back: of("back"), bad: of("bad"), heat: of("heat"), frame: of("frame"),
+      accent: of("accent"), lit: of("lit"), back: of("back"), bad: of("bad"), heat: of("heat"), frame: of("frame"), fresh: of("family-4"),
       families: DATA.families.map((_, n) => of(`family-${n}`)),
     };
   }
@@ -259,6 +259,7 @@ class Picture {
     }
     c.fillStyle = this.lit.has(node) && this.heat === "family" ? colour.lit : this.fill(node);
     this.outline(node);
+    if (program.added?.has(node.i) || program.changed?.has(node.i)) c.strokeStyle = colour.fresh;
     if (marked) { c.strokeStyle = colour.bad; c.lineWidth = 3; }
     c.beginPath();
     c.roundRect(node.x, node.y, node.width, node.height, 6);

@@ -176,8 +176,3 @@ function hover(node, x = 0, y = 0) {
   box.style.left = `${Math.min(x + 14, window.innerWidth - Math.min(420, box.offsetWidth) - 8)}px`;
   box.style.top = `${y + 18 + box.offsetHeight > window.innerHeight ? y - box.offsetHeight - 8 : y + 18}px`;
 }
-
-/** What the values of an instruction were; of a page without values, nothing. */
-function valueParts(program, i) {
-  return [];
-}

@@ -74,6 +74,11 @@ function part(kind, text) {
   return element("span", { class: kind }, text);
 }
 
+/** What a stage did with an instruction: + for a new one, ~ for one that is another now. */
+function change(program, i) {
+  return program.added?.has(i) ? "+ " : program.changed?.has(i) ? "~ " : "  ";
+}
+
 /** The text of the program. */
 function hloLines() {
   const lines = () => selected.program.lines;
@@ -85,7 +90,7 @@ function hloLines() {
       const program = selected.program;
       const marked = program.marked && program.marked.has(i);
       return [
-        part("indent", program.roots.has(i) ? "  ROOT " : "  "),
+        part("indent", `${change(program, i)}${program.roots.has(i) ? "ROOT " : ""}`),
         part(marked ? "bad" : "name", program.name[i]), " = ",
         part("shape", program.shape[i]), " ", part("opcode", program.opcode[i]),
         part("rest", program.rest[i]),

@@ -123,6 +123,7 @@ const details = new Details();
 const table = DATA.kernels ? new KernelTable() : null;
 const treemap = DATA.kernels ? new Treemap() : null;
 const workspace = DATA.kernels ? new WorkspaceChart() : null;
+const verdict = DATA.values?.judged ? new VerdictPanel() : null;
 const listPanel = (name, list) => list && { name, root: list.root, update: () => { list.refresh(); list.reveal(); } };
 const hasSource = PROGRAMS.some((program) => program.places.length);
 const panels = [
@@ -131,6 +132,7 @@ const panels = [
     graph,
     table && { name: "Kernels", root: table.root, update: () => { if (!table.root.firstChild) table.draw(); table.light(true); } },
     treemap && { name: "Time", root: treemap.root, update: () => { if (!treemap.body.firstChild) treemap.draw(); treemap.light(); } },
+    DATA.values?.judged && { name: "Verdict", root: verdict.root, update: () => verdict.draw() },
     workspace && { name: "Memory", root: workspace.root, update: () => { if (!workspace.body.firstChild) workspace.draw(); workspace.light(); } },
   ]),
   new Tabs("Selection", [{ name: "Details", root: details.root, update: () => details.draw() }, listPanel("C", c)]),
@@ -146,10 +148,12 @@ function header() {
   });
   document.querySelector("header").append(
     element("h1", { title: DATA.title }, DATA.title), searching,
-    ...(DATA.views.length > 1 ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton());
+    ...(DATA.views.length > 1 && !DATA.slider ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton());
 }
 
 header();
+if (DATA.slider) document.querySelector("header").after(stageSlider());
+if (DATA.slider && selected.program.marked?.size) selected.choose([...selected.program.marked]);
 document.querySelector("main").append(...panels.map((panel) => panel.root));
 selected.listeners.push(() => { for (const panel of panels) panel.update(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.ask());

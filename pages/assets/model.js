@@ -59,7 +59,7 @@ class Program {
     this.lineOf = new Int32Array(this.count);
     this.computationOf = new Int32Array(this.count);
     this.roots = new Set();
-    this.byName = new Map();
+    this.byName = new Map(); // and by computation and name
     let first = 0;
     view.computations.forEach(({ name, count, root, entry }, number) => {
       this.lines.push(`${entry ? "ENTRY " : ""}${name} {`);
@@ -69,6 +69,7 @@ class Program {
         this.computationOf[i] = number;
         this.lines.push(i);
         this.byName.set(columns.name[i], i);
+        this.byName.set(`${name}\0${columns.name[i]}`, i);
       }
       first += count;
       this.lines.push("}", "");
@@ -86,6 +87,17 @@ class Program {
       for (const places of this.found) places.reverse();
     }
     return this.found;
+  }
+
+  /** The instruction that another program has under the name of this one's; -1 if none. */
+  in(other, i) {
+    const computation = this.view.computations[this.computationOf[i]].name;
+    return other.named(computation, this.name[i]);
+  }
+
+  /** The instruction of a name, in a computation if that has it. */
+  named(computation, name) {
+    return this.byName.get(`${computation}\0${name}`) ?? this.byName.get(name) ?? -1;
   }
 
   line(i) {
@@ -139,19 +151,19 @@ const selected = {
   /** The instruction of the compiled view that has the name of one of the view that is shown. */
   inCompiled(i) {
     if (this.compiled || COMPILED < 0 || i < 0) return COMPILED < 0 ? -1 : i;
-    return PROGRAMS[COMPILED].byName.get(this.program.name[i]) ?? -1;
+    return this.program.in(PROGRAMS[COMPILED], i);
   },
 
   fromCompiled(i) {
     if (this.compiled || i < 0) return i;
-    return this.program.byName.get(PROGRAMS[COMPILED].name[i]) ?? -1;
+    return PROGRAMS[COMPILED].in(this.program, i);
   },
 
   /** Show another view; what has the same name there stays selected. */
   show(view) {
-    const names = [...this.instructions].map((i) => this.program.name[i]);
+    const before = this.program;
     this.view = view;
-    const kept = names.map((name) => this.program.byName.get(name) ?? -1).filter((i) => i >= 0);
+    const kept = [...this.instructions].map((i) => before.in(this.program, i)).filter((i) => i >= 0);
     this.choose(kept, { from: "view" });
   },
 };

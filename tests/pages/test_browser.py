@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import has_c_compiler
 from page_examples import HOSTILE, MODEL, NAMES, SOURCES, chain, module, profile
 
+import interp
 import pages
+from interp.envelope.enclosure import Enclosure
+from interp.envelope.judgement import Found, Output
+from interp.envelope.verdict import judged
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -183,3 +188,39 @@ def test_of_a_large_program_only_what_is_in_view_is_drawn(opened: Open) -> None:
     assert page.locator(".line").count() < 120
     page.evaluate("window.page.selected.choose([2500], {})")
     assert any("x2500 = " in line for line in lit(page, ".text"))
+
+
+def test_a_slider_shows_what_each_stage_changed_and_who_is_guilty(opened: Open) -> None:
+    before, after = module(MODEL), module(MODEL.replace("negate", "abs").replace("tanh(", "sine("))
+    stages = [pages.Stage("input", before), pages.Stage("same", before), pages.Stage("bad", after)]
+    page = opened(
+        pages.stages("model", stages, pages.Blame(2, "active", "by bad: 2 is not 1")), 400
+    )
+    assert page.inner_text(".stage-line").endswith("by bad: 2 is not 1")
+    assert page.inner_text(".text .bad") == "active" and "1 changed" in page.inner_text(".stages")
+    assert page.inner_text(".details h2") == "active"
+    page.get_by_role("slider", name="Stage").press("ArrowLeft")
+    assert page.inner_text(".stage-line").startswith("0 input")
+    assert page.locator(".text .bad").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_values_and_verdicts_are_shown(opened: Open) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(d, dtype=np.float32) for d in ((64, 256), (256, 512), (512,))]
+    observed = pages.Observed()
+    exact = interp.evaluate(module(MODEL), *arrays, watch=observed)
+    legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
+    actual = exact.copy()
+    actual[3, 5] += 1
+    output = Output("", judged(actual, exact, legal), actual, exact, legal)
+    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"])
+    page = opened(pages.explanation(module(MODEL), profile(MODEL), None, values))
+    page.evaluate("window.page.selected.step(1, 'test')")
+    assert "elements" in page.inner_text(".selection")
+    assert page.locator(".histogram").count() == 1
+    page.get_by_role("tab", name="Verdict").click()
+    assert "proof <b>" in page.inner_text(".picture")
+    assert page.locator(".heat-map rect.outside").count() == 1
+    page.get_by_role("tab", name="Graph").click()
+    page.get_by_label("Colour shows").select_option("values")

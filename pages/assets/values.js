@@ -1,0 +1,106 @@
+// What each instruction gave in an exact run, and how far another compiler's results are off.
+
+/** Link the summaries of values, and the verdict, to the instructions of all views by name. */
+function linkValues() {
+  if (!DATA.values) return;
+  const wrong = new Set(DATA.values.judged?.wrong ?? []);
+  for (const program of PROGRAMS) {
+    program.summaries = new Map();
+    program.suspicion = new Float64Array(program.count);
+    program.marked = new Set();
+    for (const { computation, name, arrays } of DATA.values.observed) {
+      const i = program.named(computation, name);
+      if (i < 0) continue;
+      const same = program.view.computations[program.computationOf[i]].name === computation;
+      if (program.summaries.has(i) && !same) continue;
+      program.summaries.set(i, arrays);
+      program.suspicion[i] = Math.max(0, ...arrays.map(({ counts, elements }) =>
+        ((counts.NaN ?? 0) + (counts.infinite ?? 0)) / Math.max(1, elements)));
+    }
+    for (const name of wrong) {
+      const i = program.byName.get(name);
+      if (i !== undefined) program.marked.add(i);
+    }
+  }
+}
+linkValues();
+
+function shown(number) {
+  return number === null ? "none finite" : String(Number(number.toPrecision(6)));
+}
+
+/** A histogram as bars. */
+function histogram({ bins, low, high }) {
+  const width = 256, height = 56, most = Math.max(1, ...bins), each = width / Math.max(1, bins.length);
+  const text = `${bins.length} bins from ${shown(low)} to ${shown(high)}, at most ${most} elements in one`;
+  return drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "histogram", role: "img", "aria-label": text },
+    drawn("title", {}, text),
+    ...bins.map((count, n) => {
+      const tall = count ? Math.max(1, (count / most) * (height - 2)) : 0;
+      return drawn("rect", { x: n * each + 0.5, y: height - tall, width: Math.max(0.5, each - 1), height: tall });
+    }));
+}
+
+/** What the values of an instruction were; of a page without values, nothing. */
+function valueParts(program, i) {
+  const arrays = program.summaries?.get(i);
+  if (!arrays) return [];
+  const most = 6;
+  return arrays.slice(0, most).flatMap((array) => [
+    element("h3", {}, `Values${array.place ? ` of ${array.place}` : ""}`),
+    facts([
+      ["evaluated", array.runs > 1 ? `${array.runs} times` : ""], ["elements", array.elements],
+      ["from", shown(array.low)], ["to", shown(array.high)],
+      ...["NaN", "infinite", "subnormal", "zero"].map((kind) => [kind, array.counts[kind] ?? ""]),
+    ]),
+    ...(array.bins.length > 1 ? [histogram(array)] : []),
+  ]);
+}
+
+/** The verdict on another compiler's results: evidence, and deviations as heat maps. */
+class VerdictPanel {
+  constructor() {
+    this.root = element("div", { class: "details", tabindex: 0, role: "region", "aria-label": "Verdict" });
+  }
+
+  draw() {
+    const { peer, evidence, outputs, wrong } = DATA.values.judged;
+    const parts = [element("section", {}, element("h2", {}, `Results of ${peer}`),
+      ...(evidence.length ? evidence.map((line) => element("p", { class: "evidence" }, line)) : [element("p", { class: "muted" }, "Nothing is proven wrong.")]),
+      ...(wrong.length ? [element("p", {}, "Steps that nothing legal takes: ", ...wrong.map((name) => this.step(name)))] : []))];
+    for (const output of outputs) parts.push(this.output(output));
+    this.root.replaceChildren(...parts);
+  }
+
+  step(name) {
+    const i = selected.program.byName.get(name);
+    return i === undefined ? name : link(i);
+  }
+
+  output({ place, shape, counts, largest, cells, outside, first }) {
+    const verdicts = Object.entries(counts).filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`);
+    const text = `largest deviation ${largest >= 1e30 ? "infinite" : size(largest)} ulps`;
+    return element("section", {}, element("h2", {}, place || "result"),
+      facts([["shape", `[${shape}]`], ["elements", verdicts.join(", ")], ["deviation", text],
+        ["first outside", first ? `[${first}]` : ""]]),
+      heatMap(cells, outside, text));
+  }
+}
+
+/** A map of the largest deviation in each cell, on a logarithmic scale; what is outside is framed. */
+function heatMap(cells, outside, text) {
+  const columns = cells[0].length, edge = Math.max(4, Math.min(22, Math.floor(420 / columns)));
+  const most = Math.max(1, ...cells.flat());
+  const map = drawn("svg", {
+    width: columns * edge, height: cells.length * edge, viewBox: `0 0 ${columns * edge} ${cells.length * edge}`,
+    class: "heat-map", role: "img", "aria-label": `${cells.length} × ${columns} cells: ${text}`,
+  });
+  cells.forEach((row, y) => row.forEach((ulps, x) => {
+    const part = Math.log1p(ulps) / Math.log1p(most);
+    const cell = drawn("rect", { x: x * edge, y: y * edge, width: edge - 0.5, height: edge - 0.5, class: outside[y][x] ? "outside" : "" },
+      drawn("title", {}, `${ulps >= 1e30 ? "infinite" : size(ulps)} ulps${outside[y][x] ? ", outside" : ""}`));
+    cell.style.fill = `color-mix(in oklab, var(--heat) ${Math.round(100 * part)}%, var(--edge))`;
+    map.append(cell);
+  }));
+  return map;
+}

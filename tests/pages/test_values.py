@@ -1,0 +1,108 @@
+"""Summaries of values, and deviations of another compiler's results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_examples import module
+
+import interp
+import pages
+from interp.envelope.enclosure import Enclosure
+from interp.envelope.judgement import Found, Output
+from interp.envelope.verdict import judged
+from pages.values import deviations, largest_in_cells
+
+LOOP = """HloModule loop
+condition { state = (s32[], f32[3]) parameter(0)
+            i = s32[] get-tuple-element(state), index=0
+            ten = s32[] constant(3)
+            ROOT less = pred[] compare(i, ten), direction=LT }
+body { state.1 = (s32[], f32[3]) parameter(0)
+       i.1 = s32[] get-tuple-element(state.1), index=0
+       x.1 = f32[3] get-tuple-element(state.1), index=1
+       one = s32[] constant(1)
+       next = s32[] add(i.1, one)
+       doubled = f32[3] add(x.1, x.1)
+       ROOT both = (s32[], f32[3]) tuple(next, doubled) }
+ENTRY main {
+  x = f32[3] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[3]) tuple(zero, x)
+  loop = (s32[], f32[3]) while(init), condition=condition, body=body
+  ROOT result = f32[3] get-tuple-element(loop), index=1
+}
+"""
+
+
+def summaries(*arrays: Any) -> dict[str, Any]:
+    observed = pages.Observed()
+    interp.evaluate(module(LOOP), *arrays, watch=observed)
+    listed: Any = observed.json()["observed"]
+    return {f"{one['computation']}/{one['name']}": one["arrays"] for one in listed}
+
+
+def test_what_is_evaluated_often_is_summarised_over_all_trips() -> None:
+    found = summaries(np.float32([1, -2, 3]))
+    (doubled,) = found["body/doubled"]
+    assert (doubled["runs"], doubled["elements"]) == (3, 9)
+    assert (doubled["low"], doubled["high"]) == (-16, 24)
+    assert sum(doubled["bins"]) == 3
+    assert [one["place"] for one in found["main/loop"]] == ["{0}", "{1}"]
+
+
+def test_special_numbers_are_counted_and_nothing_finite_is_no_range() -> None:
+    (x,) = summaries(np.float32([np.nan, np.inf, 1e-40]))["main/x"]
+    assert x["counts"] == {"NaN": 1, "infinite": 1, "subnormal": 1}
+    assert x["low"] == x["high"] == pytest.approx(1e-40, rel=1e-4)
+    (x,) = summaries(np.float32([np.nan] * 3))["main/x"]
+    assert x["low"] is None and x["bins"] == ()
+
+
+@given(
+    st.sampled_from([np.float32, np.float64, np.float16, ml_dtypes.bfloat16]),
+    st.floats(1.0, 1.9),
+    st.integers(0, 40),
+)
+def test_deviations_count_neighbours(dtype: Any, value: float, steps: int) -> None:
+    exact = np.asarray([value], dtype)
+    unit = float(ml_dtypes.finfo(dtype).eps)
+    actual = (exact.astype(np.float64) + steps * unit).astype(dtype)
+    if actual < 2:
+        assert deviations(actual, exact) == steps
+
+
+def test_deviations_of_what_is_no_finite_float() -> None:
+    nan, inf = np.float32("nan"), np.float32("inf")
+    exact = np.float32([nan, inf, 1, inf])
+    actual = np.float32([nan, inf, nan, -inf])
+    assert list(deviations(actual, exact) > 0) == [False, False, True, True]
+    assert list(deviations(np.int32([1, 5]), np.int32([1, 2]))) == [0, 3]
+    assert deviations(np.complex64([1 + 1j]), np.complex64([1 + 1j])) == 0
+
+
+@given(st.lists(st.integers(0, 150), max_size=3), st.randoms())
+def test_cells_keep_the_largest(dims: list[int], random: Any) -> None:
+    array = np.zeros(dims)
+    cells = largest_in_cells(array)
+    assert 1 <= cells.shape[0] <= 48 and 1 <= cells.shape[1] <= 64 and not cells.any()
+    if array.size:
+        array.flat[random.randrange(array.size)] = 7
+        assert np.count_nonzero(largest_in_cells(array)) == 1
+        assert largest_in_cells(array).max() == 7
+
+
+def test_a_verdict_says_where_it_is_outside() -> None:
+    exact = np.float32([1, 2, 3])
+    legal = Enclosure(exact, exact, np.zeros(3, bool))
+    actual = np.float32([1, 2, 4])
+    output = Output("{0}", judged(actual, exact, legal), actual, exact, legal)
+    data: Any = pages.judged({}, "peer", Found((output,)), ["line"])["judged"]
+    (shown,) = data["outputs"]
+    assert shown["outside"] == [[0.0, 0.0, 1.0]] and shown["first"] == [2]
+    assert shown["largest"] == 2**22 and data["evidence"] == ["line"]
