@@ -1,4 +1,4 @@
-# make demo    check a few real programs: interpreter against C, bit by bit
+# make demo    check a few real programs: interpreter against C, bit by bit; a page of one of them
 # make test    everything that CI runs
 # make test-fast   those of them that take little: a minute and a half
 # make check   ruff, mypy, and the commit messages since the last tag
@@ -26,6 +26,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 demo: .venv/installed compiler
 	$(BIN)/hlo check $(WITHOUT_C) examples
+	@echo "To look at one of them, open this in a browser:"
+	@$(BIN)/hlo $(if $(COMPILER),explain,graph) examples/attention.hlo $(if $(COMPILER),--html,-o) demo.html
 
 test: check compiler
 	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4

@@ -81,6 +81,7 @@ PEERS = {
     "hlo_oracle/frontends/torch/tensors.py": {"torch"},
     "hlo_oracle/pytest_plugin.py": {"pytest"},
     "hlo_oracle/loading/conversion.py": {"jaxlib"},
+    "selftest/browser_pages.py": {"playwright"},
     "selftest/jax_score/calls.py": {"jax"},
     "selftest/jax_score/cases.py": {"jax"},
     "selftest/jax_score/comparison.py": {"jax"},
