@@ -67,6 +67,11 @@ class Browser:
         self._folder = Path(tempfile.mkdtemp())
         self.faults: list[str] = []
 
+    def _found(self, fault: str) -> None:
+        """Take note of a fault, and tell it."""
+        self.faults.append(fault)
+        print(fault, file=sys.stderr)
+
     @contextmanager
     def open(self, page: pages.Page, scheme: str = "light") -> Iterator[tuple[Any, Any]]:
         """Open a page; yield it with a session that measures it."""
@@ -74,8 +79,8 @@ class Browser:
         size = {"width": 1280, "height": 800}
         context = self._started.new_context(viewport=size, color_scheme=scheme)
         tab = context.new_page()
-        tab.on("console", lambda message: self.faults.append(message.text))
-        tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        tab.on("console", lambda message: self._found(message.text))
+        tab.on("pageerror", lambda error: self._found(str(error)))
         tab.on("request", lambda request: self._asked(request.url, (file, "data:,")))
         session = context.new_cdp_session(tab)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
@@ -89,7 +94,7 @@ class Browser:
     def _asked(self, url: str, allowed: tuple[str, ...]) -> None:
         """Take note of a request that a page should not make."""
         if url not in allowed:
-            self.faults.append(url)
+            self._found(url)
 
     def measured(self, page: pages.Page) -> Times:
         """Open a page, pan over it, and show all that it has."""
@@ -182,7 +187,6 @@ def main() -> int:
                 times = [f"{1e3 * seconds:8.1f} ms" for seconds in browser.measured(page)]
                 print(f"{path.name:50} {module.instruction_count:6} {len(page.text):9}", *times)
         browser.close()
-    print(*browser.faults, sep="\n", file=sys.stderr)
     return 1 if browser.faults else 0
 
 
