@@ -74,7 +74,7 @@ class OracleExaminer:
         asked = oracle if found.case is None else found.oracle
         small = self._isolated(oracle, case, found)
         isolated = None if small is None else told_of(small)
-        evidence = _Evidence(oracle, found, case, small or case)
+        evidence = Evidence(oracle, found, case, small or case)
         is_program = found.text is None  # of a text the kind says all
         return Suspect(asked, found.kind, found.detail, example, is_program, evidence, isolated)
 
@@ -97,7 +97,7 @@ class OracleExaminer:
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program; one that does not fail again, alone and reduced, stays as it is, and is
         flaky."""
-        evidence: _Evidence = suspect.evidence
+        evidence: Evidence = suspect.evidence
         found, case = evidence.found, evidence.case
         if found.text is not None:
             text, breaks = found.text.text, found.text.breaks
@@ -115,7 +115,7 @@ class OracleExaminer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
+class Evidence:
     """Hold what the oracle found of a program, and what its reduction begins with."""
 
     oracle: str

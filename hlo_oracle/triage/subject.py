@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.campaign import findings
-from fuzz.campaign.oracle_examiner import OracleExaminer
+from fuzz.campaign.oracle_examiner import Evidence, OracleExaminer
 from fuzz.campaign.subject import Chunk, Done, Examiner, Finding, Suspect
 from fuzz.judge import failure
 from fuzz.judge.failure import Against
@@ -103,7 +103,8 @@ class Triager:
             verdict, why = self._verdict(found)
         except (Error, OSError) as error:
             found, verdict, why = Chunk(), UNREAD, str(error)
-        told = Chunk(suspects=found.suspects)
+        # Each program is of a group, which only its reduction tells.
+        told = Chunk(suspects=[replace(suspect, isolated=None) for suspect in found.suspects])
         told.count("counts", {"programs": 1, verdict: 1})
         told.notes[name] = json.dumps((verdict, why))
         return told
@@ -127,8 +128,8 @@ class Triager:
     def reduced(self, suspect: Suspect, number: int, seconds: float) -> Finding:
         """Reduce a program that fails; note which group it is of."""
         found = self._oracle.reduced(suspect, number, seconds)
-        _, case = suspect.evidence
-        gone = [] if found.is_flaky else self._gone_without(case)
+        evidence: Evidence = suspect.evidence
+        gone = [] if found.is_flaky else self._gone_without(evidence.case)
         found = replace(found, facts={**found.facts, "gone_without": gone})
         group = findings.key(ORACLE, found)
         members = self._triage.state / "members"
