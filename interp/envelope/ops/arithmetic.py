@@ -228,7 +228,18 @@ multiply = _by_kind(
 
 
 def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+    """Of f4 and f6, which have neither infinities nor NaN, a quotient by zero is what a compiler
+    makes of an infinity: the largest number, or zero."""
     lhs, rhs = flushed(lhs), flushed(rhs)
+    result, by_zero = _quotient(lhs, rhs), has_zero(rhs)
+    is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT
+    if not is_lacking or not by_zero.any():
+        return result
+    by_zero = np.broadcast_to(by_zero, result.shape)
+    return where(by_zero, anything(result.shape, result.element_type), result)
+
+
+def _quotient(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     corners = _corners(exact.divide, (lhs, rhs))
     kept = settled(lhs, rhs) | has_zero(rhs)
     if len(corners) == 1:

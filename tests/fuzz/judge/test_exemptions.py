@@ -68,6 +68,13 @@ _EXEMPTIONS: dict[str, Open] = {
         " a = c128[1] atan2(p, x)\n ROOT r = c128[1] negate(a)",
         (np.array([-32 + 1.1e39j]), np.array([1.36 + 0.037j])),
     ),
+    "a quotient by zero in f4": Open(
+        "x = f4e2m1fn[1] parameter(0)\n y = f4e2m1fn[1] parameter(1)\n"
+        " ROOT r = f4e2m1fn[1] divide(x, y)",
+        "x = f4e2m1fn[1] parameter(0)\n y = f4e2m1fn[1] parameter(1)\n"
+        " ROOT r = f4e2m1fn[1] constant({0})",
+        (np.ones(1, ml_dtypes.float4_e2m1fn), np.zeros(1, ml_dtypes.float4_e2m1fn)),
+    ),
     "a negative number in f8e8m0fnu": Open(
         "x = f32[2] parameter(0)\n ROOT r = f8e8m0fnu[2] convert(x)",
         "x = f32[2] parameter(0)\n a = f32[2] abs(x)\n ROOT r = f8e8m0fnu[2] convert(a)",
