@@ -81,7 +81,8 @@ def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosur
         is_on_cut = (value.imag == 0) & (value.real < 0)
         mirrored = [np.conj(end) for end in (result.high, result.low)]
     elif opcode == "atan2":
-        is_on_cut = np.abs(result.low.real) >= np.pi * (1 - 2.0**-20)
+        farthest = np.maximum(np.abs(result.low.real), np.abs(result.high.real))
+        is_on_cut = farthest >= np.pi * (1 - 2.0**-20)
         mirrored = [
             complex_(-end.real, other.imag)
             for end, other in ((result.high, result.low), (result.low, result.high))

@@ -75,6 +75,12 @@ _EXEMPTIONS: dict[str, Open] = {
         " ROOT r = f4e2m1fn[1] constant({0})",
         (np.ones(1, ml_dtypes.float4_e2m1fn), np.zeros(1, ml_dtypes.float4_e2m1fn)),
     ),
+    "the side of the cut of an atan2 of c64 that loses digits": Open(
+        "x = c64[1] parameter(0)\n y = c64[1] parameter(1)\n ROOT r = c64[1] atan2(y, x)",
+        "x = c64[1] parameter(0)\n y = c64[1] parameter(1)\n a = c64[1] atan2(y, x)\n"
+        " ROOT r = c64[1] negate(a)",
+        (np.array([-612 + 1938j], np.complex64), np.array([0j], np.complex64)),
+    ),
     "a negative number in f8e8m0fnu": Open(
         "x = f32[2] parameter(0)\n ROOT r = f8e8m0fnu[2] convert(x)",
         "x = f32[2] parameter(0)\n a = f32[2] abs(x)\n ROOT r = f8e8m0fnu[2] convert(a)",
