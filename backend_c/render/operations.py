@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend_c.ir.loop_ir import BOOLEAN, INDEX, INDICES, NARROW_INDEX
+from backend_c.ir.loop_ir import BOOLEAN, INDICES, NARROW_INDEX
 from backend_c.ir.settings import Numerics
-from backend_c.render import bit_patterns
-from backend_c.render.c_types import integer_type, is_narrow, register_type
+from backend_c.render import bit_patterns, conversions
+from backend_c.render.binding import ATOM, OTHER, PRODUCT, SUM, UNARY
+from backend_c.render.c_types import integer_type, is_narrow
 from hlo import elementary
 from hlo.elementary.fast import FAST_FUNCTIONS, FAST_FUNCTIONS_F64
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
-from hlo.types import BF16, C64, C128, F16, F32, F64, PRED, U64, ElementType
+from hlo.types import BF16, C64, C128, F16, F32, F64, PRED, ElementType
 
 _Texts = Sequence[str]
-ATOM, UNARY, PRODUCT, SUM, OTHER = range(5)  # how tightly a text binds
 _BINDS = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
 _Render = Callable[[_Texts, Sequence[ElementType], ElementType], tuple[str, int]]
 
@@ -118,7 +118,7 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
         text = f"{texts[0]} {_INFIX[operation]} {texts[1]}"
         if operand.name == "f8e8m0fnu":  # below f32's range a product is still more than nothing
             text = f"(double){texts[0]} {_INFIX[operation]} (double){texts[1]}"
-            return rounded_from_f64(text, operand), ATOM
+            return conversions.rounded_from_f64(text, operand), ATOM
         if is_narrow(operand):
             return f"hlo_round_{operand}({text})", ATOM
         return text, _BINDS[_INFIX[operation]]
@@ -126,7 +126,7 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
         _require_sequence(operation, operand)
         if operand is not F64:
             text = f"hlo_{_identifier(operation)}({_doubles(texts)})"
-            return rounded_from_f64(text, operand), ATOM
+            return conversions.rounded_from_f64(text, operand), ATOM
     if not is_narrow(operand):
         return f"hlo_{_identifier(operation)}_{operand}({', '.join(texts)})", ATOM
     text = f"hlo_{_identifier(operation)}_f32({', '.join(texts)})"
@@ -188,13 +188,6 @@ def _doubles(texts: _Texts) -> str:
     return ", ".join(f"(double){text}" for text in texts)
 
 
-def rounded_from_f64(text: str, element_type: ElementType) -> str:
-    """Render a double rounded once to a float type."""
-    if element_type is F64:
-        return text
-    return f"(float){text}" if element_type is F32 else f"hlo_round_{element_type}_from_f64({text})"
-
-
 def _compared(operation: str, texts: _Texts, operand: ElementType) -> tuple[str, int]:
     """Render a comparison."""
     if operand.is_complex:
@@ -227,85 +220,6 @@ def _within(texts: _Texts, types: Sequence[ElementType], result: ElementType) ->
     shifted = value if low == "0" else f"({value} - {low})"
     unsigned = "uint32_t" if types[0] is NARROW_INDEX else "uint64_t"
     return f"({unsigned}){shifted} <= ({unsigned})({high} - {low})", OTHER
-
-
-def _converted(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    """Render ``convert`` from any type to any other, rounded once."""
-    (text,), (source,) = texts, types
-    if source in INDICES:
-        return _from_index(text, result)
-    if result is INDEX:
-        return (f"hlo_index_u64({text})" if source is U64 else f"(int64_t){text}"), ATOM
-    if result is NARROW_INDEX:
-        return f"(int32_t){text}", ATOM
-    if result is PRED:
-        zero = "0.0f" if source.is_float else "0"
-        return f"{text} != {zero}", OTHER
-    if source.is_complex or result.is_complex:
-        return f"hlo_convert_{source}_{result}({text})", ATOM
-    # C leaves the conversion of NaN and of what is out of range undefined.
-    if result.is_integer and source.is_float:
-        return f"hlo_{result}_from_{'f64' if source is F64 else 'f32'}({text})", ATOM
-    if result.is_integer:
-        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
-    return _to_float(text, source, result)
-
-
-def _from_index(text: str, result: ElementType) -> tuple[str, int]:
-    """Render ``convert`` from INDEX."""
-    if is_narrow(result):
-        return f"hlo_round_{result}_from_f64((double){text})", ATOM
-    if result.is_complex:
-        part = "float" if result.bits == 64 else "double"
-        return f"hlo_make_{result}(({part}){text}, 0)", ATOM
-    if result is PRED:
-        return f"{text} != 0", OTHER
-    if result.is_integer:
-        return f"hlo_wrap_{result}((uint64_t){text})", ATOM
-    return f"({register_type(result)}){text}", ATOM
-
-
-def _to_float(text: str, source: ElementType, result: ElementType) -> tuple[str, int]:
-    """Render ``convert`` to a float type, rounded once.
-
-    A 64-bit integer does not fit a double, so it is rounded to odd there, which rounding to a
-    narrower type then takes as the integer itself.
-    """
-    if not is_narrow(result) or source is result:
-        return f"({register_type(result)}){text}", ATOM
-    if source.is_integer and source.bits == 64:
-        odd = f"hlo_f64_from_{source}_to_odd({text})"
-        return f"hlo_round_{result}_from_f64({odd})", ATOM
-    if source is F64 or (source.is_integer and source.bits == 32):
-        return f"hlo_round_{result}_from_f64((double){text})", ATOM
-    return f"hlo_round_{result}((float){text})", ATOM
-
-
-def _as_double(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
-    return f"(double){texts[0]}", ATOM
-
-
-def _from_double(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
-    """Render an f64 value rounded once to the result type."""
-    return rounded_from_f64(texts[0], result), ATOM
-
-
-def _accumulated(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
-    """Render an accumulator's sum, rounded once to the result type (by way of odd in f64)."""
-    ending = "to_f64" if result is F64 else "to_odd"
-    return rounded_from_f64(f"hlo_{types[0]}_{ending}({texts[0]})", result), ATOM
-
-
-def _accumulated_so_far(
-    texts: _Texts, types: Sequence[ElementType], result: ElementType
-) -> tuple[str, int]:
-    """Render the same of an accumulator that more is added to."""
-    ending = "to_f64" if result is F64 else "to_odd"
-    return rounded_from_f64(f"hlo_{types[0]}_so_far_{ending}({texts[0]})", result), ATOM
 
 
 def _decided(texts: _Texts, types: Sequence[ElementType], result: ElementType) -> tuple[str, int]:
@@ -368,8 +282,8 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
 
 # Renderers of operations whose text depends on more than the first operand's type.
 _SPECIAL: dict[str, _Render] = {
-    "accumulated": _accumulated,
-    "accumulated-so-far": _accumulated_so_far,
+    "accumulated": conversions.accumulated,
+    "accumulated-so-far": conversions.accumulated_so_far,
     "decided": _decided,
     "dot-decided": _function("hlo_dot_decided_f64"),
     "is-finite": _is_finite,
@@ -393,10 +307,10 @@ _SPECIAL: dict[str, _Render] = {
     "thread": lambda texts, types, result: ("threadIdx.x", ATOM),
     "threads": lambda texts, types, result: ("(int64_t)blockDim.x", UNARY),
     "workers": _function("hlo_workers"),
-    "convert": _converted,
+    "convert": conversions.converted,
     "bitcast": lambda texts, types, result: (bit_patterns.cast(texts, types, result), ATOM),
     "bitcast-part": lambda texts, types, result: (bit_patterns.part(texts, types, result), ATOM),
     "bitcast-join": lambda texts, types, result: (bit_patterns.joined(texts, types, result), ATOM),
-    "widen": _as_double,
-    "round": _from_double,
+    "widen": conversions.as_double,
+    "round": conversions.from_double,
 }

@@ -34,15 +34,10 @@ from backend_c.ir.loop_ir import (
     subexpressions,
     variables,
 )
+from backend_c.render.binding import ATOM, SUM, UNARY
 from backend_c.render.c_types import loaded, memory_type, register_type, to_store
 from backend_c.render.dialect import Dialect
-from backend_c.render.operations import (
-    ATOM,
-    SUM,
-    UNARY,
-    operand_binding,
-    render_operation,
-)
+from backend_c.render.operations import operand_binding, render_operation
 from hlo.types import F64, ElementType
 
 _INDENT = "    "

@@ -116,7 +116,7 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
  */
 #if HLO_VECTOR_UNIT
 #define HLO_QUOTIENT(T, Q, lhs, rhs) \
-    (__builtin_constant_p(rhs) ? (T)((lhs) / (rhs)) : (T)((Q)(lhs) / (Q)(rhs)))
+    ((T)(__builtin_constant_p(rhs) ? (T)((lhs) / (rhs)) : (T)((Q)(lhs) / (Q)(rhs))))
 #else
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((lhs) / (rhs)))
 #endif

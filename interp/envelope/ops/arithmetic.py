@@ -228,8 +228,8 @@ multiply = _by_kind(
 
 
 def _divide(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Of f4 and f6, which have neither infinities nor NaN, a quotient by zero is what a compiler
-    makes of an infinity: the largest number, or zero."""
+    """Enclose quotients. Those by zero are open in f4 and f6, which have neither infinities nor
+    NaN: they are what a compiler makes of an infinity, the largest number or zero."""
     lhs, rhs = flushed(lhs), flushed(rhs)
     result, by_zero = _quotient(lhs, rhs), has_zero(rhs)
     is_lacking = result.element_type.bits < 8 and budget.current() is not budget.EXACT

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import backend_c
 import fuzz
 import hlo
-from backend_c.lower.buffers import _workspace_lifetimes, allocate, allocate_tightly, peak
+from backend_c.lower.buffers import allocate, allocate_tightly, peak, workspace_lifetimes
 from backend_c.pipeline import lowered, settings_for
 from backend_c.render.dialect import EMBEDDED
 
@@ -18,7 +18,7 @@ _SCALAR = settings_for("exact", EMBEDDED)
 @given(st.data())
 def test_what_lives_at_once_is_apart(data: st.DataObject) -> None:
     plan = lowered(data.draw(fuzz.modules(max_instructions=8)), _SCALAR)
-    lives = _workspace_lifetimes(plan)
+    lives = workspace_lifetimes(plan)
     for workspace in (allocate(plan), allocate_tightly(plan)):
         assert workspace.bytes >= peak(plan).bytes
         for one, (first, last) in lives.items():
