@@ -27,7 +27,7 @@ _BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, fe
 _FEW = 32  # results that threads cannot share well
 _STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
 _LONG = 1 << 8  # elements in lanes for which that pays
-_STRIP = 1 << 9  # columns whose states stay in the first cache
+_STRIP = 1 << 11  # columns whose states stay in the first cache
 _LANES = 16  # columns of a vector
 _SHARES = 16  # blocks of rows of few columns
 
@@ -325,11 +325,12 @@ class _Columns:
                 scope.store(states, lane, monoid.combined(state, found[0]))
 
         known = ix.value_of(rows)
-        if together > 1 and known is not None and self._blocks == 1 and known >= together:
+        if together > 1 and known is not None and known >= together:
             whole = known // together
             with scope.loop(whole) as step, scope.over(self._rows[1:]) as rest:
-                combine(scope.bind(ix.multiply(step, together)), together, rest)
-            start, rows = ix.constant(whole * together), ix.constant(known % together)
+                base = ix.add(start, ix.multiply(step, together))
+                combine(scope.bind(base), together, rest)
+            start, rows = ix.add(start, whole * together), ix.constant(known % together)
             if not known % together:
                 return states
         with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
