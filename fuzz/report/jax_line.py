@@ -94,7 +94,9 @@ def _array(array: Array) -> str:
 
 
 def _listed(array: Array) -> str:
-    text = str(array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist())
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        wide = array.astype(np.float64) if array.dtype.kind == "V" else array
+    text = str(wide.tolist())
     return text.replace("nan", "jnp.nan").replace("inf", "jnp.inf")
 
 

@@ -33,8 +33,8 @@ MOST_INSTRUCTIONS = 1 << 22
 
 
 def inline(module: Module) -> Module:
-    """Inline all calls; no ``call`` or ``fusion`` is left, and no ``async-start`` whose state stays
-    in its computation.
+    """Inline all calls; no ``call`` or ``fusion`` is left, but those that an ``async-start`` wraps
+    whose state leaves its computation: that has one instruction. Other starts are inlined, too.
 
     Inlined instructions are named ``callee.name``. Annotations that order instructions by name
     (control-predecessors) are dropped, as names change. Raises Unsupported if a computation would
@@ -46,7 +46,12 @@ def inline(module: Module) -> Module:
     inlined_names: set[str] = set()  # names that inlining gave: they are not prefixed again
     by_element = applied_by_element(module)
 
+    wrapped = _wrapped(module)
+
     def inlined(computation: Computation) -> Computation:
+        if computation.name in wrapped:
+            done[computation.name] = computation
+            return computation
         body = _Body(computation, done, inlined_names, by_element)
         for instruction in computation.instructions:
             body.take(instruction)
@@ -54,6 +59,18 @@ def inline(module: Module) -> Module:
         return done[computation.name]
 
     return each(module, inlined)
+
+
+def _wrapped(module: Module) -> frozenset[str]:
+    """Name the computations of asynchronous calls that are left."""
+    return frozenset(
+        name
+        for computation in module.computations
+        for chains in [_local_chains(computation)]
+        for instruction in computation.instructions
+        if instruction.opcode == "async-start" and instruction.name not in chains
+        for name in called(instruction)
+    )
 
 
 def _check_size(module: Module) -> None:
