@@ -138,17 +138,13 @@ def pad(
         inside: list[Expr] = []
         position: list[Expr] = []
         for i, extent, (low, _, interior) in zip(index, extents, padding, strict=True):
-            step = interior + 1
-            shifted = ix.subtract(i, low)
+            shifted, step = ix.subtract(i, low), interior + 1
             start, end = ix.bounds(shifted)
-            if start < 0 or end > (extent - 1) * step:
-                inside.append(_within(shifted, 0, (extent - 1) * step))
+            if end < 0 or start > (extent - 1) * step:
+                return outside
+            inside += _padded_inside(shifted, extent, step)
             # The read is in bounds whatever the index; the conditions say whether it counts.
-            clamped = ix.clamp(0, shifted, (extent - 1) * step)
-            if step > 1:
-                remainder = ix.modulo(clamped, step)
-                inside.append(apply("compare-EQ", remainder, ix.constant(0), type=PRED))
-            position.append(ix.divide(clamped, step))
+            position.append(ix.divide(ix.clamp(0, shifted, (extent - 1) * step), step))
         if operand.sizes:
             inside += within(position, operand.sizes, extents)
         value = operand.at(*position)
@@ -164,6 +160,17 @@ def pad(
         sizes.append(ix.clamp(0, ix.add(size, low + high, holes), dim))
     bounds = ArrayShape(shape.element_type, dims, operand.shape.dynamic)
     return Element(bounds, at, tuple(sizes))
+
+
+def _padded_inside(shifted: Expr, extent: int, step: int) -> list[Expr]:
+    """Return the conditions under which an index, less the low padding, is one of the operand."""
+    last = (extent - 1) * step
+    start, end = ix.bounds(shifted)
+    inside = [_within(shifted, 0, last)] if start < 0 or end > last else []
+    if step > 1:
+        remainder = ix.modulo(ix.clamp(0, shifted, last), step)
+        inside.append(apply("compare-EQ", remainder, ix.constant(0), type=PRED))
+    return inside
 
 
 def _within(value: Expr, low: int, high: int) -> Expr:

@@ -7,12 +7,13 @@ Two forms: *flat*, one loop over all elements, best where no index then needs a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope
+from backend_c.ir.segments import write_segments
 
 # A reduction of so few elements is written out, in lanes over its results.
 FEW = 8
@@ -51,6 +52,27 @@ def split(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
         with scope.loop(dims[last], "lanes") as lane:
             rest = [ix.constant(0)] * (len(dims) - last - 1)
             yield (*position, lane, *rest)
+
+
+def write_map(
+    scope: Scope, dims: tuple[int, ...], cost: int, write: Callable[[tuple[Expr, ...]], None]
+) -> None:
+    """Write the loops around what ``write`` computes for an index: flat where the scope is, else
+    split, the last dimension in segments (:mod:`backend_c.ir.segments`)."""
+    long = [d for d, extent in enumerate(dims) if extent > 1]
+    if len(long) < 2:
+        elements = math.prod(dims)
+        kind = "parallel lanes" if loop_kind(scope, elements * cost) == "parallel" else "lanes"
+        write_segments(scope, elements, kind, lambda i: write(tuple(ix.delinearize(i, dims))))
+        return
+    if scope.is_flat:
+        with flat(scope, dims, cost) as index:
+            write(index)
+        return
+    last = long[-1]
+    rest = [ix.constant(0)] * (len(dims) - last - 1)
+    with outer(scope, dims[:last], dims[last] * cost) as position:
+        write_segments(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
 
 
 @contextmanager

@@ -217,6 +217,12 @@ class Scope:
         return load if self._nearer is None else self._nearer(load)
 
     @property
+    def last_statement(self) -> Statement | None:
+        """Return what was written last in the innermost open block."""
+        statements = self._blocks[-1].statements
+        return statements[-1] if statements else None
+
+    @property
     def is_outermost(self) -> bool:
         """Return whether no block is open but the kernel's body."""
         return len(self._blocks) == 1 and not self.is_inside_element

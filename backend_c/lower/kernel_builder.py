@@ -175,9 +175,12 @@ class KernelBuilder:
                 continue
             if may_transpose and write_transposed(scope, elements, writer, numbers):
                 continue
-            with loops(scope, dims, cost) as index:
+
+            def write(index: tuple[Expr, ...], numbers: Sequence[int] = numbers) -> None:
                 values = tuple(elements[number].at(*index) for number in numbers)
                 writer.some(numbers, index, values)
+
+            nest.write_map(scope, dims, cost, write)
 
     def _write_rows(
         self, scope: Scope, elements: Sequence[Element], writer: Writer, rows: Rows

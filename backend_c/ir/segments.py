@@ -1,0 +1,79 @@
+"""Split loops in lanes where an index leaves its bounds (index-set splitting).
+
+What is read at the edge of an array, as of a stencil or of padding, is a choice at each element:
+a clamped index, and a condition that says whether the element counts. Neither is one for most of a
+row. So the loop is drafted, the places are found at which a clamp or a condition changes, and the
+loop is written again between them: bounds of its variable then fold both away.
+
+    for i in 0 … 127: r[i] = 0 <= i - 1 ? a[clamp(0, i - 1, 126)] : 0
+    r[0] = 0;  for i in 0 … 126: r[i + 1] = a[i]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    Apply,
+    Expr,
+    Loop,
+    Statement,
+    Variable,
+    expressions,
+    subexpressions,
+)
+from backend_c.ir.scope import Scope
+
+_LEAST = 32  # trips: shorter loops are done before it matters
+_MOST = 5  # segments of a loop
+_MOST_STATEMENTS = 400  # of all segments: they take the compiler time
+
+Write = Callable[[Expr], None]
+
+
+def write_segments(scope: Scope, extent: int, kind: str, write: Write) -> None:
+    """Write a loop of any kind, in segments if that takes choices out of it."""
+    places = [0, *_places(scope, extent, kind, write), extent]
+    for first, end in pairwise(places):
+        with scope.loop(end - first, kind) as lane:
+            write(ix.add(lane, first))
+
+
+def _places(scope: Scope, extent: int, kind: str, write: Write) -> list[int]:
+    """Return where to split a loop, in order; nowhere if it is not worth it."""
+    if extent < _LEAST or scope.settings.is_scalar or scope.settings.has_blocks:
+        return []
+    with scope.undone():
+        with scope.loop(extent, kind) as lane:
+            write(lane)
+        loop = scope.last_statement
+        if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
+            return []
+        found = sorted({p for s in loop.body for p in _changes(s, loop.variable) if 0 < p < extent})
+    count = len(found) + 1
+    if count > _MOST or count * len(loop.body) > _MOST_STATEMENTS:
+        return []
+    return found
+
+
+def _changes(statement: Statement, lane: Variable) -> Iterator[int]:
+    """Yield the values of a loop's variable at which a clamp or a condition changes."""
+    for expression in expressions(statement):
+        for part in subexpressions(expression):
+            if isinstance(part, Apply) and part.operation in ("clamp", "within"):
+                yield from _crossed(part, lane)
+
+
+def _crossed(choice: Apply, lane: Variable) -> Iterator[int]:
+    """Yield where the index of a choice enters its bounds, and where it has left them."""
+    if choice.operation == "clamp":
+        least, value, greatest = choice.operands
+    else:
+        value, least, greatest = choice.operands
+    low, high = ix.value_of(least), ix.value_of(greatest)
+    if low is None or high is None or ix.coefficients(value) != {lane: 1}:
+        return
+    offset = ix.bounds(value)[0] - lane.low
+    yield from (low - offset, high + 1 - offset)
