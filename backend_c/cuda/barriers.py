@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backend_c.cuda.walks import declared, every, pointers, reads
+from backend_c.cuda.walks import declared, pointers, reads
 from backend_c.ir.loop_ir import (
     Apply,
     Assign,
@@ -20,6 +20,7 @@ from backend_c.ir.loop_ir import (
     Loop,
     Statement,
     Store,
+    every,
     subexpressions,
 )
 

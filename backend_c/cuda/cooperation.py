@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from backend_c.cuda.barriers import BLOCK, Barriers
-from backend_c.cuda.walks import changed, declared, every, inside, pointers, reads, renamed
+from backend_c.cuda.walks import changed, declared, pointers, reads, renamed
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
     INDEX,
@@ -26,6 +26,8 @@ from backend_c.ir.loop_ir import (
     Mutable,
     Statement,
     Store,
+    every,
+    inside,
 )
 from backend_c.ir.scope import apply
 from hlo.types import PRED, ElementType

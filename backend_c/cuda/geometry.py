@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from backend_c.cuda.threads import launch_shape
-from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import Kernel, Loop
+from backend_c.ir.loop_ir import Kernel, Loop, every
 from backend_c.render.statements import block_size
 
 WARP = 32

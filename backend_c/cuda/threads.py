@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backend_c.cuda.cooperation import alone, by_one_block, row_by_block
-from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import If, Kernel, Let, Loop, Statement
+from backend_c.ir.loop_ir import If, Kernel, Let, Loop, Statement, every
 
 # A GPU runs some hundred blocks at a time, and so many threads.
 _FEW_ROWS, _WIDE = 256, 1 << 14

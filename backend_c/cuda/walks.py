@@ -1,8 +1,8 @@
-"""Walk the statements of a kernel: what they name, what they hold, with other names."""
+"""Ask statements of a kernel what they name and change, and give them other names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from backend_c.ir.loop_ir import (
     Address,
@@ -21,27 +21,11 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
+    every,
     expressions,
+    inside,
     subexpressions,
 )
-
-
-def inside(statement: Statement) -> tuple[Statement, ...]:
-    """Return the statements inside a statement."""
-    match statement:
-        case Loop():
-            return statement.body
-        case If(_, then, otherwise):
-            return (*then, *otherwise)
-        case _:
-            return ()
-
-
-def every(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield all statements, each before those inside it."""
-    for statement in statements:
-        yield statement
-        yield from every(inside(statement))
 
 
 def reads(statement: Statement) -> Iterator[tuple[Array, Expr]]:

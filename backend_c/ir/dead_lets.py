@@ -21,6 +21,7 @@ from backend_c.ir.loop_ir import (
     Pointer,
     Statement,
     Store,
+    every,
     expressions,
     subexpressions,
     variables,
@@ -63,23 +64,10 @@ def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
     return tuple(reversed(kept))
 
 
-def _every(body: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield all statements, also those inside others."""
-    for statement in body:
-        yield statement
-        match statement:
-            case Loop(_, _, _, inside, _):
-                yield from _every(inside)
-            case If(_, then, otherwise):
-                yield from _every((*then, *otherwise))
-            case _:
-                pass
-
-
 def _declared(body: Sequence[Statement]) -> set[str]:
     """Return the names of what changes on the stack."""
     found = set()
-    for statement in _every(body):
+    for statement in every(body):
         match statement:
             case Mutable(variable, _):
                 found.add(variable.name)
@@ -93,7 +81,7 @@ def _declared(body: Sequence[Statement]) -> set[str]:
 def _read(body: Sequence[Statement]) -> set[str]:
     """Return the names that are read, but for those that a statement reads to change itself."""
     found = set[str]()
-    for statement in _every(body):
+    for statement in every(body):
         names = {name for e in expressions(statement) for name in _names(e)}
         match statement:
             case Assign(variable, _):

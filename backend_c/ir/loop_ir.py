@@ -16,7 +16,7 @@ subexpressions), which dataclasses do in several times the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -233,6 +233,24 @@ class Kernel:
     uses_seed: bool = False
     tables: tuple[np.ndarray, ...] = ()
     kind: str = ""
+
+
+def inside(statement: Statement) -> tuple[Statement, ...]:
+    """Return the statements inside a statement."""
+    match statement:
+        case Loop():
+            return statement.body
+        case If(_, then, otherwise):
+            return (*then, *otherwise)
+        case _:
+            return ()
+
+
+def every(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield all statements, each before those inside it."""
+    for statement in statements:
+        yield statement
+        yield from every(inside(statement))
 
 
 def operands(expression: Expr) -> tuple[Expr, ...]:

@@ -6,7 +6,7 @@ overflows is proved by interval arithmetic on every part of every index expressi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from backend_c.ir import index as ix
@@ -29,6 +29,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
+    every,
     expressions,
     subexpressions,
 )
@@ -38,22 +39,9 @@ _LIMIT = 2**31
 
 def with_narrow_indices(kernel: Kernel) -> Kernel:
     """Return the kernel with indices of 32 bits, or the kernel itself if some may need more."""
-    if not all(map(_is_narrow, _all_statements(kernel.body))):
+    if not all(map(_is_narrow, every(kernel.body))):
         return kernel
     return replace(kernel, body=_narrowed(kernel.body))
-
-
-def _all_statements(body: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield statements and those inside them."""
-    for statement in body:
-        yield statement
-        match statement:
-            case Loop(_, _, _, inner, _):
-                yield from _all_statements(inner)
-            case If(_, then, otherwise):
-                yield from _all_statements((*then, *otherwise))
-            case _:
-                pass
 
 
 def _is_narrow(statement: Statement) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.loop_ir import (
@@ -150,7 +151,8 @@ class Staging:
                 assert isinstance(value, Load)
                 source = Pointer(value.array, value.offset)
                 function = f"hlo_block_copy_{shape.type.numpy.itemsize}"
-                scope.call(function, Pointer(into, at), source, _all(conditions))
+                holds = all_of(conditions) if conditions else Constant(PRED, value=True)
+                scope.call(function, Pointer(into, at), source, holds)
             else:
                 scope.store(into, at, as_type(counted(value, conditions), shape.type))
 
@@ -229,11 +231,3 @@ def _is_index(made: Sequence[Statement], value: Load, conditions: Sequence[Expr]
         return False
     parts = [value.offset, *conditions, *(one.value for one in made if isinstance(one, Let))]
     return not any(isinstance(e, Load) for whole in parts for e in subexpressions(whole))
-
-
-def _all(conditions: Sequence[Expr]) -> Expr:
-    """Return whether all conditions hold."""
-    holds: Expr = Constant(PRED, value=True)
-    for number, condition in enumerate(conditions):
-        holds = apply("and", holds, condition) if number else condition
-    return holds

@@ -13,7 +13,6 @@ from conftest import has_c_compiler
 from backend_c.cuda import phases
 from backend_c.cuda.barriers import BARRIER, Barriers
 from backend_c.cuda.host_plan import host_plan
-from backend_c.cuda.walks import every
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
     INDEX,
@@ -29,6 +28,7 @@ from backend_c.ir.loop_ir import (
     Statement,
     Store,
     Variable,
+    every,
 )
 from backend_c.ir.scope import apply
 from backend_c.lower.plan import Launch, Plan
