@@ -6,7 +6,7 @@ replaced by a select. So no loop has a branch, and every one can be vectorised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -138,13 +138,14 @@ def pad(
         inside: list[Expr] = []
         position: list[Expr] = []
         for i, extent, (low, _, interior) in zip(index, extents, padding, strict=True):
-            shifted, step = ix.subtract(i, low), interior + 1
+            shifted, step, last = ix.subtract(i, low), interior + 1, (extent - 1) * (interior + 1)
             start, end = ix.bounds(shifted)
-            if end < 0 or start > (extent - 1) * step:
+            if end < 0 or start > last:
                 return outside
-            inside += _padded_inside(shifted, extent, step)
             # The read is in bounds whatever the index; the conditions say whether it counts.
-            position.append(ix.divide(ix.clamp(0, shifted, (extent - 1) * step), step))
+            clamped = ix.clamp(0, shifted, last)
+            inside += _inside_padding(shifted, clamped, last, step)
+            position.append(ix.divide(clamped, step))
         if operand.sizes:
             inside += within(position, operand.sizes, extents)
         value = operand.at(*position)
@@ -162,15 +163,15 @@ def pad(
     return Element(bounds, at, tuple(sizes))
 
 
-def _padded_inside(shifted: Expr, extent: int, step: int) -> list[Expr]:
-    """Return the conditions under which an index, less the low padding, is one of the operand."""
-    last = (extent - 1) * step
-    start, end = ix.bounds(shifted)
-    inside = [_within(shifted, 0, last)] if start < 0 or end > last else []
+def _inside_padding(shifted: Expr, clamped: Expr, last: int, step: int) -> Iterator[Expr]:
+    """Yield the conditions under which an index, less the low padding, is one of the operand.
+
+    ``clamped`` is that of 0 … ``last`` which is nearest.
+    """
+    if clamped != shifted:
+        yield _within(shifted, 0, last)
     if step > 1:
-        remainder = ix.modulo(ix.clamp(0, shifted, last), step)
-        inside.append(apply("compare-EQ", remainder, ix.constant(0), type=PRED))
-    return inside
+        yield apply("compare-EQ", ix.modulo(clamped, step), ix.constant(0), type=PRED)
 
 
 def _within(value: Expr, low: int, high: int) -> Expr:

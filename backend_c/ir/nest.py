@@ -7,7 +7,7 @@ Two forms: *flat*, one loop over all elements, best where no index then needs a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from backend_c.ir import index as ix
@@ -24,12 +24,16 @@ def loop_kind(scope: Scope, operations: int) -> str:
     return "parallel" if operations >= scope.settings.grain else "serial"
 
 
+def _flat_kind(scope: Scope, operations: int) -> str:
+    """Return the kind of one loop over all elements."""
+    return "parallel lanes" if loop_kind(scope, operations) == "parallel" else "lanes"
+
+
 @contextmanager
 def flat(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[Expr, ...]]:
     """Open one loop over all elements, over threads and in lanes."""
     elements = math.prod(dims)
-    kind = "parallel lanes" if loop_kind(scope, elements * cost) == "parallel" else "lanes"
-    with scope.loop(elements, kind) as offset:
+    with scope.loop(elements, _flat_kind(scope, elements * cost)) as offset:
         yield ix.delinearize(offset, dims)
 
 
@@ -39,19 +43,17 @@ def split(scope: Scope, dims: tuple[int, ...], cost: int = 1) -> Iterator[tuple[
 
     The last dimension is the last one with an extent above 1.
     """
-    long = [d for d, extent in enumerate(dims) if extent > 1]
-    if len(long) < 2:
+    last = _last(dims)
+    if last is None:
         with flat(scope, dims, cost) as index:
             yield index
         return
-    last = long[-1]
-    outer, work = dims[:last], math.prod(dims) * cost
-    with scope.loop(math.prod(outer), loop_kind(scope, work)) as offset:
-        # Bound outside the inner loop: the divisions are done once per row.
-        position = [scope.bind(i) for i in ix.delinearize(offset, outer)]
-        with scope.loop(dims[last], "lanes") as lane:
-            rest = [ix.constant(0)] * (len(dims) - last - 1)
-            yield (*position, lane, *rest)
+    # The outer index is bound outside the inner loop: the divisions are done once per row.
+    with (
+        outer(scope, dims[:last], dims[last] * cost) as position,
+        scope.loop(dims[last], "lanes") as lane,
+    ):
+        yield (*position, lane, *_rest(dims, last))
 
 
 def write_map(
@@ -59,20 +61,29 @@ def write_map(
 ) -> None:
     """Write the loops around what ``write`` computes for an index: flat where the scope is, else
     split, the last dimension in segments (:mod:`backend_c.ir.segments`)."""
-    long = [d for d, extent in enumerate(dims) if extent > 1]
-    if len(long) < 2:
+    last = _last(dims)
+    if last is None:
         elements = math.prod(dims)
-        kind = "parallel lanes" if loop_kind(scope, elements * cost) == "parallel" else "lanes"
-        write_segments(scope, elements, kind, lambda i: write(tuple(ix.delinearize(i, dims))))
-        return
-    if scope.is_flat:
+        kind = _flat_kind(scope, elements * cost)
+        write_segments(scope, elements, kind, lambda i: write(ix.delinearize(i, dims)))
+    elif scope.is_flat:
         with flat(scope, dims, cost) as index:
             write(index)
-        return
-    last = long[-1]
-    rest = [ix.constant(0)] * (len(dims) - last - 1)
-    with outer(scope, dims[:last], dims[last] * cost) as position:
-        write_segments(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
+    else:
+        rest = _rest(dims, last)
+        with outer(scope, dims[:last], dims[last] * cost) as position:
+            write_segments(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
+
+
+def _last(dims: Sequence[int]) -> int | None:
+    """Return the last dimension with an extent above 1, None if no other has one."""
+    long = [d for d, extent in enumerate(dims) if extent > 1]
+    return long[-1] if len(long) > 1 else None
+
+
+def _rest(dims: Sequence[int], last: int) -> list[Expr]:
+    """Return the index in the dimensions after the last one: of extent 1 each."""
+    return [ix.constant(0)] * (len(dims) - last - 1)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from backend_c.ir import index as ix
+from backend_c.ir.block import Block, Written
 from backend_c.ir.loop_ir import (
     INDEX,
     SEED,
@@ -45,14 +45,6 @@ _MOST_THREADS = 1024  # of a CUDA block
 _MOST_LOCAL = 1 << 14  # bytes of an array on the stack: dozens of them fit the smallest of stacks
 
 
-@dataclass(slots=True)
-class _Block:
-    """Hold the statements of an open block, and the expressions that have a value in it."""
-
-    statements: list[Statement] = field(default_factory=list)
-    values: dict[Hashable, Expr] = field(default_factory=dict)
-
-
 class Scope:
     """Build the body of one kernel by the settings of a compilation.
 
@@ -62,7 +54,7 @@ class Scope:
 
     def __init__(self, settings: Settings, *, is_flat: bool = True) -> None:
         self.settings, self.is_flat = settings, is_flat
-        self._blocks = [_Block()]
+        self._blocks = [Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
         self._names = 0
@@ -165,7 +157,7 @@ class Scope:
         """Open a block that is thrown away, to look at a value for any index; yield the index."""
         index = tuple(Variable(INDEX, self._name("i"), 0, max(n - 1, 0)) for n in extents)
         self._depth.update((variable.name, len(self._blocks)) for variable in index)
-        self._blocks.append(_Block())
+        self._blocks.append(Block())
         yield index
         self._blocks.pop()
 
@@ -179,19 +171,24 @@ class Scope:
         yield
         self.is_inside_element = before
 
+    def written(self) -> Written:
+        """Return how much is written now, to forget what comes after it."""
+        sizes = tuple(block.size for block in self._blocks)
+        return Written(self._names, sizes, len(self.scratch_arrays), len(self.tables))
+
+    def forget_after(self, written: Written) -> None:
+        """Forget all that was written and bound since then, outer blocks' values, too."""
+        self._names = written.names
+        del self.scratch_arrays[written.scratch_arrays :], self.tables[written.tables :]
+        for block, size in zip(self._blocks, written.blocks, strict=True):
+            block.cut(size)
+
     @contextmanager
     def undone(self) -> Iterator[None]:
-        """Forget at the end all that was written and bound inside, outer blocks' values, too."""
-        names = self._names
-        sizes = [(len(block.statements), len(block.values)) for block in self._blocks]
-        arrays, tables = len(self.scratch_arrays), len(self.tables)
+        """Forget at the end all that was written and bound inside."""
+        before = self.written()
         yield
-        self._names = names
-        del self.scratch_arrays[arrays:], self.tables[tables:]
-        for block, (statements, values) in zip(self._blocks, sizes, strict=True):
-            del block.statements[statements:]
-            for key in list(block.values)[values:]:
-                del block.values[key]
+        self.forget_after(before)
 
     def definition(self, value: Expr, kind: type[Apply | Load] = Apply) -> Expr:
         """Return the expression that a value was bound to, or the value itself."""
@@ -345,7 +342,7 @@ class Scope:
         # The variable's bounds are what index arithmetic folds by.
         variable = Variable(INDEX, self._name("i"), 0, max(ix.bounds(end)[1] - 1, 0))
         self._depth[variable.name] = len(self._blocks)
-        self._blocks.append(_Block())
+        self._blocks.append(Block())
         yield variable
         body = tuple(self._blocks.pop().statements)
         self._emit(Loop(variable, end, kind, body, tuple(sums), operator))
@@ -355,7 +352,7 @@ class Scope:
         """Open a loop over blocks of so many threads, all of which run what is written inside."""
         variable = Variable(INDEX, self._name("i"), 0, max(extent - 1, 0))
         self._depth[variable.name] = len(self._blocks)
-        self._blocks.append(_Block())
+        self._blocks.append(Block())
         yield variable
         body = tuple(self._blocks.pop().statements)
         self._emit(Loop(variable, ix.constant(extent), kind, body, threads=threads))
@@ -380,7 +377,7 @@ class Scope:
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
         """Open an ``if`` around what is written inside."""
-        self._blocks.append(_Block())
+        self._blocks.append(Block())
         yield
         body = tuple(self._blocks.pop().statements)
         self._emit(If(condition, body))

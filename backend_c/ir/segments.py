@@ -2,8 +2,8 @@
 
 What is read at the edge of an array, as of a stencil or of padding, is a choice at each element:
 a clamped index, and a condition that says whether the element counts. Neither is one for most of a
-row. So the loop is drafted, the places are found at which a clamp or a condition changes, and the
-loop is written again between them: bounds of its variable then fold both away.
+row. So a loop is looked at when it is written, and where a clamp or a condition changes inside of
+it, it is written again in segments: bounds of its variable then fold both away.
 
     for i in 0 … 127: r[i] = 0 <= i - 1 ? a[clamp(0, i - 1, 126)] : 0
     r[0] = 0;  for i in 0 … 126: r[i + 1] = a[i]
@@ -35,27 +35,29 @@ Write = Callable[[Expr], None]
 
 def write_segments(scope: Scope, extent: int, kind: str, write: Write) -> None:
     """Write a loop of any kind, in segments if that takes choices out of it."""
-    places = [0, *_places(scope, extent, kind, write), extent]
-    for first, end in pairwise(places):
-        with scope.loop(end - first, kind) as lane:
-            write(ix.add(lane, first))
+    before = scope.written()
+    with scope.loop(extent, kind) as lane:
+        write(lane)
+    places = _places(scope, extent)
+    if places:
+        scope.forget_after(before)
+        for first, end in pairwise([0, *places, extent]):
+            with scope.loop(end - first, kind) as lane:
+                write(ix.add(lane, first))
 
 
-def _places(scope: Scope, extent: int, kind: str, write: Write) -> list[int]:
-    """Return where to split a loop, in order; nowhere if it is not worth it."""
+def _places(scope: Scope, extent: int) -> list[int]:
+    """Return where to split the loop that was written last, in order; nowhere if it is not worth
+    it."""
+    loop = scope.last_statement
     if extent < _LEAST or scope.settings.is_scalar or scope.settings.has_blocks:
         return []
-    with scope.undone():
-        with scope.loop(extent, kind) as lane:
-            write(lane)
-        loop = scope.last_statement
-        if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
-            return []
-        found = sorted({p for s in loop.body for p in _changes(s, loop.variable) if 0 < p < extent})
-    count = len(found) + 1
-    if count > _MOST or count * len(loop.body) > _MOST_STATEMENTS:
+    if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
         return []
-    return found
+    found = {p for s in loop.body for p in _changes(s, loop.variable) if 0 < p < extent}
+    count = len(found) + 1
+    is_short = count <= _MOST and count * len(loop.body) <= _MOST_STATEMENTS
+    return sorted(found) if is_short else []
 
 
 def _changes(statement: Statement, lane: Variable) -> Iterator[int]:
