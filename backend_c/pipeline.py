@@ -38,10 +38,10 @@ from backend_c.render.dialect import CUDA, DIALECTS, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan, render_plans
 from hlo.errors import ArgumentError, Unsupported
 from hlo.module import Module
-from hlo.passes.cost import multiply_accumulates
 from hlo.passes.pipelines import run
 from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
+from hlo.work import multiply_accumulates
 
 _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()

@@ -38,6 +38,7 @@ _PARTIAL = frozenset(("gather", "dynamic-slice", "slice"))
 _SAME_ELEMENTS = of_family(ELEMENTWISE) | having(MOVES)
 _KINDS = {"f16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "c64": "f32", "c128": "f64"}
 _UNITS = {"bf16": "bf16", "s8": "s8", "u8": "s8"}  # types with a matrix unit of their own
+_CONTRACTIONS = ("convolution", "dot")
 INTEGERS = frozenset(("s32", "s64"))  # kinds of operations on integers of up to so many bits
 
 # Operations by the type whose peak bounds them, and whether they are of products.
@@ -171,31 +172,40 @@ def _kind(element_type: ElementType) -> str:
     return "f32" if name == "bf16" else name
 
 
-def _dot(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
-    """Count two operations for each product of a dot."""
-    left = _array(shapes[instruction.operands[0]])
-    contracted = instruction.attributes.get("lhs_contracting_dims", ())
-    assert isinstance(contracted, tuple)
-    depth = math.prod(left.dims[d] for d in contracted if isinstance(d, int))
-    return _products(left.element_type, depth, instruction.shape)
+def multiply_accumulates(module: Module) -> int:
+    """Count the products that dots and convolutions add up, those with padding included, as if each
+    computation ran once."""
+    total = 0
+    for computation in module.computations:
+        shapes = {i.name: i.shape for i in computation.instructions}
+        total += sum(
+            _products(i, shapes) for i in computation.instructions if i.opcode in _CONTRACTIONS
+        )
+    return total
 
 
-def _convolution(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
-    """Count two operations for each product of a convolution."""
-    left, right = (_array(shapes[name]) for name in instruction.operands)
-    labels = instruction.attributes["dim_labels"]
-    assert isinstance(labels, ConvolutionDimensions)
-    features = right.dims[labels.kernel_output_feature]
-    depth = math.prod(right.dims) // max(1, features)
-    return _products(left.element_type, depth, instruction.shape)
+def _products(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
+    """Count the products of a dot or a convolution: those of one sum for each element of the
+    result."""
+    left, right = (_array(shapes[name]) for name in instruction.operands[:2])
+    labels = instruction.attributes.get("dim_labels")
+    if isinstance(labels, ConvolutionDimensions):
+        features = right.dims[labels.kernel_output_feature]
+        depth = math.prod(right.dims) // max(1, features)
+    else:
+        contracted = instruction.attributes.get("lhs_contracting_dims", ())
+        assert isinstance(contracted, tuple)
+        depth = math.prod(left.dims[d] for d in contracted if isinstance(d, int))
+    return depth * _array(instruction.shape).elements
 
 
-def _products(element_type: ElementType, depth: int, result: Shape) -> Counts:
-    """Count the operations of sums of ``depth`` products each."""
+def _contraction(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
+    """Count two operations for each product, eight of complex numbers."""
+    element_type = _array(shapes[instruction.operands[0]]).element_type
     name = element_type.name
     factor = 8 if element_type.is_complex else 2
     kind = _UNITS.get(name, _KINDS.get(name, name))
-    return {(kind, True): factor * depth * _array(result).elements}
+    return {(kind, True): factor * _products(instruction, shapes)}
 
 
 def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
@@ -211,8 +221,7 @@ def _fourier(instruction: Instruction, shapes: Mapping[str, Shape]) -> Counts:
 
 _SPECIAL: Mapping[str, Callable[[Instruction, Mapping[str, Shape]], Counts]] = {
     "conditional": lambda instruction, shapes: {},
-    "dot": _dot,
-    "convolution": _convolution,
+    **dict.fromkeys(_CONTRACTIONS, _contraction),
     "fft": _fourier,
 }
 

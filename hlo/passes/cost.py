@@ -6,13 +6,7 @@ what memory traffic hides (a few operations), and what is worth materialising.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-from hlo.attributes import ConvolutionDimensions
-from hlo.module import Instruction, Module
 from hlo.opcodes import ELEMENTARY, having
-from hlo.types import ArrayShape, Shape
 
 _FUNCTION = 20  # an elementary function in exact mode: 20 to 40 operations in f64
 
@@ -34,30 +28,3 @@ COST: dict[str, int] = {
     **{name: cost for cost, names in _ROWS.items() for name in names.split()},
     **dict.fromkeys(having(ELEMENTARY), _FUNCTION),
 }
-
-
-def multiply_accumulates(module: Module) -> int:
-    """Count the products that dots and convolutions add up, those with padding included, as if each
-    computation ran once."""
-    total = 0
-    for computation in module.computations:
-        shapes = {i.name: i.shape for i in computation.instructions}
-        for instruction in computation.instructions:
-            if instruction.opcode in ("convolution", "dot"):
-                total += _products(instruction, [shapes[name] for name in instruction.operands])
-    return total
-
-
-def _products(instruction: Instruction, operands: Sequence[Shape]) -> int:
-    """Count the products of a contraction: those of one sum for each element of the result."""
-    shape, (lhs, rhs) = instruction.shape, operands[:2]
-    assert isinstance(shape, ArrayShape)
-    assert isinstance(lhs, ArrayShape)
-    assert isinstance(rhs, ArrayShape)
-    labels = instruction.attributes.get("dim_labels")
-    if isinstance(labels, ConvolutionDimensions):
-        outputs = rhs.dims[labels.kernel_output_feature]
-        return shape.elements * rhs.elements // max(outputs, 1)
-    contracted = instruction.attributes.get("lhs_contracting_dims", ())
-    assert isinstance(contracted, tuple)
-    return shape.elements * math.prod(lhs.dims[d] for d in contracted if isinstance(d, int))
