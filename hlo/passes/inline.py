@@ -8,6 +8,7 @@ conditionals become selects between their branches (XLA: ``ConditionalToSelect``
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,13 +47,15 @@ def inline(module: Module) -> Module:
     inlined_names: set[str] = set()  # names that inlining gave: they are not prefixed again
     by_element = applied_by_element(module)
 
-    wrapped = _wrapped(module)
+    chains = {c.name: _local_chains(c) for c in module.computations}
+    wrapped = _wrapped(module, chains)
 
     def inlined(computation: Computation) -> Computation:
         if computation.name in wrapped:
             done[computation.name] = computation
             return computation
-        body = _Body(computation, done, inlined_names, by_element)
+        own = chains[computation.name]
+        body = _Body(computation, done, inlined_names, by_element, own)
         for instruction in computation.instructions:
             body.take(instruction)
         done[computation.name] = body.done()
@@ -61,14 +64,13 @@ def inline(module: Module) -> Module:
     return each(module, inlined)
 
 
-def _wrapped(module: Module) -> frozenset[str]:
+def _wrapped(module: Module, chains: Mapping[str, frozenset[str]]) -> frozenset[str]:
     """Name the computations of asynchronous calls that are left."""
     return frozenset(
         name
         for computation in module.computations
-        for chains in [_local_chains(computation)]
         for instruction in computation.instructions
-        if instruction.opcode == "async-start" and instruction.name not in chains
+        if instruction.opcode == "async-start" and instruction.name not in chains[computation.name]
         for name in called(instruction)
     )
 
@@ -129,6 +131,7 @@ class _Body:
         done: dict[str, Computation],
         inlined_names: set[str],
         by_element: frozenset[str],
+        local_chains: frozenset[str],
     ) -> None:
         self._is_by_element = computation.name in by_element
         self._computation, self._done, self._inlined_names = computation, done, inlined_names
@@ -136,7 +139,7 @@ class _Body:
         self._instructions: list[Instruction] = []
         self._replaced: dict[str, str] = {}
         self._started: dict[str, _Started] = {}
-        self._local_chains = _local_chains(computation)
+        self._local_chains = local_chains
 
     def take(self, instruction: Instruction) -> None:
         """Append an instruction, or what it calls."""
