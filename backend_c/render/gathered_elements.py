@@ -1,0 +1,117 @@
+"""Gather elements out of their loops, a block of them at a time.
+
+Where the offset of a load is computed from other elements (a *gather*: a table that is looked up, a
+binary search), neighbouring lanes load from anywhere. A compiler then leaves the whole loop
+scalar, or uses an instruction that takes as long as the loads one by one, and that gcc 12 gets
+wrong (docs/same_bits.md). So a loop in lanes is distributed over such loads
+(:mod:`backend_c.render.loop_distribution`): offsets in lanes, loads one after the other, the rest
+in lanes. A step of a binary search takes a tenth of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    NARROW_INDEX,
+    Apply,
+    Array,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Statement,
+    Store,
+    Variable,
+    subexpressions,
+    variables,
+)
+from backend_c.render.loop_distribution import Distribution, Point, Points
+from hlo.types import ElementType
+
+_LEAST = 8  # trips of a loop
+_MOST = 16  # gathers in a loop: each takes two arrays on the stack
+
+
+def with_gathered_elements(kernel: Kernel) -> Kernel:
+    """Return a kernel whose loops in lanes gather elements for blocks of lanes."""
+    return replace(kernel, body=_Loads().block(kernel.body))
+
+
+class _Loads(Distribution):
+    letter = "g"
+
+    def points(self, loop: Loop, number: str) -> Points:
+        return _Gathers(loop, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gather(Point):
+    """Represent loads of an array at computed offsets."""
+
+    array: Array
+    lane: Variable
+    arguments: tuple[Expr, ...]
+    results: tuple[Variable, ...]
+
+    @property
+    def argument_type(self) -> ElementType:
+        return NARROW_INDEX if self.array.elements < 2**31 else INDEX
+
+    def statement(
+        self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
+    ) -> Statement:
+        ((offsets,), (elements,)) = arguments, results
+        element = Load(self.array, Load(offsets, self.lane))
+        return Loop(self.lane, size, "serial", (Store(elements, self.lane, element),))
+
+
+class _Gathers(Points):
+    """Take the loads at computed offsets out of the statements of a loop."""
+
+    def __init__(self, loop: Loop, number: str) -> None:
+        super().__init__(loop, number)
+        self._lane = Variable(INDEX, f"j{number}", 0, 2**31)
+        self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
+        self._varying = {loop.variable.name}  # what each lane has a value of its own of
+        self._computed = set[str]()  # indices that are computed from what is none
+        for statement in loop.body:
+            if isinstance(statement, Let):
+                self._bind(statement.variable, statement.value)
+
+    def _bind(self, variable: Variable, value: Expr) -> None:
+        if self._is_computed(value):
+            self._computed.add(variable.name)
+        if not self._varying.isdisjoint(variables(value)):
+            self._varying.add(variable.name)
+
+    def _is_computed(self, index: Expr) -> bool:
+        """Return whether an index comes from a value of another type that lanes differ in."""
+        return any(
+            part.name in self._computed
+            if isinstance(part, Variable)
+            else isinstance(part, Apply) and self._is_converted(part)
+            for part in subexpressions(index)
+        )
+
+    def _is_converted(self, part: Apply) -> bool:
+        return part.type is INDEX and any(
+            operand.type is not INDEX and not self._varying.isdisjoint(variables(operand))
+            for operand in part.operands
+        )
+
+    def taken(self, value: Apply | Load) -> Expr:
+        """Return what stands for a load: itself if its offset is not computed."""
+        if isinstance(value, Apply) or value.array.mutable or not self._left:
+            return value
+        if not self._is_computed(value.offset):
+            return value
+        self._left -= 1
+        result = self.result(value.type)
+        self._varying.add(result.name)
+        self.items.append(_Gather(value.array, self._lane, (value.offset,), (result,)))
+        return result

@@ -1,0 +1,322 @@
+"""Distribute loops in lanes over what is done for a block of elements at a time.
+
+A loop is strip-mined: blocks of elements, and in each of them several loops that follow one
+another, with something between them that does not belong into a loop in lanes (a *point*):
+
+    for block:  for lane: x[lane] = …;  point(x, y, lanes);  for lane: … = y[lane]
+
+The values that cross from one of the inner loops to a later one are in arrays, which the first
+level of the cache holds. Who distributes says which expressions are points:
+:mod:`backend_c.render.distributed_functions`, :mod:`backend_c.render.gathered_elements`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Assign,
+    Expr,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    subexpressions,
+    variables,
+)
+from backend_c.ir.loop_rewriting import with_loops
+from backend_c.render.c_types import is_narrow
+from hlo.types import F32, ElementType
+
+_BLOCK = 64  # elements: dozens of arrays of them stay in the cache
+_GROUP = 8  # elements that a point may compute at a time: arrays have whole groups
+_LANES = ("lanes", "parallel lanes")
+
+
+class Point(ABC):
+    """Represent what is done for all elements of a block between two loops: it takes arrays of
+    arguments, and gives arrays of results."""
+
+    arguments: tuple[Expr, ...]
+    results: tuple[Variable, ...]
+
+    @property
+    @abstractmethod
+    def argument_type(self) -> ElementType:
+        """The type of the arrays of arguments."""
+
+    @abstractmethod
+    def statement(
+        self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
+    ) -> Statement:
+        """Compute so many results."""
+
+
+Item = Let | Store | Assign | Point
+
+
+class Points(ABC):
+    """Take the points out of the statements of one loop."""
+
+    def __init__(self, loop: Loop, number: str) -> None:
+        self.loop, self._number = loop, number
+        self.items: list[Item] = []
+        self._known: dict[Expr, Expr] = {}
+
+    @abstractmethod
+    def taken(self, value: Apply | Load) -> Expr:
+        """Return what stands for an expression whose operands have no points: itself if it is
+        none, else a result of a point that is added to ``items``."""
+
+    def result(self, element_type: ElementType) -> Variable:
+        """Return a variable for a result."""
+        return Variable(element_type, f"y{self._number}x{len(self._known)}")
+
+    def found(self) -> list[Item]:
+        """Return the statements in order, each after the points that it needs."""
+        for statement in self.loop.body:
+            assert isinstance(statement, Let | Store | Assign)
+            self.items.append(statement._replace(value=self._without(statement.value)))
+        return self.items
+
+    def _without(self, value: Expr) -> Expr:
+        """Return an expression with variables in place of its points."""
+        if not isinstance(value, Apply | Load):
+            return value
+        if value not in self._known:
+            self._known[value] = self.taken(self._with_simple_operands(value))
+        return self._known[value]
+
+    def _with_simple_operands(self, value: Apply | Load) -> Apply | Load:
+        if isinstance(value, Load):
+            return value._replace(offset=self._without(value.offset))
+        return value._replace(operands=tuple(map(self._without, value.operands)))
+
+
+class Distribution(ABC):
+    """Distribute the loops of one kernel, with names that no other variable has: ``letter`` is in
+    those of one kind of distribution."""
+
+    letter: str
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    @abstractmethod
+    def points(self, loop: Loop, number: str) -> Points:
+        """Return what finds the points of a loop."""
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return with_loops(body, self._loop)
+
+    def _loop(self, loop: Loop) -> Sequence[Statement]:
+        if loop.kind not in _LANES or not _is_straight(loop):
+            return (loop._replace(body=self.block(loop.body)),)
+        number = f"{self.letter}{next(self._numbers)}"
+        items = self.points(loop, number).found()
+        if not any(isinstance(item, Point) for item in items):
+            return (loop,)
+        _, most = ix.bounds(loop.extent)
+        if most <= _BLOCK:
+            stages = _Stages(items, loop, number)
+            return stages.statements(loop.variable, loop.extent, most)
+        return (_in_blocks(loop, items, number),)
+
+
+def _in_blocks(loop: Loop, items: Sequence[Item], number: str) -> Loop:
+    """Return a loop over blocks, in each of which the loops follow one another."""
+    blocks = ix.divide(ix.add(loop.extent, _BLOCK - 1), _BLOCK)
+    block = Variable(INDEX, f"p{number}", 0, ix.bounds(blocks)[1] - 1)
+    lane = Variable(INDEX, f"q{number}", 0, _BLOCK - 1)
+    start = ix.multiply(block, _BLOCK)
+    rest = ix.subtract(loop.extent, start)
+    size = Variable(INDEX, f"e{number}", 0, _BLOCK)
+    place = Let(loop.variable, ix.add(start, lane))
+    body = [
+        Let(size, ix.clamp(0, rest, _BLOCK)),
+        *_Stages([place, *items], loop, number).statements(lane, size, _BLOCK),
+    ]
+    is_parallel = loop.kind == "parallel lanes"
+    # The sums of a loop in lanes belong to one thread, or OpenMP splits them over the threads.
+    sums = loop.sums if is_parallel else ()
+    kind = "parallel" if is_parallel else "serial"
+    return Loop(block, blocks, kind, tuple(body), sums, loop.operator)
+
+
+def _is_straight(loop: Loop) -> bool:
+    """Return whether a loop only binds, stores and sums up, and may do so in several loops.
+
+    What it stores to, no other statement of it reads.
+    """
+    if not all(isinstance(s, Let | Store | Assign) for s in loop.body):
+        return False
+    assigned = [s.variable for s in loop.body if isinstance(s, Assign)]
+    if len({*assigned}) < len(assigned) or not {*assigned} <= {*loop.sums}:
+        return False
+    changed = {_changed(s): n for n, s in enumerate(loop.body) if not isinstance(s, Let)}
+    return not any(changed.get(name, n) != n for n, s in enumerate(loop.body) for name in _read(s))
+
+
+def _changed(statement: Statement) -> str:
+    """Return the name of the array or variable that a statement changes."""
+    assert isinstance(statement, Store | Assign)
+    return statement.array.name if isinstance(statement, Store) else statement.variable.name
+
+
+def _read(statement: Statement) -> Iterator[str]:
+    """Yield the names of the arrays and variables that a statement reads."""
+    for expression in expressions(statement):
+        for part in subexpressions(expression):
+            if isinstance(part, Load):
+                yield part.array.name
+            elif isinstance(part, Variable):
+                yield part.name
+
+
+@dataclass(slots=True)
+class _Stages:
+    """Divide the items of a loop into stages, between which points are.
+
+    A point is in the stage in which its arguments are known; its result is known in the next one. A
+    value is computed in the last stage that is early enough for its uses, so that few cross; an
+    index is computed wherever it is used.
+    """
+
+    items: Sequence[Item]
+    loop: Loop
+    number: str
+    _placed: list[int] = field(default_factory=list)  # the stage of each item
+    _arrays: dict[str, Array] = field(default_factory=dict)  # of values that cross, by name
+    _bound: dict[Variable, int] = field(default_factory=dict)  # the item that binds a variable
+
+    def statements(self, lane: Variable, size: Expr, most: int) -> list[Statement]:
+        """Return arrays, loops and calls; ``lane`` is the variable of ``size`` up to ``most``."""
+        self._place()
+        elements = max(-(-most // _GROUP), 1) * _GROUP
+        needed = [self._needed(stage) for stage in range(max(self._placed) + 1)]
+        arrays: list[Array] = []
+        for variable, item in self._bound.items():
+            if self._crosses(item, needed, variable.name):
+                name = f"d{self.number}x{len(arrays)}"
+                arrays.append(Array(name, _held_type(variable.type), elements, True, True))
+                self._arrays[variable.name] = arrays[-1]
+        given = {
+            (n, k): Array(f"x{self.number}x{n}x{k}", item.argument_type, elements, True, True)
+            for n, item in enumerate(self.items)
+            if isinstance(item, Point)
+            for k in range(len(item.arguments))
+        }
+        written: list[Statement] = [LocalArray(array) for array in (*arrays, *given.values())]
+        for stage, names in enumerate(needed):
+            written += self._stage(stage, names, given, lane, size)
+        return written
+
+    def _place(self) -> None:
+        """Give each item its stage."""
+        known: dict[str, int] = {}
+        last = 0
+        for n, item in enumerate(self.items):
+            stage = max((known.get(name, 0) for name in _names(item)), default=0)
+            for variable in _results(item):
+                self._bound[variable] = n
+                known[variable.name] = stage + isinstance(item, Point)
+            if isinstance(item, Store | Assign):
+                stage = last = max(stage, last)  # stores keep their order
+            self._placed.append(stage)
+        uses: dict[str, int] = {}
+        for n in range(len(self.items) - 1, -1, -1):
+            item = self.items[n]
+            if isinstance(item, Let):
+                self._placed[n] = uses.get(item.variable.name, self._placed[n])
+            for name in _names(item):
+                uses[name] = min(uses.get(name, self._placed[n]), self._placed[n])
+
+    def _is_everywhere(self, item: int) -> bool:
+        """Return whether an item is computed in every stage that needs it."""
+        bound = self.items[item]
+        return isinstance(bound, Let) and bound.variable.type is INDEX
+
+    def _needed(self, stage: int) -> set[str]:
+        """Return the names that the items of a stage use, by way of indices, too."""
+        names = set[str]()
+        for n in range(len(self.items) - 1, -1, -1):
+            item = self.items[n]
+            is_used = any(variable.name in names for variable in _results(item))
+            if is_used if self._is_everywhere(n) else self._placed[n] == stage:
+                names.update(_names(item))
+        return names
+
+    def _crosses(self, item: int, needed: Sequence[set[str]], name: str) -> bool:
+        """Return whether a value is needed after the stage that computes it, or is a result."""
+        if self._is_everywhere(item):
+            return False
+        is_result = isinstance(self.items[item], Point)
+        return is_result or any(name in names for names in needed[self._placed[item] + 1 :])
+
+    def _stage(
+        self,
+        stage: int,
+        needed: set[str],
+        given: Mapping[tuple[int, int], Array],
+        lane: Variable,
+        size: Expr,
+    ) -> Iterator[Statement]:
+        """Yield the loop of a stage and the points after it."""
+        body: list[Statement] = []
+        points: list[Statement] = []
+        for n, item in enumerate(self.items):
+            here = self._placed[n] == stage
+            if self._is_everywhere(n):
+                here = _results(item)[0].name in needed
+            if not (here and isinstance(item, Let)):
+                known = [v for v in _results(item) if v.name in self._arrays and v.name in needed]
+                body += [Let(v, Load(self._arrays[v.name], lane)) for v in known]
+            if not here:
+                continue
+            if not isinstance(item, Point):
+                body.append(item)
+                kept = [v for v in _results(item) if v.name in self._arrays]
+                body += [Store(self._arrays[v.name], lane, v) for v in kept]
+                continue
+            own = [given[n, k] for k in range(len(item.arguments))]
+            body += [Store(a, lane, e) for a, e in zip(own, item.arguments, strict=True)]
+            results = [self._arrays[variable.name] for variable in item.results]
+            points.append(item.statement(own, results, size))
+        assigned = {s.variable for s in body if isinstance(s, Assign)}
+        sums = tuple(one for one in self.loop.sums if one in assigned)
+        yield Loop(lane, size, "lanes", tuple(body), sums, self.loop.operator)
+        yield from points
+
+
+def _results(item: Item) -> tuple[Variable, ...]:
+    """Return the variables that an item binds."""
+    match item:
+        case Let(variable, _):
+            return (variable,)
+        case Point():
+            return item.results
+        case _:
+            return ()
+
+
+def _names(item: Item) -> Iterator[str]:
+    """Yield the names of the variables that an item uses."""
+    used = item.arguments if isinstance(item, Point) else expressions(item)
+    return (name for expression in used for name in variables(expression))
+
+
+def _held_type(element_type: ElementType) -> ElementType:
+    """Return the type of an array that holds values as registers do."""
+    return F32 if is_narrow(element_type) else element_type
