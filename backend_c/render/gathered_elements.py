@@ -30,8 +30,9 @@ from backend_c.ir.loop_ir import (
     subexpressions,
     variables,
 )
+from backend_c.render.c_types import is_narrow
 from backend_c.render.loop_distribution import Distribution, Point, Points
-from hlo.types import ElementType
+from hlo.types import PRED, U8, U16, ElementType
 
 _LEAST = 8  # trips of a loop
 _MOST = 16  # gathers in a loop: each takes two arrays on the stack
@@ -62,12 +63,25 @@ class _Gather(Point):
     def argument_type(self) -> ElementType:
         return NARROW_INDEX if self.array.elements < 2**31 else INDEX
 
+    def result_type(self, result: Variable) -> ElementType:
+        """Return the type of the array that is loaded from: what converts its elements to values in
+        registers is done in lanes."""
+        return self.array.element_type
+
     def statement(
         self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
     ) -> Statement:
         ((offsets,), (elements,)) = arguments, results
-        element = Load(self.array, Load(offsets, self.lane))
-        return Loop(self.lane, size, "serial", (Store(elements, self.lane, element),))
+        element = Load(_as_stored(self.array), Load(offsets, self.lane))
+        return Loop(self.lane, size, "serial", (Store(_as_stored(elements), self.lane, element),))
+
+
+def _as_stored(array: Array) -> Array:
+    """Return an array whose elements have the same bits in memory and in registers."""
+    element_type = array.element_type
+    if not (is_narrow(element_type) or element_type is PRED):
+        return array
+    return array._replace(element_type=U16 if element_type.bits == 16 else U8)
 
 
 class _Gathers(Points):

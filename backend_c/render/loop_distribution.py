@@ -56,6 +56,10 @@ class Point(ABC):
     def argument_type(self) -> ElementType:
         """The type of the arrays of arguments."""
 
+    def result_type(self, result: Variable) -> ElementType:
+        """Return the type of the array of a result."""
+        return _held_type(result.type)
+
     @abstractmethod
     def statement(
         self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
@@ -210,7 +214,7 @@ class _Stages:
         for variable, item in self._bound.items():
             if self._crosses(item, needed, variable.name):
                 name = f"d{self.number}x{len(arrays)}"
-                arrays.append(Array(name, _held_type(variable.type), elements, True, True))
+                arrays.append(Array(name, self._type(item, variable), elements, True, True))
                 self._arrays[variable.name] = arrays[-1]
         given = {
             (n, k): Array(f"x{self.number}x{n}x{k}", item.argument_type, elements, True, True)
@@ -242,6 +246,13 @@ class _Stages:
                 self._placed[n] = uses.get(item.variable.name, self._placed[n])
             for name in _names(item):
                 uses[name] = min(uses.get(name, self._placed[n]), self._placed[n])
+
+    def _type(self, item: int, variable: Variable) -> ElementType:
+        """Return the type of the array of a value that crosses."""
+        bound = self.items[item]
+        return (
+            bound.result_type(variable) if isinstance(bound, Point) else _held_type(variable.type)
+        )
 
     def _is_everywhere(self, item: int) -> bool:
         """Return whether an item is computed in every stage that needs it."""
