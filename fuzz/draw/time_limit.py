@@ -4,27 +4,36 @@ end."""
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from fuzz.worker_pool.processor_time import WAITS
 
 
 class TooLongError(BaseException):
     """Raised when the limit is reached. No Exception, so that no handler on the way swallows it."""
 
 
-def _alarm(number: int, frame: FrameType | None) -> None:
-    raise TooLongError
-
-
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TooLongError after so many seconds. Main thread only (SIGALRM); not nestable. Without
-    the timers of Unix there is no limit."""
+    """Raise TooLongError after so many seconds, by the clock and of this process on its processors,
+    or ``WAITS`` times as long by the clock. Main thread only (SIGALRM); not nestable. Without the
+    timers of Unix there is no limit."""
     if not hasattr(signal, "setitimer"):
         yield
         return
-    signal.signal(signal.SIGALRM, _alarm)
+    begin, latest = time.process_time(), time.monotonic() + WAITS * seconds
+
+    def alarm(number: int, frame: FrameType | None) -> None:
+        """Raise, or look again when the process may have had its time."""
+        left = min(begin + seconds - time.process_time(), latest - time.monotonic())
+        if left <= 0:
+            raise TooLongError
+        signal.setitimer(signal.ITIMER_REAL, left)
+
+    signal.signal(signal.SIGALRM, alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

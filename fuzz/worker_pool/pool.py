@@ -28,9 +28,10 @@ class WorkerPool(Generic[T]):
     ``opened`` is entered in each worker and exited when it ends; it, tasks and results are pickled.
     Workers are forked from a server that has only imported ``preload`` (of the first pool that this
     process opens), never from this process, which may have threads. Limits: ``seconds`` per task,
-    ``memory`` in bytes of address space beyond what a worker begins with. A worker that ends before
-    it has answered gives a :class:`Death`, with its stack if ``stacks`` is true and there is a C
-    compiler, and is replaced.
+    by the clock and of a processor (:mod:`fuzz.worker_pool.processor_time`); ``memory`` in bytes of
+    address space beyond what a worker begins with. A worker that ends before it has answered gives
+    a :class:`Death`, with its stack if ``stacks`` is true and there is a C compiler, and is
+    replaced.
     Error if workers die in a row before they are ready. With 0 workers tasks run in this process,
     without limits, and their exceptions propagate.
     """

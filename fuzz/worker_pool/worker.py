@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from fuzz.worker_pool import main_module, stack
 from fuzz.worker_pool.outcome import Death, Outcome, Result
 from fuzz.worker_pool.process import Limits, Opened, Output, serve
+from fuzz.worker_pool.processor_time import Allowance
 from hlo.errors import Error
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ class Worker(Generic[T]):
         theirs.close()
         self._connection: Connection = ours
         self.is_ready, self._is_at_work = False, False
-        self._expect(_BEGINS_WITHIN)
+        self._allowance = Allowance(_BEGINS_WITHIN)
 
-    def _expect(self, seconds: float) -> None:
-        self._allowed, self.deadline = seconds, time.monotonic() + seconds
+    @property
+    def deadline(self) -> float:
+        """Return when to look whether it is over its limit, by the monotonic clock."""
+        return self._allowance.deadline
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -80,7 +83,7 @@ class Worker(Generic[T]):
             self._begin_anew()
             return
         self._is_at_work = True
-        self._expect(self._limits.seconds)
+        self._allowance = Allowance(self._limits.seconds, self._process.pid)
 
     def look(self) -> Outcome[T] | None:
         """Return the outcome of its task if it is known now. After a death a new process starts."""
@@ -91,13 +94,13 @@ class Worker(Generic[T]):
                 return self._died(None)
             if self.is_ready:
                 self._task, self._is_at_work = None, False
-                self._expect(math.inf)
+                self._allowance = Allowance(math.inf)
                 return Result(found)
             self.is_ready, self._failed = True, 0
-            self._expect(math.inf)
+            self._allowance = Allowance(math.inf)
             if self._task is not None:
                 self._send(self._task)
-        return self._died(self._allowed) if time.monotonic() > self.deadline else None
+        return self._died(self._allowance.seconds) if self._allowance.is_spent() else None
 
     def _died(self, limit: float | None) -> Death | None:
         was_ready, was_at_work = self.is_ready, self._is_at_work

@@ -1,0 +1,69 @@
+"""Tell a task that takes too long from one that other processes keep from running."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+
+# Longer by the clock than on a processor: what has had so little of it waits for something.
+WAITS = 10
+_PROCESSES = Path("/proc")
+
+
+class Allowance:
+    """Bound the time that a task may take.
+
+    It is spent after ``seconds`` by the clock and as many of its processors, or ``WAITS`` times as
+    many by the clock. The clock alone counts where the system does not tell processor time.
+    ``leader`` is the process that does the task, the leader of its session; None: it has none yet,
+    and the clock alone counts, too.
+    """
+
+    def __init__(self, seconds: float, leader: int | None = None) -> None:
+        begin = time.monotonic()
+        self.seconds, self.deadline = seconds, begin + seconds
+        self._leader, self._latest = leader, begin + WAITS * seconds
+        is_limited = leader is not None and seconds < math.inf
+        self._before = of_process(leader) if leader is not None and is_limited else None
+
+    def is_spent(self) -> bool:
+        """Test whether the task has had its time. If not, ``deadline`` is when to ask again."""
+        now = time.monotonic()
+        if now <= self.deadline:
+            return False
+        used = None if self._leader is None else of_session(self._leader)
+        if self._before is None or used is None or now >= self._latest:
+            return True
+        left = self.seconds - (used - self._before)
+        self.deadline = min(now + left, self._latest)
+        return left <= 0
+
+
+def of_process(process: int) -> float | None:
+    """Measure the processor time of a process and of its children that it has waited for, in
+    seconds; None where the system does not say or the process has ended."""
+    found = _fields(_PROCESSES / str(process))
+    return None if found is None else _seconds(found)
+
+
+def of_session(leader: int) -> float | None:
+    """Measure the processor time of all processes of a session; None as for a process."""
+    if of_process(leader) is None:
+        return None
+    every = (_fields(path) for path in _PROCESSES.iterdir() if path.name.isdecimal())
+    return sum(_seconds(found) for found in every if found is not None and int(found[3]) == leader)
+
+
+def _fields(process: Path) -> list[str] | None:
+    """Read what follows the name, which may have anything in it, in ``stat`` (proc(5))."""
+    try:
+        return (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _seconds(fields: list[str]) -> float:
+    """Add up utime, stime, cutime and cstime."""
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

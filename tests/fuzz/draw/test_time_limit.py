@@ -1,0 +1,51 @@
+"""A limit of time is one of work: waiting is not held against a block until it has lasted long."""
+
+from __future__ import annotations
+
+import select
+import time
+
+import pytest
+
+from fuzz.draw.time_limit import TooLongError, time_limit
+from fuzz.worker_pool.processor_time import WAITS
+
+_SECONDS = 0.05
+
+
+def _wait(seconds: float) -> None:
+    """Wait as a starved process does: the clock goes on, its processor time does not."""
+    select.select([], [], [], seconds)
+
+
+def test_work_is_ended() -> None:
+    with pytest.raises(TooLongError), time_limit(_SECONDS):
+        while True:
+            pass
+
+
+def test_waiting_is_not_work() -> None:
+    with time_limit(_SECONDS):
+        _wait(2 * _SECONDS)
+
+
+def test_work_after_waiting_is_ended() -> None:
+    with pytest.raises(TooLongError), time_limit(_SECONDS):
+        _wait(2 * _SECONDS)
+        while True:
+            pass
+
+
+def test_waiting_without_an_end_is_ended() -> None:
+    begin = time.monotonic()
+    with pytest.raises(TooLongError), time_limit(_SECONDS):
+        _wait(1000)
+    assert time.monotonic() - begin >= WAITS * _SECONDS
+
+
+def test_nothing_is_ended_afterwards() -> None:
+    with time_limit(_SECONDS):
+        pass
+    begin = time.process_time()
+    while time.process_time() < begin + 2 * _SECONDS:
+        pass
