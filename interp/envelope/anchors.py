@@ -19,6 +19,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import each
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
+from interp.envelope.chains import unstored
 from interp.envelope.defining_equations import is_factorisation
 from interp.envelope.enclosure import Enclosure, Value, all_certain, point
 from interp.envelope.evaluation import enclose
@@ -150,7 +151,8 @@ class _Trial:
         self._found.setdefault(place.named(name), (place, name))
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
-        """Go on with midpoints, once what a loop carries becomes wide."""
+        """Go on with midpoints, once what a loop carries becomes wide: unstored ones, as a judge
+        goes on with what the peer stored, so that what cancels in a trip is asked for, too."""
         name = place.named(loop.name)
         self._trips[name] = max(self._trips.get(name, 0), trip + 1)
         self._meet(name, place, loop)
@@ -166,7 +168,7 @@ class _Trial:
         body = self._module.computation(str(loop.attributes["body"]))
         for row in (self._updates[name][n] for n in loose if n in self._updates[name]):
             self._anchor(place.in_loop(loop, body, trip), row)
-        return tuple(point(middle(x)) if n in loose else x for n, x in enumerate(state))
+        return tuple(unstored(point(middle(x))) if n in loose else x for n, x in enumerate(state))
 
     def _meet(self, name: str, place: Place, loop: Instruction) -> None:
         if name not in self._loops:

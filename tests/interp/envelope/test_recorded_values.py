@@ -214,3 +214,63 @@ def test_an_unrolled_loop_need_not_round_its_state() -> None:
     enclosed, wrong = followed(given, known, x, peer=XLA_CPU)
     (legal,) = arrays_of(enclosed.result)
     assert not wrong and contains(legal, np.asarray(x))
+
+
+# x -> log(exp(x) + exp(y)) + 0.3 of neighbours x and y, where -1e30 stands for the logarithm of 0.
+FORWARD = """HloModule forward
+
+body {
+  s = (s32[], f32[6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[6] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  never = f32[1] constant({-1e30})
+  others = f32[5] slice(x), slice={[0:5]}
+  y = f32[6] concatenate(never, others), dimensions={0}
+  most = f32[6] maximum(x, y)
+  dx = f32[6] subtract(x, most)
+  dy = f32[6] subtract(y, most)
+  ex = f32[6] exponential(dx)
+  ey = f32[6] exponential(dy)
+  sum = f32[6] add(ex, ey)
+  log = f32[6] log(sum)
+  both = f32[6] add(most, log)
+  k = f32[] constant(0.3)
+  ks = f32[6] broadcast(k), dimensions={}
+  z = f32[6] add(both, ks)
+  ROOT t = (s32[], f32[6]) tuple(next, z)
+}
+
+condition {
+  s = (s32[], f32[6]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(8)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY e {
+  x = f32[6] parameter(0)
+  i = s32[] constant(0)
+  init = (s32[], f32[6]) tuple(i, x)
+  loop = (s32[], f32[6]) while(init), condition=condition, body=body
+  ROOT r = f32[6] get-tuple-element(loop), index=1
+}
+"""
+
+
+def test_what_cancels_in_a_trip_is_asked_for() -> None:
+    """Of a number of 1e30 that a trip begins with the last bit is 1e22, of which ``dx`` and ``dy``
+    may be made."""
+    given, x = hlo.parse(FORWARD), np.float32([0.125] + [-1e30] * 5)
+    units = ",".join(["1.0000001"] * x.size)
+    log = f"l = f32[6] log(sum)  u = f32[6] constant({{{units}}})  log = f32[6] multiply(l, u)"
+
+    def peer(program: Module) -> Sequence[Array]:
+        text = hlo.format(program).replace("log = f32[6] log(sum)", log)
+        return list(arrays_of(interp.evaluate(hlo.parse(text), x)))
+
+    judge = Judge(given, (x,), [("", interp.evaluate(given, x))], peer=XLA_CPU)
+    found = judge.judged(peer(given), peer)
+    assert not found.wrong and found.counts[WITHIN] > 0
+    assert found.counts[EQUAL] + found.counts[WITHIN] == x.size
