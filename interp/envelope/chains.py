@@ -111,7 +111,7 @@ def inside(opcode: str, rule: Rule) -> Rule:
             result = rule(*with_operands_rounded(opcode, operands))
         if opcode != "power" or not result.element_type.is_float:
             return result
-        found = _relatively_wider(result, _rounding_of_logarithm(operands, result))
+        found = _multiplied(result, _rounding_of_logarithm(operands, result))
         return where(_is_exact(opcode, operands, result), result, found)
 
     return unrounded
@@ -159,9 +159,9 @@ def in_effect(opcode: str, operands: Sequence[Enclosure], shown: Enclosure) -> E
     found = Enclosure(*outward(shown.low, shown.high, ulps), shown.nan)
     eps = float(finfo(shown.low.dtype).eps)
     if opcode == "power":
-        return _relatively_wider(found, _rounding_of_logarithm(operands, shown))
+        return _multiplied(found, _rounding_of_logarithm(operands, shown))
     if opcode == "exponential":
-        return _relatively_wider(found, _largest_logarithm(shown, 0.0) * eps)
+        return _multiplied(found, _largest_logarithm(shown, 0.0) * eps)
     if opcode in ("log", "log-plus-one"):
         return absolutely_wider(found, np.asarray(eps))
     if opcode == "exponential-minus-one":
@@ -201,23 +201,29 @@ def wider(result: Enclosure) -> Enclosure:
 
 
 def _rounding_of_logarithm(operands: Sequence[Enclosure], result: Enclosure) -> Array:
-    """Bound the relative error of exp(y log x) if x, y and y log x are rounded once more:
-    2 |y| (1 + |log x|) u."""
+    """Bound how far y log x moves if x, y and y log x are rounded once more: by
+    |y| (|log x| (2u + u²) + u (1 + u)²), which is at most 2u (1 + 2u) |y| (1 + |log x|)."""
     info = finfo(result.low.dtype)
+    eps = float(info.eps)
     bases, exponents = ([np.abs(end.astype(np.float64)) for end in x.ends()] for x in operands)
     numbers = (np.clip(x, float(info.smallest_subnormal), float(info.max)) for x in bases)
     logarithm = np.maximum.reduce([np.abs(np.log(x)) for x in numbers])
-    return np.asarray(np.maximum.reduce(exponents) * (1 + logarithm) * float(info.eps))
+    return np.asarray(np.maximum.reduce(exponents) * (1 + logarithm) * eps * (1 + eps))
 
 
-def _relatively_wider(result: Enclosure, error: Array) -> Enclosure:
-    """Widen an enclosure by a relative error; anything from one half on, and where it is NaN."""
+def _multiplied(result: Enclosure, error: Array) -> Enclosure:
+    """Widen an enclosure of exponentials by an absolute error of their operands, which is a factor:
+    exp(x + d) = exp(x) exp(d). Infinite ends stay; anything where the error is not finite."""
     element_type = result.element_type
     low, high = (end.astype(np.float64) for end in (result.low, result.high))
-    below = np.where(np.isinf(low), low, np.nextafter(low - np.abs(low) * error, -np.inf))
-    above = np.where(np.isinf(high), high, np.nextafter(high + np.abs(high) * error, np.inf))
+    with np.errstate(over="ignore"):
+        factor = np.exp(error)
+        below = np.where(low < 0, low * factor, low / factor)
+        above = np.where(high > 0, high * factor, high / factor)
+    below = np.where(np.isinf(low), low, np.nextafter(below, -np.inf))
+    above = np.where(np.isinf(high), high, np.nextafter(above, np.inf))
     found = _between(below, above, result)
-    lost = ~(is_nan(result.low) | is_nan(result.high)) & ~(error < 0.5)
+    lost = ~(is_nan(result.low) | is_nan(result.high)) & ~np.isfinite(error)
     return where(lost, anything(found.shape, element_type), found) if lost.any() else found
 
 
