@@ -88,6 +88,7 @@ PEERS = {
     "selftest/jax_score/coverage.py": {"jax"},
     "selftest/jax_score/custom_rules.py": {"jax"},
     "selftest/jax_score/examiner.py": {"jax"},
+    "selftest/plugin_memory.py": {"jax"},
     "selftest/real_programs/session.py": {"jax"},
     "selftest/triage_examples.py": {"jaxlib"},
 }
@@ -270,7 +271,7 @@ OPTIONS = {
     "fuzz/peers/xla.py": {"env_option_overrides", "print_large_constants"},
     "bench/programs/make.py": {"print_large_constants"},
     "hlo_oracle/frontends/jax_functions.py": {"print_large_constants"},
-    "hlo_oracle/frontends/pjrt/callbacks.py": {"emit_python_callback"},
+    "hlo_oracle/frontends/pjrt/callbacks.py": {"emit_python_callback", "xb", "xla_bridge"},
     "hlo_oracle/frontends/pjrt/host_arrays.py": {"__dlpack__", "__dlpack_device__"},
     "hlo_oracle/frontends/pjrt/partitioning.py": {"env_option_overrides"},
     "backend_c/native/machine_limits.py": {"argtypes", "restype"},

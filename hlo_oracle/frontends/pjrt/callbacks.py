@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import count
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -90,10 +91,33 @@ def calls_python(module: Module) -> bool:
 
 
 def lower() -> None:
-    """Let JAX lower callbacks for our platform."""
-    from jax._src import callback
+    """Let JAX lower callbacks for our platform, and run them where there is no CPU of XLA's."""
+    from jax._src import callback, debugging, xla_bridge
 
     callback.emit_python_callback = _emitter(callback.emit_python_callback)
+    known = _Backends(xla_bridge)
+    callback.xb = debugging.xla_bridge = known  # type: ignore[assignment, attr-defined]
+
+
+class _Backends:
+    """JAX's module of backends, as its callbacks see it: they place their arguments on a CPU, and
+    where ``JAX_PLATFORMS`` names none, ours takes its place, whose memory is the host's, too."""
+
+    def __init__(self, known: ModuleType) -> None:
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._known, name)
+
+    def local_devices(self, *places: Any, backend: str | None = None, **options: Any) -> list[Any]:
+        """Return a backend's devices of this process; for ``cpu`` ours where there is none."""
+        find: Callable[..., list[Any]] = self._known.local_devices
+        try:
+            return find(*places, backend=backend, **options)
+        except RuntimeError:  # JAX's, of a backend that was not asked for
+            if backend != "cpu":
+                raise
+            return find(*places, backend=PLATFORM, **options)
 
 
 def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,12 +30,17 @@ class Interrupts:
             signal.signal(signal.SIGINT, self.handle)
 
     def during(self, long: Callable[[], None]) -> None:
-        """Run a function that a second Ctrl-C ends."""
-        self._is_long = threading.current_thread() is threading.main_thread()
+        """Run a function that a second Ctrl-C ends; a callback of its program may run others.
+
+        Ctrl-C reaches the main thread alone, so what others run is not looked at."""
+        if threading.current_thread() is not threading.main_thread():
+            long()
+            return
+        before, self._is_long = self._is_long, True
         try:
             long()
         finally:
-            self._is_long = False
+            self._is_long = before
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Hold an interrupt back, or raise it."""

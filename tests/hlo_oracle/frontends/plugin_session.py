@@ -1,7 +1,4 @@
-"""A session of JAX on the platform hlo_oracle, beside XLA:CPU: test_jax_plugin.py runs it.
-
-Prints the name of each check that holds.
-"""
+"""A session of JAX on the platform hlo_oracle, beside XLA:CPU: test_jax_plugin.py runs it."""
 
 from __future__ import annotations
 
@@ -23,17 +20,9 @@ import numpy as np
 from jax.experimental import io_callback, serialize_executable
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
-
-from hlo_oracle.frontends import pjrt
+from session_checks import check, run
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
-Check = Callable[[], None]
-CHECKS: list[Check] = []
-
-
-def check(function: Check) -> Check:
-    CHECKS.append(function)
-    return function
 
 
 def same(function: Callable[..., Any], *arguments: Any, tolerance: float = 1e-5) -> None:
@@ -302,15 +291,5 @@ def shardings_are_resolved() -> None:
     assert len(result.sharding.device_set) == 4
 
 
-def main() -> None:
-    pjrt.initialize()  # as JAX does by the entry point, where this package is installed
-    for each in CHECKS:
-        each()
-        print(each.__name__, flush=True)
-    for snippet in sys.argv[1:]:
-        exec(compile(snippet, "docs/jax_plugin.md", "exec"), {})
-        print("snippet", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run()

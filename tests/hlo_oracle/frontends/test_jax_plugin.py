@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, has_c_compiler
 
-SESSION = Path(__file__).with_name("plugin_session.py")
+HERE = Path(__file__).parent
 PAGE = (ROOT / "docs" / "jax_plugin.md").read_text()
 
 
@@ -22,20 +22,28 @@ def snippets() -> str:
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="compiles C")
-def test_jax_runs_on_the_plugin() -> None:
-    """Every check of the session holds beside XLA:CPU, and so does the page."""
+@pytest.mark.parametrize(
+    ("session", "platforms", "arguments"),
+    [
+        pytest.param("plugin_session", "hlo_oracle,cpu", [snippets()], id="beside XLA:CPU"),
+        pytest.param("plugin_alone_session", "hlo_oracle", [], id="alone"),
+    ],
+)
+def test_jax_runs_on_the_plugin(session: str, platforms: str, arguments: list[str]) -> None:
+    """Every check of the session holds, and so does the page."""
     pytest.importorskip("jax")
     platform = {
-        "JAX_PLATFORMS": "hlo_oracle,cpu",
+        "JAX_PLATFORMS": platforms,
         "HLO_ORACLE_MODE": "exact",
         "HLO_ORACLE_DEVICES": "4",
         "OMP_WAIT_POLICY": "passive",  # others are at work on the same processors
     }
-    command = [sys.executable, "-W", "default", str(SESSION), snippets()]
+    file = HERE / f"{session}.py"
+    command = [sys.executable, "-W", "default", str(file), *arguments]
     environ = {**os.environ, **platform, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environ, capture_output=True, text=True)
-    wanted = re.findall(r"^@check\ndef (\w+)", SESSION.read_text(), re.MULTILINE)
-    assert done.stdout.split() == [*wanted, "snippet"], done.stderr
+    wanted = re.findall(r"^@check\ndef (\w+)", file.read_text(), re.MULTILINE)
+    assert done.stdout.split() == [*wanted, *["snippet"] * len(arguments)], done.stderr
     assert done.returncode == 0, done.stderr  # nothing crashes when Python ends
 
 
