@@ -1,7 +1,8 @@
 """Call Python while a program runs: ``pure_callback``, ``io_callback``, ``debug.print`` of JAX.
 
-JAX lowers them for the platforms that it knows. For ours they become a custom call that names the
-function by a number; a program that has one is interpreted.
+JAX lowers them for the platforms that it knows. For ours they become the custom call of XLA:CPU,
+whose shardings XLA's partitioner knows, with the function's number here; a program that has one is
+interpreted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hlo.types import ArrayShape, Shape, TupleShape, leaves
 from hlo.values import Array, Value
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 
-TARGET = "hlo_oracle_python_callback"
+TARGET = "xla_ffi_python_cpu_callback"
 
 
 class Callback:
@@ -132,27 +133,46 @@ def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
         result_avals: Sequence[Any],
         *,
         has_side_effect: bool,
+        sharding: Any = None,
         **options: Any,
     ) -> tuple[Sequence[Any], Any, Any]:
         if tuple(ctx.module_context.platforms) != (PLATFORM,):
             given = callback, token, operands, operand_avals, result_avals
-            found: tuple[Sequence[Any], Any, Any] = known(
-                ctx, *given, has_side_effect=has_side_effect, **options
-            )
+            options |= {"has_side_effect": has_side_effect, "sharding": sharding}
+            found: tuple[Sequence[Any], Any, Any] = known(ctx, *given, **options)
             return found
         from jax._src import core, ffi
+        from jax._src.interpreters import mlir
 
         held = Callback(callback)
         ctx.module_context.add_keepalive(held)
         if token:
             avals = {name: [core.abstract_token, *getattr(ctx, name)] for name in _AVALS}
             ctx, operands = dataclasses.replace(ctx, **avals), [token, *operands]
+            sharding = _with_token(sharding, len(result_avals))
         lowered = ffi.build_ffi_lowering_function(TARGET, has_side_effect=has_side_effect)
         call = lowered(ctx, *operands, index=np.uint64(callbacks().number(held)))
+        if sharding is not None:
+            mlir.set_sharding(ctx.module_context, call, sharding)
         results = list(call.results)
         return (results[1:], results[0], None) if token else (results, token, None)
 
     return emit
+
+
+def _with_token(sharding: Any, results: int) -> Any:
+    """Return the shardings of a token and so many results; of none, the one of the operation is
+    the token's."""
+    from jax._src.sharding_impls import (  # type: ignore[attr-defined]
+        SdyArray,
+        SdyArrayList,
+    )
+
+    if not results or not isinstance(sharding, SdyArrayList):
+        return sharding
+    devices = sharding.shardings[0].logical_device_ids
+    token = SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=devices)
+    return SdyArrayList((token, *sharding.shardings))
 
 
 _AVALS = ("avals_in", "avals_out")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hlo.errors import ArgumentError
 from hlo_oracle.frontends.pjrt.devices import Device, devices
 from hlo_oracle.frontends.pjrt.foreign_memory import Kept, named_at, write_numbers
+from hlo_oracle.frontends.pjrt.key_value_store import KeyValueStore
 from hlo_oracle.frontends.pjrt.modes import (
     PLATFORM,
     devices_of,
     mode_of,
-    require_one_process,
     version_text,
 )
 from hlo_oracle.frontends.pjrt.plugin import Plugin
+from hlo_oracle.frontends.pjrt.processes import Processes, joined
 from hlo_oracle.frontends.pjrt.stablehlo import versions
 from hlo_oracle.frontends.pjrt.topology import Topology, topology
 
@@ -46,11 +48,16 @@ _XLA_VERSION = 2  # what the attribute of this name has to be for jaxlib
 
 @dataclass(slots=True)
 class Client:
-    """The devices of this process, all of which are addressable."""
+    """The devices of all processes; those of this one are addressable."""
 
     devices: list[Device]
     topology: Topology
+    processes: Processes
     kept: Kept = field(default_factory=Kept)
+
+    @property
+    def addressable(self) -> list[Device]:
+        return [device for device in self.devices if device.is_addressable]
 
 
 def _of(plugin: Plugin, args: Any) -> Client:
@@ -76,16 +83,20 @@ def plugin_attributes(plugin: Plugin, args: Any) -> None:
 
 def client_create(plugin: Plugin, args: Any) -> None:
     options = named_at(args.create_options, args.num_options)
-    require_one_process(options)
     plugin.choose(mode_of(options, os.environ))
-    made = devices(plugin, devices_of(options, os.environ))
+    store = KeyValueStore(plugin, args) if args.kv_get_callback and args.kv_put_callback else None
+    processes = joined(options, store, devices_of(options, os.environ), plugin.next_name())
+    made = devices(plugin, processes.devices, processes.number)
     described = topology(plugin, tuple(device.description for device in made))
-    args.give(client=plugin.handles.give(Client(made, described)))
+    args.give(client=plugin.handles.give(Client(made, described, processes)))
 
 
 def client_destroy(plugin: Plugin, args: Any) -> None:
     client = plugin.handles.drop(args.client)
-    for device in client.devices if isinstance(client, Client) else ():
+    if not isinstance(client, Client):
+        return
+    client.processes.leave()
+    for device in client.devices:
         for handle in (device.handle, device.memory, device.description.handle):
             plugin.handles.drop(handle)
 
@@ -100,32 +111,35 @@ def client_platform_version(plugin: Plugin, args: Any) -> None:
 
 
 def client_process_index(plugin: Plugin, args: Any) -> None:
-    _of(plugin, args)
-    args.give(process_index=0)
+    args.give(process_index=_of(plugin, args).processes.number)
 
 
 def client_devices(plugin: Plugin, args: Any) -> None:
-    args.give_each(("devices", "num_devices"), _device_handles(_of(plugin, args)))
+    client = _of(plugin, args)
+    args.give_each(("devices", "num_devices"), _handles(client, client.devices))
 
 
 def client_addressable_devices(plugin: Plugin, args: Any) -> None:
-    found = _device_handles(_of(plugin, args))
+    client = _of(plugin, args)
+    found = _handles(client, client.addressable)
     args.give_each(("addressable_devices", "num_addressable_devices"), found)
 
 
 def client_addressable_memories(plugin: Plugin, args: Any) -> None:
     client = _of(plugin, args)
-    memories = [device.memory for device in client.devices]
+    memories = [device.memory for device in client.addressable]
     found = client.kept.numbers(memories, ctypes.c_void_p)
     args.give_each(("addressable_memories", "num_addressable_memories"), found)
 
 
 def client_lookup_device(plugin: Plugin, args: Any) -> None:
-    args.give(device=_numbered(_of(plugin, args), args.id).handle)
+    found = {device.id: device for device in _of(plugin, args).devices}
+    args.give(device=_numbered(found, args.id).handle)
 
 
 def client_lookup_addressable_device(plugin: Plugin, args: Any) -> None:
-    args.give(addressable_device=_numbered(_of(plugin, args), args.local_hardware_id).handle)
+    found = {device.number: device for device in _of(plugin, args).addressable}
+    args.give(addressable_device=_numbered(found, args.local_hardware_id).handle)
 
 
 def client_default_device_assignment(plugin: Plugin, args: Any) -> None:
@@ -140,8 +154,8 @@ def client_topology_description(plugin: Plugin, args: Any) -> None:
 
 
 def client_update_global_process_info(plugin: Plugin, args: Any) -> None:
-    """Do nothing: there is one process, whatever ``jax.distributed`` tells of it. (jaxlib ends the
-    process if this fails.)"""
+    """Do nothing: the processes met when the client was made. (jaxlib ends the process if this
+    fails.)"""
 
 
 def client_dma_map(plugin: Plugin, args: Any) -> None:
@@ -152,12 +166,11 @@ def client_dma_unmap(plugin: Plugin, args: Any) -> None:
     """Do nothing."""
 
 
-def _device_handles(client: Client) -> tuple[int, int]:
-    return client.kept.numbers([device.handle for device in client.devices], ctypes.c_void_p)
+def _handles(client: Client, of: Sequence[Device]) -> tuple[int, int]:
+    return client.kept.numbers([device.handle for device in of], ctypes.c_void_p)
 
 
-def _numbered(client: Client, number: int) -> Device:
-    for device in client.devices:
-        if device.id == number:
-            return device
-    raise ArgumentError(f"there is no device {number}: there are {len(client.devices)}")
+def _numbered(known: Mapping[int, Device], number: int) -> Device:
+    if number not in known:
+        raise ArgumentError(f"there is no device {number}: there are {len(known)}")
+    return known[number]

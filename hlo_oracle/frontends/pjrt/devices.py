@@ -1,8 +1,9 @@
-"""Devices and their memories: ranks that this process simulates."""
+"""Devices and their memories: ranks that this process simulates, and those of its peers."""
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,9 +39,10 @@ MEMORY_KIND, MEMORY_KIND_ID = "device", 0
 
 @dataclass(slots=True)
 class Description:
-    """Describe a device: rank ``id`` of this process."""
+    """Describe a device: the rank ``id`` of all, and the process that simulates it."""
 
     id: int
+    process: int = 0
     kept: Kept = field(default_factory=Kept)
     handle: int = 0
 
@@ -52,9 +54,12 @@ class Description:
 
 @dataclass(slots=True)
 class Device:
-    """A device with its one memory."""
+    """A device with its one memory; ``number`` counts those of its process, and those of another
+    process are not ``is_addressable``."""
 
     description: Description
+    number: int = 0
+    is_addressable: bool = True
     kept: Kept = field(default_factory=Kept)
     handle: int = 0
     memory: int = 0
@@ -80,21 +85,24 @@ class Memory:
     handle: int = 0
 
 
-def devices(plugin: Plugin, count: int) -> list[Device]:
-    """Make devices with their descriptions and memories."""
-    made = []
-    for number in range(count):
-        device = Device(description(plugin, number))
-        memory = Memory(device)
-        device.handle = plugin.handles.give(device)
-        memory.handle = device.memory = plugin.handles.give(memory)
-        made.append(device)
+def devices(plugin: Plugin, counts: Sequence[int], here: int = 0) -> list[Device]:
+    """Make devices with their descriptions and memories: so many for each process, of which this
+    one is number ``here``."""
+    made: list[Device] = []
+    for process, count in enumerate(counts):
+        for number in range(count):
+            described = description(plugin, len(made), process)
+            device = Device(described, number, is_addressable=process == here)
+            memory = Memory(device)
+            device.handle = plugin.handles.give(device)
+            memory.handle = device.memory = plugin.handles.give(memory)
+            made.append(device)
     return made
 
 
-def description(plugin: Plugin, number: int) -> Description:
+def description(plugin: Plugin, number: int, process: int = 0) -> Description:
     """Make the description of a device."""
-    made = Description(number)
+    made = Description(number, process)
     made.handle = plugin.handles.give(made)
     return made
 
@@ -104,8 +112,7 @@ def device_description_id(plugin: Plugin, args: Any) -> None:
 
 
 def device_description_process_index(plugin: Plugin, args: Any) -> None:
-    plugin.handles.of(args.device_description, Description)
-    args.give(process_index=0)
+    args.give(process_index=plugin.handles.of(args.device_description, Description).process)
 
 
 def device_description_attributes(plugin: Plugin, args: Any) -> None:
@@ -120,7 +127,7 @@ def device_description_kind(plugin: Plugin, args: Any) -> None:
 
 def device_description_debug_string(plugin: Plugin, args: Any) -> None:
     described = plugin.handles.of(args.device_description, Description)
-    text = f"{KIND} device {described.id}: a rank that this process simulates"
+    text = f"{KIND} device {described.id}: a rank that process {described.process} simulates"
     args.give_each(("debug_string", "debug_string_size"), described.kept.text(text))
 
 
@@ -136,12 +143,11 @@ def device_get_description(plugin: Plugin, args: Any) -> None:
 
 
 def device_is_addressable(plugin: Plugin, args: Any) -> None:
-    plugin.handles.of(args.device, Device)
-    args.give(is_addressable=True)
+    args.give(is_addressable=plugin.handles.of(args.device, Device).is_addressable)
 
 
 def device_local_hardware_id(plugin: Plugin, args: Any) -> None:
-    args.give(local_hardware_id=plugin.handles.of(args.device, Device).id)
+    args.give(local_hardware_id=plugin.handles.of(args.device, Device).number)
 
 
 def device_addressable_memories(plugin: Plugin, args: Any) -> None:

@@ -54,7 +54,7 @@ def loaded_executable_execute(plugin: Plugin, args: Any) -> None:
     arguments = [_values(program, row) for row in buffers]
     if plugin.checks is not None and loaded.is_first():
         _judge(plugin.checks, program, arguments)
-    results = program.run(arguments)
+    results = _results(loaded, arguments)
     lists = numbers_at(args.output_lists, args.num_devices, _POINTER)
     for device, result, place in zip(devices, results, lists, strict=True):
         write_numbers(place, _outputs(plugin, program, device, result), _POINTER)
@@ -64,6 +64,20 @@ def loaded_executable_execute(plugin: Plugin, args: Any) -> None:
     if args.device_complete_events:
         ready = (events.happened(plugin) for _ in devices)
         write_numbers(args.device_complete_events, ready, _POINTER)
+
+
+def _results(loaded: LoadedExecutable, arguments: Arguments) -> Sequence[Value]:
+    """Run on the arguments of this process's ranks; return their results.
+
+    Ranks that exchange values with some of another process take the arguments of all."""
+    program, devices = loaded.program, loaded.devices
+    if not program.is_joint or len(loaded.addressable) == len(devices):
+        return program.run(arguments)
+    owners = [device.description.process for device in devices]
+    called = f"{program.name} ({program.fingerprint[:16]})"
+    every = loaded.client.processes.gathered(called, program.parameters, owners, arguments)
+    ran = zip(devices, program.run(every), strict=True)
+    return [result for device, result in ran if device.is_addressable]
 
 
 def _values(program: Program, buffers: Sequence[Buffer]) -> tuple[Array | None, ...]:
@@ -77,11 +91,12 @@ def _values(program: Program, buffers: Sequence[Buffer]) -> tuple[Array | None, 
 
 def _judge(checks: Checks, program: Program, arguments: Arguments) -> None:
     """Judge another compiler on the first call of a program, if it is one of one rank."""
-    if len(arguments) == 1:
+    ranks = program.ranks.ranks
+    if ranks == 1:
         values: Any = arguments[0]
         checks.judge(program.module, program.text, values)
     else:
-        checks.leave_out(f"{program.name}: it runs on {len(arguments)} devices: one is judged")
+        checks.leave_out(f"{program.name}: it runs on {ranks} devices: one is judged")
 
 
 def _devices(plugin: Plugin, loaded: LoadedExecutable, args: Any) -> Sequence[Device]:
@@ -91,12 +106,12 @@ def _devices(plugin: Plugin, loaded: LoadedExecutable, args: Any) -> Sequence[De
     """
     if args.execute_device:
         return [plugin.handles.of(args.execute_device, Device)]
-    if args.num_devices != len(loaded.devices):
+    if args.num_devices != len(loaded.addressable):
         raise ArgumentError(
-            f"{loaded.program.name} runs on {len(loaded.devices)} devices, and was given arguments"
-            f" for {args.num_devices}"
+            f"{loaded.program.name} runs on {len(loaded.addressable)} devices, and was given"
+            f" arguments for {args.num_devices}"
         )
-    return loaded.devices
+    return loaded.addressable
 
 
 def _outputs(plugin: Plugin, program: Program, device: Device, result: Value) -> list[int]:

@@ -6,8 +6,9 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import Any
 
-from hlo.errors import ArgumentError
+from hlo.errors import ArgumentError, Unsupported
 from hlo_oracle.frontends.pjrt import programs
+from hlo_oracle.frontends.pjrt.callbacks import calls_python
 from hlo_oracle.frontends.pjrt.client import Client
 from hlo_oracle.frontends.pjrt.compile_options import device_assignment
 from hlo_oracle.frontends.pjrt.declarations import structure
@@ -46,6 +47,11 @@ class LoadedExecutable:
     was_called: bool = False
     kept: Kept = field(default_factory=Kept)
 
+    @property
+    def addressable(self) -> list[Device]:
+        """The devices of this process."""
+        return [device for device in self.devices if device.is_addressable]
+
     def is_first(self) -> bool:
         """Test whether this is the first call, and note that there was one."""
         before, self.was_called = self.was_called, True
@@ -76,8 +82,14 @@ def _load(plugin: Plugin, program: Program, client: Client) -> int:
                 f"{program.name} is for device {number} of {len(known)}: set"
                 f" HLO_ORACLE_DEVICES={program.ranks.ranks} or more"
             )
-    devices = [known[number] for number in ids] or client.devices[:1]
-    return plugin.handles.give(LoadedExecutable(program, devices, client))
+    devices = [known[number] for number in ids] or client.addressable[:1]
+    loaded = LoadedExecutable(program, devices, client)
+    if len(loaded.addressable) < len(devices) and calls_python(program.module):
+        raise Unsupported(
+            f"{program.name} calls Python, and runs on devices of several processes: call outside"
+            " of it, on its results"
+        )
+    return plugin.handles.give(loaded)
 
 
 def client_compile(plugin: Plugin, args: Any) -> None:
@@ -119,7 +131,7 @@ def loaded_executable_get_executable(plugin: Plugin, args: Any) -> None:
 
 def loaded_executable_addressable_devices(plugin: Plugin, args: Any) -> None:
     loaded = _loaded(plugin, args)
-    handles = [device.handle for device in loaded.devices]
+    handles = [device.handle for device in loaded.addressable]
     found = loaded.kept.numbers(handles, ctypes.c_void_p)
     args.give_each(("addressable_devices", "num_addressable_devices"), found)
 
@@ -149,10 +161,11 @@ def loaded_executable_get_device_assignment(plugin: Plugin, args: Any) -> None:
 
 
 def loaded_executable_addressable_device_logical_ids(plugin: Plugin, args: Any) -> None:
-    """Give the replica and the partition of each rank."""
+    """Give the replica and the partition of each rank of this process."""
     loaded = _loaded(plugin, args)
     partitions = loaded.program.ranks.partitions
-    pairs = [part for rank in range(len(loaded.devices)) for part in divmod(rank, partitions)]
+    ranks = [rank for rank, device in enumerate(loaded.devices) if device.is_addressable]
+    pairs = [part for rank in ranks for part in divmod(rank, partitions)]
     addressable_device_logical_ids, _ = loaded.kept.numbers(pairs, ctypes.c_int32)
     args.give(addressable_device_logical_ids=addressable_device_logical_ids)
-    args.give(num_addressable_device_logical_ids=len(loaded.devices))
+    args.give(num_addressable_device_logical_ids=len(ranks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from hlo.errors import ArgumentError, Unsupported
+from hlo.errors import ArgumentError
 from hlo_oracle import __version__
 from hlo_oracle.frontends.pjrt.foreign_memory import NamedValue
 
@@ -38,16 +38,6 @@ def devices_of(options: Mapping[str, NamedValue], environ: Mapping[str, str]) ->
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= _MOST_DEVICES):
         raise ArgumentError(f"HLO_ORACLE_DEVICES={text}: a number from 1 to {_MOST_DEVICES}")
     return int(text)
-
-
-def require_one_process(options: Mapping[str, NamedValue]) -> None:
-    """Raise Unsupported for a client that is one of several processes (``jax.distributed``)."""
-    processes = options.get("num_nodes", 1)
-    if processes != 1:
-        raise Unsupported(
-            f"jax.distributed with {processes} processes: one process simulates the devices of"
-            " hlo_oracle; run one, with HLO_ORACLE_DEVICES set to the number of all devices"
-        )
 
 
 def version_text() -> str:

@@ -54,14 +54,15 @@ def opened() -> Iterator[Callable[[bytes, bytes, int], Partitioned]]:
                 ("xla_dump_hlo_as_proto", True),  # texts say nothing of the results' shardings
                 ("xla_backend_optimization_level", 0),  # the compiled program is not wanted
             ]
+            why = "jaxlib did not partition it"
             try:
                 chosen = xla_client.DeviceList(tuple(client.devices()))
                 client.compile_and_load(code, chosen, settings)
             except (RuntimeError, ValueError, TypeError) as error:  # jaxlib's are RuntimeErrors
-                return Partitioned(error=str(error))
+                why = str(error)  # perhaps of what comes after: calls that XLA:CPU does not know
             dumped = sorted(Path(directory).glob(f"*.after_{_PASS}.*.hlo.pb"))
             if not dumped:
-                return Partitioned(error="jaxlib did not partition it")
+                return Partitioned(error=why)
             return Partitioned(messages(dumped[-1].read_bytes(), _MODULE)[-1])
 
     yield partitioned

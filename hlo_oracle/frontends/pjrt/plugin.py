@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from hlo_oracle.frontends.pjrt.checks import Checks, settings_of
 from hlo_oracle.frontends.pjrt.foreign_memory import Kept
@@ -27,7 +29,12 @@ class Plugin:
     kept: Kept = field(default_factory=Kept)
     mode: Mode | None = None
     checks: Checks | None = None  # of the mode check
+    names: Iterator[int] = field(default_factory=count)
     partitioner: Partitioner = field(default_factory=Partitioner)
+
+    def next_name(self) -> str:
+        """Return a name that the next client has in each of its processes."""
+        return f"hlo_oracle/{next(self.names)}"
 
     def choose(self, mode: Mode) -> None:
         """Choose how programs that are compiled from now on run."""

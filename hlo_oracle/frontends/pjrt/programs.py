@@ -54,6 +54,12 @@ class Program:
     run: Run
 
     @property
+    def is_joint(self) -> bool:
+        """Whether a run takes the arguments of all ranks: where there is C, each rank runs for
+        itself."""
+        return self.ranks.ranks > 1 and not self.code_bytes
+
+    @property
     def fingerprint(self) -> str:
         """A hash of what decides the results."""
         parts = (self.mode.value, str(self.ranks), self.text)

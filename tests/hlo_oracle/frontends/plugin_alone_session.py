@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
 from session_checks import check, run
 
 from hlo_oracle.frontends.pjrt.buffers import Buffer
@@ -47,6 +49,27 @@ def callbacks_need_no_cpu_of_xla() -> None:
     jax.debug.callback(lambda v: seen.append(float(v)), 3.0)  # outside of any program
     total = float(jnp.asarray(X).sum())
     assert sorted(seen) == sorted([total, -total, 3.0]), seen
+
+
+@check
+def callbacks_on_several_devices() -> None:
+    """In manual regions each rank calls; else XLA's partitioner has one call for all."""
+    mesh = jax.make_mesh((2,), ("i",), (AxisType.Auto,), devices=jax.devices()[:2])
+    x = jax.device_put(np.arange(4.0, dtype=np.float32), NamedSharding(mesh, P("i")))
+    seen: list[Any] = []
+
+    def f(v: Any) -> Any:
+        jax.debug.callback(lambda u: seen.append(np.asarray(u).tolist()), v)
+        return io_callback(lambda u: np.asarray(u) * 2, jax.ShapeDtypeStruct(v.shape, v.dtype), v)
+
+    for function, wanted in (
+        (jax.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i")), [[0, 1], [2, 3]]),
+        (f, [[0, 1, 2, 3]]),
+    ):
+        np.testing.assert_array_equal(jax.jit(function)(x), [0, 2, 4, 6])
+        jax.effects_barrier()
+        assert sorted(seen) == wanted, seen
+        seen.clear()
 
 
 @check

@@ -255,9 +255,9 @@ def test_one_process_has_all_devices() -> None:
     """jaxlib ends the process if it cannot tell of others."""
     client = Client()
     client.call("Client_UpdateGlobalProcessInfo", client=client.handle)
-    modes.require_one_process({"num_nodes": 1, "node_id": 0})
-    with pytest.raises(errors.errors.Unsupported, match="with 2 processes: .* HLO_ORACLE_DEVICES"):
-        modes.require_one_process({"num_nodes": 2, "node_id": 1})
+    options = client.plugin.kept.named({"num_nodes": 2, "node_id": 1})
+    with pytest.raises(errors.Failed, match="2 processes that has no key-value store"):
+        client.call("Client_Create", create_options=options[0], num_options=options[1])
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.data())
