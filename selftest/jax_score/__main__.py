@@ -3,8 +3,10 @@
 JAX's harnesses of its primitives, its records of operations of lax, and tables of calls of its
 public functions run on the plugin and on XLA:CPU, and are compared as JAX's tests compare. A case
 that crashes or hangs is a row like others. Cases are run in an order drawn from their names, so
-that a run that ends early is a sample of all; ``--sample N`` takes one of N in each group. With
-``--state FILE`` a run goes on where the last one ended. Exit status: 1 if anything failed.
+that a run that ends early is a sample of all, x64 on and off having half of ``--minutes`` each;
+``--sample N`` takes one of N in each group. With ``--state FILE`` a run goes on where the last one
+ended. On a machine with other work raise ``--seconds``, which are no processor time. Exit status: 1
+if anything failed.
 """
 
 from __future__ import annotations
@@ -38,10 +40,10 @@ def main(words: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     require_package("to compare as JAX's tests do", "absl", "score")
     journal, shown = Journal(given.state, given.mode), ProgressLine()
-    end = time.monotonic() + 60 * given.minutes
+    begun = time.monotonic()
     with shown.phase("beginning"):
-        for width in (64, 32) if given.x64 == "both" else (64 if given.x64 == "on" else 32,):
-            for outcome in _ran(given, journal, width == 64, end):
+        for is_wide, minutes in shares(given.x64, given.minutes):
+            for outcome in _ran(given, journal, is_wide, begun + 60 * minutes):
                 journal.add(outcome)
                 shown.show(_line(journal), 0.0)
     outcomes = list(journal.outcomes.values())
@@ -53,6 +55,13 @@ def main(words: Sequence[str] | None = None) -> int:
     else:
         print(markdown(outcomes, _how(given, journal)), end="")
     return int(any(one.status == FAILED for one in outcomes))
+
+
+def shares(x64: str, minutes: float) -> list[tuple[bool, float]]:
+    """Return whether x64 is on in each part of a run, and when the part ends at the latest: parts
+    have equal shares of the time, so that a run which ends early is a sample of each."""
+    parts = {"both": (True, False), "on": (True,), "off": (False,)}[x64]
+    return [(is_wide, minutes * part / len(parts)) for part, is_wide in enumerate(parts, 1)]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+from selftest.jax_score.__main__ import shares
 from selftest.jax_score.outcomes import FAILED, PASSED, REFUSED, SKIPPED, Journal, Outcome
 from selftest.jax_score.table import is_legal, markdown, rows
 
@@ -39,6 +41,12 @@ def test_rows_count_what_xla_runs() -> None:
 def test_only_proven_values_are_legal(legal: str) -> None:
     assert is_legal(DIFFERENT)
     assert not is_legal(replace(DIFFERENT, legal=f"{legal}; cpu: {WITHIN}"))
+
+
+def test_both_widths_have_their_share_of_the_time() -> None:
+    assert shares("both", 10) == [(True, 5), (False, 10)]
+    assert shares("off", 10) == [(False, 10)] and shares("on", 10) == [(True, 10)]
+    assert shares("both", inf) == [(True, inf), (False, inf)]
 
 
 def test_each_failure_is_named() -> None:
