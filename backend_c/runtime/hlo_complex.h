@@ -226,10 +226,10 @@ HLO_FUNCTION hlo_c64 hlo_sign_c64(hlo_c64 x) {
     return hlo_make_c64(zero ? x.re : re, zero ? x.im : im);
 }
 
-/* Fast mode: no pairs, but f64 where the components are f32, so that nothing overflows between. */
+/* Fast mode: products by the plain formula in the type of the components, with errors of some units
+ * of the product's size; quotients by way of f64, so that nothing overflows between. */
 HLO_FUNCTION hlo_c64 hlo_multiply_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
-    const double a = (double)lhs.re, b = (double)lhs.im, c = (double)rhs.re, d = (double)rhs.im;
-    return hlo_make_c64((float)(a * c - b * d), (float)(a * d + b * c));
+    return hlo_make_c64(lhs.re * rhs.re - lhs.im * rhs.im, lhs.re * rhs.im + lhs.im * rhs.re);
 }
 
 HLO_FUNCTION hlo_c128 hlo_multiply_c128_fast(hlo_c128 lhs, hlo_c128 rhs) {
@@ -247,9 +247,17 @@ HLO_FUNCTION hlo_c64 hlo_divide_c64_fast(hlo_c64 lhs, hlo_c64 rhs) {
     return (finite & (by != 0.0)) ? plain : edge;
 }
 
+/* sqrt(re^2 + im^2) of components that a power of two makes neither too large nor too small to be
+ * squared: within 2 ULP (a square, the sum and the root each round once, and the root halves errors
+ * before it). */
 HLO_FUNCTION float hlo_abs_c64_fast(hlo_c64 x) {
-    const double a = (double)x.re, b = (double)x.im;
-    return hlo_or_infinity(x, (float)hlo_sqrt_f64(a * a + b * b));
+    const uint32_t re = hlo_bits_f32(x.re) & 0x7fffffffu, im = hlo_bits_f32(x.im) & 0x7fffffffu;
+    const uint32_t larger = re > im ? re : im;
+    const int big = larger > 0x5d800000u, small = larger < 0x21800000u; /* 2^60, 2^-60 */
+    const float scale = hlo_f32_from_bits(big ? 0x1c800000u : small ? 0x71800000u : 0x3f800000u);
+    const float back = hlo_f32_from_bits(big ? 0x62800000u : small ? 0x0d800000u : 0x3f800000u);
+    const float a = x.re * scale, b = x.im * scale; /* by 2^-70, 2^100 or 1 */
+    return hlo_or_infinity(x, hlo_sqrt_f32(a * a + b * b) * back);
 }
 
 #endif

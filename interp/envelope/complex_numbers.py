@@ -51,25 +51,47 @@ def function_of_complex(function: Function, opcode: str) -> Rule:
         if not firm.all():
             result = where(firm, result, _of_discs(function, opcode, operands))
         result = _on_either_side(opcode, operands, result)
-        return _or_overflowed(operands, result) if opcode == "divide" else result
+        return _or_overflowed(opcode, operands, result)
 
     return rule
 
 
-def _or_overflowed(operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
-    """Admit anything where the components of a dividend or a divisor have a sum that overflows,
-    though the quotient need not: R. L. Smith's algorithm (Communications of the ACM, 1962), which
-    is that of NumPy and XLA, adds a + b (d / c) and c + d (d / c), where |d| <= |c|."""
-    lost = np.broadcast_to(np.False_, result.shape)
-    for operand in operands:
-        most = float(finfo(operand.low.real.dtype).max)
-        real, imag = (
-            np.maximum.reduce([np.abs(end) for end in part.ends()]) for part in parts(operand)
-        )
-        lost = lost | (np.isfinite(real) & np.isfinite(imag) & (real > most - imag))
+def _or_overflowed(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:
+    """Admit anything where what the usual formula adds up overflows, though the result need not."""
+    overflows = _OVERFLOWS.get(opcode)
+    if overflows is None:
+        return result
+    most = float(finfo(operands[0].low.real.dtype).max)
+    sizes = [
+        [
+            np.maximum.reduce([np.abs(end) for end in part.ends()]).astype(np.float64)
+            for part in parts(operand)
+        ]
+        for operand in operands
+    ]
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = np.broadcast_to(overflows(sizes, most), result.shape)
     return (
         where(lost, anything(result.shape, result.element_type), result) if lost.any() else result
     )
+
+
+def _quotient_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
+    """R. L. Smith's algorithm (Communications of the ACM, 1962), which is that of NumPy and XLA,
+    adds a + b (d / c) and c + d (d / c), where |d| <= |c|."""
+    lost = [np.isfinite(real) & np.isfinite(imag) & (real > most - imag) for real, imag in sizes]
+    return np.asarray(lost[0] | lost[1])
+
+
+def _product_overflows(sizes: Sequence[Sequence[Array]], most: float) -> Array:
+    """Products by components are a c - b d and a d + b c; either product may be larger than the
+    difference."""
+    (a, b), (c, d) = sizes
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & np.isfinite(d)
+    return np.asarray(finite & ((a * c > most - b * d) | (a * d > most - b * c)))
+
+
+_OVERFLOWS = {"divide": _quotient_overflows, "multiply": _product_overflows}
 
 
 def _on_either_side(opcode: str, operands: Sequence[Enclosure], result: Enclosure) -> Enclosure:

@@ -11,7 +11,7 @@ import pytest
 
 import hlo
 from hlo.values import Array
-from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU, Budget
+from interp.envelope.budget import EXACT, FAST, UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import contains
 from interp.envelope.evaluation import enclose
 from interp.evaluator import evaluate
@@ -19,10 +19,12 @@ from interp.evaluator import evaluate
 MOST = float(np.finfo(np.float32).max)
 
 
-def quotients(lhs: Sequence[complex], rhs: Sequence[complex]) -> tuple[hlo.Module, Array, Array]:
+def quotients(
+    lhs: Sequence[complex], rhs: Sequence[complex], opcode: str = "divide"
+) -> tuple[hlo.Module, Array, Array]:
     arrays = np.array(lhs, np.complex64), np.array(rhs, np.complex64)
     text = f"HloModule m\nENTRY e {{\n x = c64[{len(lhs)}] parameter(0)\n" + (
-        f" y = c64[{len(lhs)}] parameter(1)\n ROOT r = c64[{len(lhs)}] divide(x, y)\n}}\n"
+        f" y = c64[{len(lhs)}] parameter(1)\n ROOT r = c64[{len(lhs)}] {opcode}(x, y)\n}}\n"
     )
     return hlo.parse(text), *arrays
 
@@ -53,6 +55,22 @@ def test_other_quotients_stay_where_they_are() -> None:
     module, *arrays = quotients([3e38 + 1e38j], [2000 + 1000j])
     exact: Any = enclose(module, *arrays, peer=EXACT).result
     assert exact.low == exact.high == evaluate(module, *arrays)
+
+
+@pytest.mark.parametrize("peer", [XLA_CPU, FAST])
+def test_products_whose_parts_overflow(peer: Budget) -> None:
+    """a c - b d of a c beyond the largest number: infinite by components, not as a real number."""
+    module, *arrays = quotients(
+        [2e19 + 5e18j, 2e19, 1.5e19], [1.8e19 + 8e18j, 1.9e19, 2e19], "multiply"
+    )
+    (a, b), (c, d) = ((x.real, x.imag) for x in arrays)
+    with np.errstate(all="ignore"):
+        found = (a * c - b * d) + 1j * (a * d + b * c)
+    exact: Any = evaluate(module, *arrays)
+    assert np.isinf(found[0].real) and np.isfinite(exact[0]) and np.isfinite(exact[2])
+    legal: Any = enclose(module, *arrays, peer=peer).result
+    assert contains(legal, found).all() and contains(legal, exact).all()
+    assert not contains(legal, np.full(3, np.inf, np.complex64))[2]
 
 
 def test_quotients_by_a_divisor_whose_product_is_flushed() -> None:

@@ -49,6 +49,26 @@ def test_elementary_functions_may_be_off_by_one_unit_and_not_by_eight(opcode: st
     assert outside(text, [_X], moved(exact, 1), "exact") == 64
 
 
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_complex_numbers_of_any_size() -> None:
+    """Products and absolute values by plain formulas in f32, from subnormals to the largest."""
+    text = """HloModule m
+ENTRY main {
+  x = c64[4096] parameter(0)
+  y = c64[4096] parameter(1)
+  p = c64[4096] multiply(x, y)
+  a = f32[4096] abs(x)
+  ROOT t = (c64[4096], f32[4096]) tuple(p, a)
+}
+"""
+    draw = np.random.default_rng(1)
+    parts = np.exp2(draw.uniform(-149, 128, (2, 4096, 2))) * draw.choice([-1.0, 1.0], (2, 4096, 2))
+    parts[:, :8] = draw.choice([0.0, -0.0, np.inf, 1e-45, 3.4e38, 1.0], (2, 8, 2))
+    x, y = parts.astype(np.float32).view(np.complex64)[..., 0]
+    found = backend_c.compile(hlo.parse(text), numerics="fast")(x, y)
+    assert judged_by("fast", hlo.parse(text), [x, y], list(arrays_of(found))).counts[OUTSIDE] == 0
+
+
 def test_operations_of_ieee_are_rounded_correctly() -> None:
     text = _FUNCTION.format("f32", "sqrt")
     exact = np.asarray(interp.evaluate(hlo.parse(text), _X))
