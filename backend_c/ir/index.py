@@ -137,12 +137,25 @@ def bounds(expression: Expr) -> tuple[int, int]:
         case Apply("clamp", (low_end, _, high_end), _):
             return bounds(low_end)[0], bounds(high_end)[1]
         case Apply("convert", (source,), _) if source.type.is_integer and source.type is not INDEX:
-            signed = source.type.kind == "signed"
             # An index read from memory (a start index, a size) is bounded by its type at least.
-            end = 2 ** (source.type.bits - signed)
-            return max(-end * signed, -_LIMIT), min(end - 1, _LIMIT)
+            low, high = _integer_bounds(source)
+            return max(low, -_LIMIT), min(high, _LIMIT)
         case _:
             return -_LIMIT, _LIMIT
+
+
+def _integer_bounds(expression: Expr) -> tuple[int, int]:
+    """Return the range of an integer's type, or of the one that it was converted from if that is
+    inside of it."""
+    is_signed = expression.type.kind == "signed"
+    end = 2 ** (expression.type.bits - is_signed)
+    low, high = -end * is_signed, end - 1
+    match expression:
+        case Apply("convert", (source,), _) if source.type.is_integer and source.type is not INDEX:
+            least, greatest = _integer_bounds(source)
+            if low <= least and greatest <= high:
+                return least, greatest
+    return low, high
 
 
 def _split(expression: Expr, divisor: int) -> tuple[Expr, Expr]:

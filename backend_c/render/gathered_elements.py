@@ -32,6 +32,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.render.c_types import is_narrow
 from backend_c.render.loop_distribution import Distribution, Point, Points
+from backend_c.render.narrow_indices import as_narrow_index
 from hlo.types import PRED, U8, U16, ElementType
 
 _LEAST = 8  # trips of a loop
@@ -127,5 +128,6 @@ class _Gathers(Points):
         self._left -= 1
         result = self.result(value.type)
         self._varying.add(result.name)
-        self.items.append(_Gather(value.array, self._lane, (value.offset,), (result,)))
+        offset = as_narrow_index(value.offset) or value.offset  # twice as many lanes
+        self.items.append(_Gather(value.array, self._lane, (offset,), (result,)))
         return result

@@ -44,6 +44,11 @@ def with_narrow_indices(kernel: Kernel) -> Kernel:
     return replace(kernel, body=_narrowed(kernel.body))
 
 
+def as_narrow_index(index: Expr) -> Expr | None:
+    """Return an index as computed in 32 bits, None if a part of it may need more."""
+    return _narrow(index) if all(map(_fits, subexpressions(index))) else None
+
+
 def _is_narrow(statement: Statement) -> bool:
     """Return whether 32 bits hold every index that a statement itself computes.
 

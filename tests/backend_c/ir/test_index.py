@@ -2,11 +2,13 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import INDEX, Apply, Constant, Expr, Variable
+from hlo.types import ELEMENT_TYPES
 
 ROW, COLUMN = Variable(INDEX, "i", 0, 63), Variable(INDEX, "j", 0, 7)
 
@@ -104,3 +106,24 @@ def test_bounds_hold(drawn: tuple[Expr, dict[str, int]]) -> None:
     expression, at = drawn
     low, high = ix.bounds(expression)
     assert low <= value(expression, at) <= high
+
+
+@pytest.mark.parametrize(
+    ("names", "low", "high"),
+    [
+        (("u8",), 0, 255),
+        (("u8", "s32"), 0, 255),
+        (("s4", "s16", "s64"), -8, 7),
+        (("s8", "u8"), 0, 255),  # it wraps around
+        (("s32", "s8"), -128, 127),
+        (("u64", "s32", "s64"), -(2**31), 2**31 - 1),
+    ],
+)
+def test_bounds_of_converted_integers(names: tuple[str, ...], low: int, high: int) -> None:
+    """An index that was converted from narrow integers is as small as those."""
+    value: Expr = Variable(ELEMENT_TYPES[names[0]], "x")
+    for name in names[1:]:
+        value = Apply("convert", (value,), ELEMENT_TYPES[name])
+    index = Apply("convert", (value,), INDEX)
+    assert ix.bounds(index) == (low, high)
+    assert ix.clamp(low, index, high) == index
