@@ -17,6 +17,8 @@ from backend_c.ir.segments import write_segments
 
 # A reduction of so few elements is written out, in lanes over its results.
 FEW = 8
+_SHORT_ROW = 64  # elements
+_SHARED = 64  # iterations of a parallel loop, at least: several for each thread
 
 
 def loop_kind(scope: Scope, operations: int) -> str:
@@ -71,8 +73,31 @@ def write_map(
             write(index)
     else:
         rest = _rest(dims, last)
-        with outer(scope, dims[:last], dims[last] * cost) as position:
+        with _rows(scope, dims[:last], dims[last], cost) as position:
             write_segments(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
+
+
+@contextmanager
+def _rows(
+    scope: Scope, dims: tuple[int, ...], length: int, cost: int
+) -> Iterator[tuple[Expr, ...]]:
+    """Open the loops over rows of a length: one, or, where rows are so short that the divisions for
+    the index of each take as long, one inside of another that enough threads share."""
+    inner, settings = _last(dims), scope.settings
+    operations = math.prod(dims) * length * cost
+    if (
+        inner is None
+        or length > _SHORT_ROW
+        or settings.is_scalar
+        or settings.has_blocks
+        or (math.prod(dims[:inner]) < _SHARED and loop_kind(scope, operations) == "parallel")
+    ):
+        with outer(scope, dims, length * cost) as position:
+            yield position
+        return
+    before = outer(scope, dims[:inner], dims[inner] * length * cost)
+    with before as position, scope.loop(dims[inner]) as row:
+        yield (*position, row, *_rest(dims, inner))
 
 
 def _last(dims: Sequence[int]) -> int | None:
