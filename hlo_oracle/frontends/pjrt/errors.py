@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +19,13 @@ UNIMPLEMENTED, _INTERNAL, _UNAVAILABLE = 12, 13, 14
 
 # The first that an exception is an instance of.
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (MemoryError, _RESOURCE_EXHAUSTED),
     (errors.Unsupported, UNIMPLEMENTED),
     (errors.CollectiveError, _ABORTED),
     (errors.OutOfFuel, _RESOURCE_EXHAUSTED),
     (errors.ToolchainError, _FAILED_PRECONDITION),
     (errors.DeviceError, _UNAVAILABLE),
     (errors.Error, _INVALID_ARGUMENT),
-    (MemoryError, _RESOURCE_EXHAUSTED),
     (KeyboardInterrupt, _CANCELLED),
 )
 
@@ -50,12 +51,20 @@ def described(error: BaseException) -> PjrtError:
     """Describe an exception; one that is none of ours with where it was raised."""
     if isinstance(error, Failed):
         return PjrtError(error.code, str(error))
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), None)
+    lacking = next((one for one in _chain(error) if isinstance(one, MemoryError)), error)
+    code = next((code for kind, code in _CODES if isinstance(lacking, kind)), None)
     if code is not None:
         return PjrtError(code, errors.explained(error) or type(error).__name__)
     place = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip()
     told = f"a defect of hlo-oracle: {type(error).__name__}: {error}\n{place}"
     return PjrtError(_INTERNAL, told)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, and those that it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def error_destroy(plugin: Plugin, args: Any) -> None:

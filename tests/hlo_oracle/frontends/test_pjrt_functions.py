@@ -243,6 +243,16 @@ def test_a_defect_becomes_an_error_that_names_its_place(
     assert "test_pjrt_functions.py" in str(raised.value)
 
 
+def test_a_lack_of_memory_has_its_code() -> None:
+    """Clients make their programs smaller then; our own errors say it in words alone."""
+    inner, outer = (errors.errors.Unsupported(f"{place}: no memory") for place in ("add", "loop"))
+    inner.__cause__, outer.__cause__ = MemoryError(), inner
+    assert [errors.described(one).code for one in (inner, outer)] == [8, 8]
+    assert errors.described(outer).text == "loop: no memory"
+    assert errors.described(errors.errors.Unsupported("no C for it")).code == UNIMPLEMENTED
+    assert errors.described(MemoryError()).code == 8
+
+
 def test_devices_and_modes_are_asked_for_in_words() -> None:
     with pytest.raises(errors.errors.ArgumentError, match="HLO_ORACLE_DEVICES=many: a number"):
         modes.devices_of({}, {"HLO_ORACLE_DEVICES": "many"})
