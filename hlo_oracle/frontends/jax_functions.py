@@ -274,7 +274,10 @@ def _taken(lowered: Any, count: int, name: str) -> tuple[tuple[Array, ...], tupl
     that it takes: JAX leaves out unused ones."""
     compiled = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
     if compiled.get("host_callbacks") or compiled.get("ordered_effects"):
-        raise Unsupported(f"{name} calls Python while it runs (a callback, debug.print): no HLO")
+        raise Unsupported(
+            f"{name} calls Python while it runs (a callback, debug.print), which HLO does not"
+            " describe: call outside of it, or run it with JAX_PLATFORMS=hlo_oracle, which calls"
+        )
     if compiled.get("num_devices", 1) != 1:
         raise Unsupported(f"{name} runs on {compiled['num_devices']} devices: one is judged")
     kept = compiled.get("kept_var_idx", range(count))
