@@ -20,6 +20,7 @@ from hlo.errors import Error
 from hlo.module import Module
 from hlo.values import Value
 from hlo_oracle import peer_verdicts, reporting, verdicts
+from hlo_oracle.frontends.pjrt.callbacks import calls_python
 from hlo_oracle.peer_verdicts import Peer
 from hlo_oracle.verdicts import Verdict
 
@@ -58,6 +59,9 @@ class Checks:
 
     def judge(self, module: Module, text: str, values: tuple[Value, ...]) -> None:
         """Judge the compiler on a program with its arguments."""
+        if calls_python(module):
+            self.leave_out(f"{module.name}: it calls Python, which the compiler cannot")
+            return
         against = self._settings.against
         try:
             peer = peer_verdicts.peer(against)

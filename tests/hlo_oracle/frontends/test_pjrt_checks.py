@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import hlo
+from hlo_oracle.frontends.pjrt.callbacks import TARGET
 from hlo_oracle.frontends.pjrt.checks import Checks, Settings, settings_of
 
 PROGRAM = """HloModule jit_f
@@ -45,6 +46,17 @@ def test_a_compiler_that_is_not_there_is_no_failure_of_the_program() -> None:
     checks.judge(hlo.parse(PROGRAM), PROGRAM, (np.arange(4, dtype=np.int32),))
     checks.tell(told)
     assert "not judged: jit_f: --against no-such-compiler" in told.getvalue()
+
+
+def test_a_program_that_calls_python_is_not_judged() -> None:
+    """The custom call is one that XLA:CPU has, whose functions are those of its own process."""
+    call = PROGRAM.replace("add(x, x)", f'custom-call(x), custom_call_target="{TARGET}"')
+    checks, told = Checks(Settings("no-such-compiler")), io.StringIO()
+    checks.judge(hlo.parse(call), call, (np.arange(4, dtype=np.int32),))
+    checks.tell(told)
+    assert told.getvalue() == (
+        "hlo-oracle: not judged: jit_f: it calls Python, which the compiler cannot\n"
+    )
 
 
 def test_settings_come_from_the_environment() -> None:
