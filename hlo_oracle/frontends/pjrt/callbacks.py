@@ -163,16 +163,13 @@ def _emitter(known: Callable[..., Any]) -> Callable[..., Any]:
 def _with_token(sharding: Any, results: int) -> Any:
     """Return the shardings of a token and so many results; of none, the one of the operation is
     the token's."""
-    from jax._src.sharding_impls import (  # type: ignore[attr-defined]
-        SdyArray,
-        SdyArrayList,
-    )
-
-    if not results or not isinstance(sharding, SdyArrayList):
+    of_results = getattr(sharding, "shardings", ())  # of an SdyArrayList of JAX, of SdyArrays
+    if not (results and of_results):
         return sharding
-    devices = sharding.shardings[0].logical_device_ids
-    token = SdyArray(mesh_shape=(), dim_shardings=(), logical_device_ids=devices)
-    return SdyArrayList((token, *sharding.shardings))
+    first = of_results[0]
+    devices = first.logical_device_ids
+    token = type(first)(mesh_shape=(), dim_shardings=(), logical_device_ids=devices)
+    return type(sharding)((token, *of_results))
 
 
 _AVALS = ("avals_in", "avals_out")

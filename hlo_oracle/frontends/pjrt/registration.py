@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from typing import Any
+
 from hlo_oracle.frontends.pjrt import callbacks, host_arrays
 from hlo_oracle.frontends.pjrt.modes import PLATFORM
 from hlo_oracle.frontends.pjrt.shim import library
@@ -32,10 +35,9 @@ def _allow_donation() -> None:
 
 
 def _lower_as_for_the_cpu() -> None:
-    """Use JAX's rules for the CPU where it has no general ones: calls of LAPACK, which are known
-    here by the same names."""
+    """Use JAX's rules for the CPU where it has no general ones, also those of modules that are
+    imported later: calls of LAPACK, which are known here by the same names."""
     from jax._src.interpreters import mlir
 
-    rules = mlir._platform_specific_lowerings
-    for primitive, rule in rules["cpu"].items():
-        rules[PLATFORM].setdefault(primitive, rule)
+    rules: dict[str, Any] = mlir._platform_specific_lowerings
+    rules[PLATFORM] = ChainMap(rules[PLATFORM], rules["cpu"])

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import io_callback
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 from session_checks import check, run
@@ -31,6 +33,16 @@ def there_is_no_other_platform() -> None:
     assert {device.platform for device in jax.devices()} == {"hlo_oracle"}
     with suppress(RuntimeError):
         raise AssertionError(jax.devices("cpu"))
+
+
+@check
+def rules_for_the_cpu_that_come_later() -> None:
+    """Modules that are imported after the plugin was registered add them, as Pallas does."""
+    later = Primitive("later")
+    later.def_abstract_eval(lambda x: x)
+    rule = mlir.lower_fun(lambda x: x + 1, multiple_results=False)
+    mlir.register_lowering(later, rule, platform="cpu")
+    np.testing.assert_array_equal(jax.jit(later.bind)(X), X + 1)
 
 
 @check
