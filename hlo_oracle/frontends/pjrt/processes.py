@@ -1,7 +1,8 @@
 """Processes whose devices are those of one client (``jax.distributed``), on one machine.
 
 They find each other by the client's key-value store, and are connected in pairs on the loopback
-interface. A program whose ranks exchange values runs in each process, on the arguments of all of
+interface, authenticated by a random key of the store; messages are bytes of arrays, never pickled
+objects. A program whose ranks exchange values runs in each process, on the arguments of all of
 its ranks, which the processes give to each other first; evaluation is exact, so that all of them
 compute the same bits, and each keeps the results of its own devices.
 """
