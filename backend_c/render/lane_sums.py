@@ -34,6 +34,7 @@ from backend_c.ir.loop_ir import (
     Variable,
     expressions,
     subexpressions,
+    variables,
 )
 from backend_c.ir.loop_rewriting import with_loops
 from backend_c.ir.settings import Numerics
@@ -83,16 +84,24 @@ class _LaneSums:
         yield Loop(lane, ix.constant(width), "lanes", tuple(start))
         inside = tuple(_in_lane(statement, arrays, lane) for statement in loop.body)
         group = Variable(INDEX, f"g{number}", 0, extent // width - 1)
-        place = Let(loop.variable, ix.add(ix.multiply(group, width), lane))
-        whole = Loop(lane, ix.constant(width), "lanes", (place, *inside))
+        place = ix.add(ix.multiply(group, width), lane)
+        whole = Loop(lane, ix.constant(width), "lanes", (*_bound(loop, place), *inside))
         yield Loop(group, ix.constant(extent // width), "serial", (whole,))
         if extent % width:
-            place = Let(loop.variable, ix.add(lane, extent - extent % width))
-            yield Loop(lane, ix.constant(extent % width), "lanes", (place, *inside))
+            place = ix.add(lane, extent - extent % width)
+            rest = (*_bound(loop, place), *inside)
+            yield Loop(lane, ix.constant(extent % width), "lanes", rest)
         for one, array in arrays.items():
             function = f"hlo_lanes_{_OPERATIONS[loop.operator]}_{one.type}"
             pointer = Pointer(array, ix.constant(0))
             yield Call(function, (pointer, ix.constant(width), Address(one)))
+
+
+def _bound(loop: Loop, place: Expr) -> tuple[Statement, ...]:
+    """Return the statement that binds a loop's variable to a place, if its body uses it: a sum of
+    one value again and again does not."""
+    used = {name for s in loop.body for e in expressions(s) for name in variables(e)}
+    return (Let(loop.variable, place),) if loop.variable.name in used else ()
 
 
 def _is_sum(loop: Loop) -> bool:

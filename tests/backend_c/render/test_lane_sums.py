@@ -82,3 +82,33 @@ def test_only_fast_sums_of_rows_that_fill_lanes_are_in_arrays() -> None:
         assert "hlo_lanes_" not in _text(_module("add", "f32", [length]), numerics, dialect)
     maximum = _text(_module("maximum", "f32", [64]), Numerics.FAST, OPENMP)
     assert "hlo_lanes_" not in maximum
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("numerics", ["fast", "exact"])
+def test_sums_of_one_value_again_and_again(numerics: str) -> None:
+    """Their elements need no index: no variable is left unused."""
+    lines = [
+        line
+        for n, length in enumerate(_LENGTHS)
+        for line in (
+            f"x{n} = f32[{length}] broadcast(p), dimensions={{}}",
+            f"y{n} = f32[{length}] abs(x{n})",
+            f"r{n} = f32[] reduce(y{n}, z), dimensions={{0}}, to_apply=f",
+        )
+    ]
+    results = ", ".join(f"r{n}" for n in range(len(_LENGTHS)))
+    body, shapes = "\n  ".join(lines), ", ".join(["f32[]"] * len(_LENGTHS))
+    module = hlo.parse(f"""HloModule m
+f {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }}
+ENTRY main {{
+  p = f32[] parameter(0)
+  z = f32[] constant(0)
+  {body}
+  ROOT t = ({shapes}) tuple({results})
+}}
+""")
+    found = backend_c.compile(module, numerics=numerics)(np.float32(-0.5))
+    assert [float(one) for one in found] == [length / 2 for length in _LENGTHS]
