@@ -34,6 +34,7 @@ _CHOSEN = (
     ("solvers.solve_complex", "f32"),
     ("factorizations.log_density_of_a_gaussian", "f32"),
     ("recurrent.gated_recurrent_unit", "f32"),
+    ("recurrent.connectionist_likelihood", "f32"),
     ("sorting.quantiles", "f32"),
     ("indexing.softmax_of_segments", "bf16"),
     ("spectral.low_pass", "f64"),

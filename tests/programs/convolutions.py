@@ -126,3 +126,14 @@ def resized_images(x: Array) -> tuple[Array, Array]:
 @of("s8[2,8,8,4]", "s8[3,3,4,8]")
 def convolution_of_int8(x: Array, w: Array) -> Array:
     return _convolved(x, w, preferred_element_type=jnp.int32)
+
+
+@of("f32[12,12]")
+def opening_and_closing(x: Array) -> tuple[Array, Array]:
+    def least(x: Array) -> Array:
+        return lax.reduce_window(x, jnp.inf, lax.min, (3, 3), (1, 1), "SAME")
+
+    def greatest(x: Array) -> Array:
+        return lax.reduce_window(x, -jnp.inf, lax.max, (3, 3), (1, 1), "SAME")
+
+    return greatest(least(x)), least(greatest(x))

@@ -120,3 +120,23 @@ def key_cache_update(cache: Array, position: Array) -> Array:
     new = cache[:, 0]
     update = jax.vmap(lambda c, n, p: lax.dynamic_update_index_in_dim(c, n, p, 0))
     return update(cache, new, position)
+
+
+@of("f32[9]", "s32[30]:below9", "s32[30]:below9", "f32[9,4]")
+def gradient_of_graph_attention(
+    a: Array, source: Array, target: Array, h: Array
+) -> tuple[Array, tuple[Array, Array]]:
+    def loss(a: Array, h: Array) -> Array:
+        edges = jax.nn.leaky_relu(a[source] + h[target, 0], 0.2)
+        p = jnp.exp(edges - jax.ops.segment_max(edges, target, 9)[target])
+        share = p / jax.ops.segment_sum(p, target, 9)[target]
+        return jnp.tanh(jax.ops.segment_sum(share[:, None] * h[source], target, 9)).sum()
+
+    return jax.value_and_grad(loss, (0, 1))(a, h)
+
+
+@of("f32[8,9]", "f32[30]:scaled6", "f32[30]:scaled6")
+def sampled_coordinates(image: Array, y: Array, x: Array) -> tuple[Array, ...]:
+    modes = ("constant", "nearest", "wrap", "reflect")
+    sampled = jax.scipy.ndimage.map_coordinates
+    return tuple(sampled(image, [y, x], order=1, mode=mode) for mode in modes)

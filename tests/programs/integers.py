@@ -140,3 +140,39 @@ def greyscale(x: Array) -> Array:
 @of("u8[16,16]")
 def normalised_image(x: Array) -> Array:
     return (x.astype(jnp.float32) / 255 - 0.456) / 0.224
+
+
+@of("u32[64]", "u32[64]")
+def mixed_and_shifted_hashes(x: Array, key: Array) -> tuple[Array, ...]:
+    """A round of xxHash, xorshift, and a fraction of the bits."""
+    h = key + jnp.uint32(374761393) + x * jnp.uint32(3266489917)
+    h = ((h << 17) | (h >> 15)) * jnp.uint32(668265263)
+    h = (h ^ (h >> 15)) * jnp.uint32(2246822519)
+    h = h ^ (h >> 13)
+    s = x ^ (x << 13)
+    s = s ^ (s >> 17)
+    bits = (h >> 9) | jnp.uint32(0x3F800000)
+    return h, s ^ (s << 5), lax.bitcast_convert_type(bits, jnp.float32) - 1
+
+
+@of("s32[50]", "s32[50]", "s64[50]:digits")
+def fixed_point(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
+    product = (a.astype(jnp.int64) * b.astype(jnp.int64) + 32768) >> 16
+    rounded = jnp.clip(product + c, -(2**31), 2**31 - 1).astype(jnp.int32)
+    overflows = ((a ^ b) >= 0) & (((a + b) ^ a) < 0)
+    most = jnp.where(a < 0, jnp.int32(-(2**31)), jnp.int32(2**31 - 1))
+    return rounded, jnp.where(overflows, most, a + b), (a & b) + ((a ^ b) >> 1)
+
+
+@of("s8[8,16]", "s8[16,4]", "f32[4]:magnitude", "s32[4]:digits")
+def requantised_layer(x: Array, w: Array, scale: Array, shift: Array) -> tuple[Array, Array]:
+    sums = lax.dot(x.astype(jnp.int32), w.astype(jnp.int32)) + shift
+    narrow = jnp.clip(jnp.round(sums * (scale * 1e-3)), -128, 127).astype(jnp.int8)
+    return narrow, jax.nn.relu(sums.astype(scale.dtype) * scale).astype(jnp.bfloat16)
+
+
+@of("f32[64]", "s32[64]:digits")
+def floats_taken_apart(x: Array, n: Array) -> tuple[Array, ...]:
+    up = jnp.nextafter(x, jnp.asarray(jnp.inf, x.dtype))
+    signs = jnp.signbit(x), jnp.copysign(x, -n.astype(x.dtype))
+    return *jnp.frexp(x), jnp.ldexp(x, n), up, jnp.nextafter(x, -x), *signs, *jnp.modf(x)

@@ -25,6 +25,7 @@ REAL = (
         "activations.wide_inverse_hyperbolic", ("f32", "bf16", "f16", "f64"), "log_plus_one_of_f64"
     ),
     Known("special_functions.error_functions", ("f64",), "log_plus_one_of_f64"),
+    Known("special_functions.inverse_error_function_and_gammas", ("f64",), "log_plus_one_of_f64"),
     Known("spectral.complex_powers", ("f32",), "power_of_c64"),  # with --scale 100
 )
 

@@ -164,3 +164,58 @@ def branches(x: Array, flag: Array) -> tuple[Array, Array]:
     chosen = lax.cond(flag, lambda y: jnp.exp(y) / 3, lambda y: jnp.log1p(y * y), x)
     switched = lax.switch(x.argmax(), [jnp.sin, jnp.cos, jnp.tanh, jnp.square], x)
     return chosen, switched
+
+
+@of("f32[3]")
+def newton_by_forward_jacobian(x: Array) -> Array:
+    def f(v: Array) -> Array:
+        return jnp.stack([v[0] ** 2 + v[1] - 3, jnp.sin(v[1]) + v[2], v[2] ** 3 + v[0] - 1])
+
+    def step(_: int, v: Array) -> Array:
+        jacobian = jax.jacfwd(f)(v) + 0.1 * jnp.eye(3, dtype=v.dtype)
+        return v - jnp.linalg.solve(jacobian, f(v))
+
+    return lax.fori_loop(0, 4, step, x)
+
+
+@of("f32[20]:positive", "s32[20]:below8")
+def loops_of_each_element(x: Array, most: Array) -> tuple[Array, Array]:
+    def one(x: Array, most: Array) -> tuple[Array, Array]:
+        def is_open(state: tuple[Array, Array]) -> Array:
+            return (state[0] > 0.05) & (state[1] < most)
+
+        def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+            return state[0] * 0.6 + 0.1 * jnp.sin(state[0]), state[1] + 1
+
+        return lax.while_loop(is_open, step, (x, jnp.asarray(0)))
+
+    return jax.vmap(one)(x, most)
+
+
+@of("c64[5]")
+def roots_by_durand_and_kerner(given: Array) -> Array:
+    c = jnp.concatenate([jnp.ones(1, given.dtype), given])
+    first = jnp.power(jnp.asarray(0.4 + 0.9j, c.dtype), jnp.arange(5))
+
+    def step(_: int, z: Array) -> Array:
+        apart = z[:, None] - z + jnp.eye(5, dtype=z.dtype)
+        return z - jnp.polyval(c, z) / jnp.prod(apart, axis=1)
+
+    return lax.fori_loop(0, 6, step, first)
+
+
+@of("f32[7,7]", "f32[7]")
+def lanczos(a: Array, v: Array) -> tuple[Array, Array]:
+    symmetric = (a + a.T) / 2
+    State = tuple[Array, Array, Array]
+
+    def step(state: State, _: None) -> tuple[State, tuple[Array, Array]]:
+        before, v, beta = state
+        w = symmetric @ v - beta * before
+        alpha = w @ v
+        w = w - alpha * v
+        beta = jnp.linalg.norm(w)
+        return (v, w / beta, beta), (alpha, beta)
+
+    init = (jnp.zeros_like(v), v / jnp.linalg.norm(v), jnp.zeros((), v.dtype))
+    return lax.scan(step, init, None, length=4)[1]

@@ -137,3 +137,84 @@ def edit_distance_like(x: Array, y: Array) -> Array:
 
     first = jnp.cumsum(costs[0])
     return lax.scan(row, first, costs[1:])[0]
+
+
+@of("f32[16,8]", "f32[64,8]", "f32[64,8]")
+def online_softmax_attention(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
+    """Attention in blocks of 16 keys, as flash attention computes it."""
+    State = tuple[Array, Array, Array]
+
+    def block(state: State, given: tuple[Array, Array]) -> tuple[State, None]:
+        most, total, out = state
+        keys, values = given
+        scores = q @ keys.T / jnp.sqrt(jnp.asarray(8, q.dtype))
+        highest = jnp.maximum(most, scores.max(-1))
+        kept, p = jnp.exp(most - highest), jnp.exp(scores - highest[:, None])
+        return (highest, total * kept + p.sum(-1), out * kept[:, None] + p @ values), None
+
+    zeros = jnp.zeros(16, q.dtype)
+    init = (jnp.full(16, -jnp.inf, q.dtype), zeros, jnp.zeros((16, 8), q.dtype))
+    blocks = (k.reshape(4, 16, 8), v.reshape(4, 16, 8))
+    (most, total, out), _ = lax.scan(block, init, blocks)
+    return out / total[:, None], most + jnp.log(total)
+
+
+@of("f32[20,6]", "s32[5]:below6")
+def connectionist_likelihood(x: Array, labels: Array) -> tuple[Array, Array]:
+    """The forward algorithm of connectionist temporal classification."""
+    emissions = jax.nn.log_softmax(x)
+    states = jnp.zeros(11, jnp.int32).at[1::2].set(labels)
+    never = jnp.asarray(-1e30, x.dtype)
+    may_skip = (states != 0) & (states != jnp.roll(states, 2))
+
+    def step(a: Array, emission: Array) -> tuple[Array, Array]:
+        one = jnp.concatenate([never[None], a[:-1]])
+        two = jnp.where(may_skip, jnp.concatenate([never[None], never[None], a[:-2]]), never)
+        return jax.nn.logsumexp(jnp.stack([a, one, two]), axis=0) + emission[states], a
+
+    first = jnp.full(11, never).at[:2].set(emissions[0, states[:2]])
+    last, _ = lax.scan(step, first, emissions[1:])
+    return jnp.logaddexp(last[-1], last[-2]), last
+
+
+@of("f32[6,5]", "f32[5,5]")
+def beam_search(x: Array, transitions: Array) -> tuple[tuple[Array, Array], tuple[Array, ...]]:
+    emissions, moves = jax.nn.log_softmax(x), jax.nn.log_softmax(transitions)
+    Beams = tuple[Array, Array]
+
+    def step(beams: Beams, emission: Array) -> tuple[Beams, tuple[Array, Array, Array]]:
+        scores, last = beams
+        best, place = lax.top_k((scores[:, None] + moves[last] + emission).reshape(-1), 3)
+        return (best, place % 5), (best, place // 5, place % 5)
+
+    return lax.scan(step, tuple(lax.top_k(emissions[0], 3)), emissions[1:])
+
+
+@of("f32[60]", "f32[5]")
+def biquad_filter(x: Array, c: Array) -> Array:
+    b0, b1, b2, a1, a2 = jnp.tanh(c) / 2
+    Memory = tuple[Array, Array]
+
+    def step(memory: Memory, sample: Array) -> tuple[Memory, Array]:
+        y = b0 * sample + memory[0]
+        return (b1 * sample - a1 * y + memory[1], b2 * sample - a2 * y), y
+
+    return lax.scan(step, (jnp.zeros_like(b0), jnp.zeros_like(b0)), x)[1]
+
+
+@of("f32[30]", "f32[30]:magnitude")
+def weighted_running_variance(x: Array, w: Array) -> tuple[Array, Array]:
+    """Welford's algorithm."""
+    Sums = tuple[Array, Array, Array]
+
+    def step(sums: Sums, given: tuple[Array, Array]) -> tuple[Sums, Array]:
+        (total, mean, squares), (sample, weight) = sums, given
+        total = total + weight
+        apart = sample - mean
+        mean = mean + apart * weight / total
+        squares = squares + weight * apart * (sample - mean)
+        return (total, mean, squares), squares / total
+
+    zero = jnp.zeros((), x.dtype)
+    (_, mean, _), path = lax.scan(step, (zero, zero, zero), (x, w))
+    return mean, path

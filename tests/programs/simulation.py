@@ -186,3 +186,45 @@ def rotations(a: Array, b: Array, c: Array) -> Array:
 def great_circles(a: Array, b: Array, c: Array, d: Array) -> Array:
     h = jnp.sin((a - b) / 2) ** 2 + jnp.cos(a) * jnp.cos(b) * jnp.sin((c - d) / 2) ** 2
     return 2 * 6371 * jnp.arcsin(jnp.sqrt(h))
+
+
+@of("f32[64]", "f32[64]:fraction", "f32[]:fraction")
+def resampled_particles(x: Array, w: Array, u: Array) -> tuple[Array, Array]:
+    share = w / w.sum()
+    places = jnp.searchsorted(jnp.cumsum(share), (u + jnp.arange(64)) / 64)
+    return x[jnp.minimum(places, 63)], 1 / jnp.sum(share * share)
+
+
+@of("f32[12]:ascending", "f32[12]", "f32[40]:scaled2")
+def hermite_spline(xs: Array, ys: Array, x: Array) -> Array:
+    slopes = jnp.gradient(ys, 1.0)
+    i = jnp.clip(jnp.searchsorted(xs, x) - 1, 0, 10)
+    step = xs[i + 1] - xs[i]
+    t = (x - xs[i]) / step
+    values = (1 + 2 * t) * (1 - t) ** 2 * ys[i] + t * t * (3 - 2 * t) * ys[i + 1]
+    return values + step * t * (t - 1) * ((t - 1) * slopes[i] + t * slopes[i + 1])
+
+
+@of("f32[2]", "f32[]:fraction")
+def pendulum_by_adaptive_steps(y: Array, end: Array) -> tuple[Array, ...]:
+    State = tuple[Array, Array, Array, Array]
+
+    def slope(y: Array) -> Array:
+        return jnp.stack([y[1], -jnp.sin(y[0])])
+
+    def is_open(state: State) -> Array:
+        return (state[0] < end) & (state[3] < 60)
+
+    def step(state: State) -> State:
+        t, h, y, n = state
+        first = slope(y)
+        second = slope(y + h * first)
+        error = jnp.max(jnp.abs(h * (second - first) / 2)) + 1e-7
+        is_good = error < 1e-3
+        t = jnp.where(is_good, t + h, t)
+        y = jnp.where(is_good, y + h * (first + second) / 2, y)
+        h = h * jnp.clip(0.9 * jnp.sqrt(1e-3 / error), 0.2, 5.0)
+        return t, jnp.minimum(h, end - t + 1e-6), y, n + 1
+
+    zero = jnp.zeros((), y.dtype)
+    return lax.while_loop(is_open, step, (zero, zero + 0.1, y, jnp.asarray(0)))

@@ -101,3 +101,25 @@ def running_extremes(x: Array, y: Array) -> tuple[Array, Array]:
 def masked_extremes(x: Array) -> tuple[Array, ...]:
     y = jnp.where(x > 0, x, jnp.nan)
     return jnp.nanmax(y, 1), jnp.nanargmin(y, 1), jnp.nanmean(y, 1), jnp.nanmedian(y, 1)
+
+
+@of("f32[16,8]")
+def bitonic_network(x: Array) -> Array:
+    places = jnp.arange(8)
+    for size in (2, 4, 8):
+        for apart in (4, 2, 1):
+            if apart < size:
+                other = places ^ apart
+                takes_less = ((places & size) == 0) == (places < other)
+                y = x[:, other]
+                x = jnp.where(takes_less, jnp.minimum(x, y), jnp.maximum(x, y))
+    return x
+
+
+@of("f32[8,30]")
+def gradient_of_top_k(x: Array) -> tuple[Array, Array]:
+    def loss(x: Array) -> tuple[Array, Array]:
+        values, places = lax.top_k(x, 4)
+        return jnp.sum(jax.nn.softmax(values) * jnp.arange(4)), places
+
+    return jax.grad(loss, has_aux=True)(x)

@@ -118,3 +118,10 @@ def sinc_and_spherical(x: Array) -> tuple[Array, ...]:
 def spherical_harmonics(theta: Array, phi: Array) -> Array:
     degree, order = jnp.full(20, 3), jnp.full(20, 2)
     return special.sph_harm_y(degree, order, theta, phi, n_max=3)
+
+
+@of("f32[200]:unit", "f32[200]:positive")
+def inverse_error_function_and_gammas(x: Array, a: Array) -> tuple[Array, ...]:
+    size = jnp.abs(x)
+    bessel = special.i0e(x * 9), special.i1e(x * 9)
+    return special.erfinv(x), special.gammainc(a, size), special.gammaincc(a, size), *bessel

@@ -127,3 +127,28 @@ def quantum_state(x: Array) -> tuple[Array, Array]:
 @of("f32[6]", "c64[40]")
 def polynomial_on_complex_points(coefficients: Array, z: Array) -> Array:
     return jnp.polyval(coefficients, z)
+
+
+@of("f32[128]")
+def windowed_transform_and_back(x: Array) -> tuple[Array, Array, Array]:
+    n = jnp.arange(32)
+    window = (0.5 - 0.5 * jnp.cos(2 * jnp.pi * n / 32)).astype(x.dtype)
+    places = jnp.arange(0, 97, 16)[:, None] + n
+    found = jnp.fft.rfft(x[places] * window)
+    back = jnp.fft.irfft(found) * window
+    return jnp.zeros_like(x).at[places].add(back), jnp.abs(found), jnp.angle(found)
+
+
+@of("f32[64]")
+def haar_wavelets(x: Array) -> tuple[Array, ...]:
+    found = []
+    for _ in range(4):
+        found.append((x[0::2] - x[1::2]) * 0.70710678)
+        x = (x[0::2] + x[1::2]) * 0.70710678
+    return (*found, x)
+
+
+@of("c64[40]", "c64[4]")
+def moebius_map(z: Array, m: Array) -> tuple[Array, ...]:
+    w = (m[0] * z + m[1]) / (m[2] * z + m[3])
+    return w, jnp.abs(w), jnp.angle(w), jnp.conj(z) / jnp.abs(z)

@@ -106,3 +106,23 @@ def wide_sums(x: Array) -> tuple[Array, ...]:
 @of("f32[50,30]:fraction")
 def products_and_geometric_means(x: Array) -> tuple[Array, Array]:
     return x.prod(1), jnp.exp(jnp.log(x).mean(1))
+
+
+@of("f32[5,40]:scaled3")
+def cumulative_log_sum_exp(x: Array) -> tuple[Array, ...]:
+    return lax.cumlogsumexp(x, axis=1), lax.cummax(x, axis=1), lax.cummin(x, axis=1, reverse=True)
+
+
+@of("f32[40]", "f32[40]")
+def products_and_sums_with_their_errors(a: Array, b: Array) -> tuple[Array, ...]:
+    """Dekker's product and Knuth's sum, of which compilers may take the errors for zeros."""
+
+    def split(x: Array) -> tuple[Array, Array]:
+        high = x * 4097.0 - (x * 4097.0 - x)
+        return high, x - high
+
+    product, total = a * b, a + b
+    (a_high, a_low), (b_high, b_low) = split(a), split(b)
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    rest = total - a
+    return product, error, total, (a - (total - rest)) + (b - rest)

@@ -160,3 +160,75 @@ def generalised_advantages(done: Array, values: Array, rewards: Array) -> Array:
 
     given = (rewards, values[:-1], values[1:], (done < 0.9).astype(jnp.float32))
     return lax.scan(step, jnp.float32(0), given, reverse=True)[1]
+
+
+def _group_norm(x: Array, scale: Array, shift: Array) -> Array:
+    n, h, w, c = x.shape
+    groups = x.reshape(n, h, w, 4, c // 4)
+    mean = groups.mean((1, 2, 4), keepdims=True)
+    variance = groups.var((1, 2, 4), keepdims=True)
+    return ((groups - mean) * lax.rsqrt(variance + 1e-5)).reshape(x.shape) * scale + shift
+
+
+@of("f32[2,6,6,8]", "f32[8]", "f32[8]")
+def gradients_of_group_norm(x: Array, scale: Array, shift: Array) -> tuple[Array, ...]:
+    return jax.grad(lambda *given: jnp.sin(_group_norm(*given)).sum(), (0, 1, 2))(x, scale, shift)
+
+
+@of("f32[32]", "f32[32]", "f32[32]:magnitude", "f32[32]")
+def rms_and_sign_steps(p: Array, g: Array, v: Array, m: Array) -> tuple[Array, ...]:
+    """A step of RMSprop and one of Lion."""
+    square = 0.9 * v + 0.1 * g * g
+    rms = p - 1e-2 * g / (jnp.sqrt(square) + 1e-8)
+    lion = p - 1e-3 * (jnp.sign(0.9 * m + 0.1 * g) + 0.01 * p)
+    return rms, square, lion, 0.99 * m + 0.01 * g
+
+
+@of("f32[24,10]:scaled4", "s32[24]:below10")
+def focal_loss(x: Array, labels: Array) -> tuple[Array, Array]:
+    def loss(x: Array) -> Array:
+        logs = jnp.take_along_axis(jax.nn.log_softmax(x), labels[:, None], 1)
+        return -jnp.mean((1 - jnp.exp(logs)) ** 2 * logs)
+
+    return jax.value_and_grad(loss)(x)
+
+
+@of("f32[16,20]:scaled4", "f32[16,20]:scaled4")
+def divergence_of_softmaxes(x: Array, y: Array) -> tuple[Array, Array]:
+    p, q = jax.nn.softmax(x), jax.nn.softmax(y)
+    logs = jax.nn.log_softmax(x) - jax.nn.log_softmax(y)
+    return (p * logs).sum(-1), jnp.where(p > 0, p * jnp.log(p / q), 0).sum(-1)
+
+
+@of("f32[12,9]", "f32[12,9]:fraction")
+def straight_through_gumbel_softmax(x: Array, u: Array) -> tuple[Array, Array]:
+    def loss(x: Array) -> tuple[Array, Array]:
+        soft = jax.nn.softmax((x - jnp.log(-jnp.log(u + 1e-20) + 1e-20)) / 0.5)
+        hard = jax.nn.one_hot(soft.argmax(-1), 9, dtype=soft.dtype)
+        z = hard + soft - lax.stop_gradient(soft)
+        return jnp.sum(z * jnp.arange(9)), z
+
+    return jax.grad(loss, has_aux=True)(x)
+
+
+@of("f32[40,2]:scaled3", "f32[3]", "f32[3,2]:scaled3", "f32[3,2]")
+def step_of_a_mixture(x: Array, w: Array, means: Array, logs: Array) -> tuple[Array, ...]:
+    """Expectation and maximisation, of three normal densities."""
+    apart = (x[:, None] - means) / jnp.exp(logs)
+    joint = jax.nn.log_softmax(w) - jnp.square(apart).sum(-1) / 2 - logs.sum(-1)
+    evidence = jax.nn.logsumexp(joint, axis=1, keepdims=True)
+    share = jnp.exp(joint - evidence)
+    number = share.sum(0) + 1e-6
+    mean = (share.T @ x) / number[:, None]
+    return number / 40, mean, (share.T @ (x * x)) / number[:, None] - mean * mean, evidence.mean()
+
+
+@of("f32[24,6]", "f32[6,6]")
+def dropped_layers(x: Array, w: Array) -> tuple[Array, Array]:
+    def layer(h: Array, key: Array) -> tuple[Array, Array]:
+        one, two = jax.random.split(key)
+        kept = jax.random.bernoulli(one, 0.8, h.shape)
+        deeper = h + jnp.where(kept, jax.nn.relu(h @ w) / 0.8, 0)
+        return lax.cond(jax.random.uniform(two) < 0.7, lambda: deeper, lambda: h), h.mean()
+
+    return lax.scan(layer, x, jax.random.split(jax.random.key(7), 5))
