@@ -290,7 +290,8 @@ power = _by_kind(exact.power, "power", float_=_power, integer=_integer_power)
 
 
 def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
-    """Uncertain operands admit anything up to the smaller magnitude, with the dividend's sign."""
+    """Operands with several whole quotients admit anything up to the smaller magnitude, with the
+    dividend's sign."""
     lhs, rhs = flushed(lhs), flushed(rhs)
     certain = lifted(exact.remainder, "remainder")(lhs, rhs)
     if all_certain(lhs) and all_certain(rhs):
@@ -300,8 +301,25 @@ def _remainder(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
     high = np.where(lhs.high > 0, np.minimum(top, np.maximum(lhs.high, zero)), zero)
     low = np.where(lhs.low < 0, -np.minimum(top, -np.minimum(lhs.low, zero)), -zero)
     nan = lhs.nan | rhs.nan | has_zero(rhs) | has_infinity(lhs)
+    one, *ends = _remainder_of_one_quotient(lhs, rhs)
+    if one.any():
+        low, high = (np.where(one, end, x) for end, x in zip(ends, (low, high), strict=True))
+        nan = np.where(one, lhs.nan | rhs.nan, nan)
     both = is_certain(lhs) & is_certain(rhs)
     return where(both, certain, finished("remainder", low, high, nan))
+
+
+def _remainder_of_one_quotient(lhs: Enclosure, rhs: Enclosure) -> tuple[Array, Array, Array]:
+    """Find where the whole quotient n of a remainder is the same for all operands, and the ends of
+    the remainder there. x / y is monotone in x and in y, and so is x - n y: the corners tell."""
+    corners = [(x, y) for x in (lhs.low, lhs.high) for y in (rhs.low, rhs.high)]
+    found = [exact.remainder(x, y) for x, y in corners]
+    wide = [[one.astype(np.float64) for one in (x, y, r)] for (x, y), r in zip(corners, found)]
+    # Of a quotient below 2^50 the three roundings leave less than a half.
+    quotients = [np.rint((x - r) / y) for x, y, r in wide]
+    least_, most = np.minimum.reduce(quotients), np.maximum.reduce(quotients)
+    one = (least_ == most) & (np.abs(most) < 2.0**50) & ~has_zero(rhs)
+    return one, np.minimum.reduce(found), np.maximum.reduce(found)
 
 
 remainder = _by_kind(exact.remainder, "remainder", float_=_remainder)
