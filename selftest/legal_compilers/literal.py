@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from hlo.module import Module
-from hlo.types import F32, ElementType
+from hlo.types import C64, C128, F32, F64, ElementType
 from hlo.values import Array
 from hlo.walk import Callee, column
 from interp.envelope.sums_in_order import ordered_addition
 from interp.evaluator import Evaluation
 from interp.exact.conversion import converted, type_of
 from interp.exact.matrix_products import products_by
+from interp.exact.sums import component_type
 from interp.ops.elementwise import add, multiply
 from interp.values import Value
 
@@ -32,13 +33,16 @@ _FOLDS = {
 }
 
 
+_WHOLES = {F32: C64, F64: C128}
+
+
 def _in_order(callee: Callee[Value]) -> Callee[Value]:
     return ordered_addition(callee) if callee.monoid == "add" else callee
 
 
 def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
     """Multiply matrices [b, m, k] and [b, k, n]: each product and each partial sum is rounded, in
-    the widest of the types."""
+    a type that has all numbers of the factors and of the result."""
     if not (element_type.is_float or element_type.is_complex):
         return None
     if not (np.isfinite(lhs).all() and np.isfinite(rhs).all()):
@@ -46,15 +50,23 @@ def _product(lhs: Array, rhs: Array, element_type: ElementType) -> Array | None:
     factors = type_of(lhs)
     if type_of(rhs) is not factors or not (factors.is_float or factors.is_complex):
         return None  # of mixed types, and of integers: what is rounded first, the text does not say
-    widest = max(factors, element_type, key=lambda x: (x.is_complex, x.bits))
-    if widest.bits < F32.bits and factors is not element_type:
-        widest = F32  # neither of two narrow types has all numbers of the other
+    widest = _with_all_numbers(factors, element_type)
     left, right = converted(lhs, widest), converted(rhs, widest)
     total = np.zeros((*lhs.shape[:2], rhs.shape[2]), widest.numpy)
     for k in range(lhs.shape[2]):
         rows, columns = np.broadcast_arrays(left[:, :, k, None], right[:, k, None, :])
         total = add(total, multiply(rows, columns))
     return converted(total, element_type)
+
+
+def _with_all_numbers(one: ElementType, other: ElementType) -> ElementType:
+    """Find a type that has all numbers of two: of two narrow ones, and of f64 and c64, neither has
+    those of the other."""
+    if one is other:
+        return one
+    parts = [component_type(x) if x.is_complex else x for x in (one, other)]
+    widest = max(F32, *parts, key=lambda x: x.bits)
+    return _WHOLES[widest] if one.is_complex or other.is_complex else widest
 
 
 class Literal:

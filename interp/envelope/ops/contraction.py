@@ -27,6 +27,7 @@ from interp.envelope.enclosure import (
     anything,
     between,
     finfo,
+    hull,
     is_nan,
     moved,
     point,
@@ -35,6 +36,7 @@ from interp.envelope.enclosure import (
     where,
 )
 from interp.envelope.interval_rules import flushed, of_either_sign
+from interp.envelope.ops.selection import convert
 from interp.exact.matrix_products import products_by
 from interp.exact.sums import component_type
 from interp.ops import contraction as exact
@@ -212,7 +214,9 @@ def _contraction(
     terms: int,
     bits: int,
 ) -> Enclosure:
-    """Evaluate the product of the midpoints exactly; widen by the radii and the rounding errors."""
+    """Evaluate the product of the midpoints exactly; widen by the radii and the rounding errors.
+    Of f64 and c64 neither has all numbers of the other, and the language does not say in which of
+    them numbers of f64 are multiplied for a result of c64: XLA converts them first."""
     element_type = shape.element_type
     is_rounded = element_type.is_float or element_type.is_complex
     if not is_rounded or budget.current() is budget.EXACT:
@@ -232,7 +236,11 @@ def _contraction(
         return with_specials(bounds, operands, partial(exactly, shape=shape), product)
     component = component_type(element_type)
     bounds = _complex_product(operands, product, terms, bits, component)
-    return with_specials(bounds, operands, None, product)
+    result = with_specials(bounds, operands, None, product)
+    if not any(x.element_type.is_float and x.element_type.bits > component.bits for x in operands):
+        return result
+    lhs, rhs = (convert(x, shape=ArrayShape(element_type, x.shape)) for x in operands)
+    return hull(result, _contraction(exactly, (lhs, rhs), shape, terms, bits))
 
 
 def _complex_product(

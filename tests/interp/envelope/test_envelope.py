@@ -122,3 +122,24 @@ ENTRY e {
     x = np.float32([1, 2, 3, 4])
     legal = enclose(hlo.parse(text), x, x[::-1].copy(), peer=XLA_CPU).result
     assert legal.low.tolist() == legal.high.tolist() == [True, True, False, False]
+
+
+def test_factors_of_f64_may_be_converted_to_c64_first() -> None:
+    """As XLA does: 2e89 is infinite then, and NaN times zero. What is neither is wrong."""
+    text = """HloModule m
+ENTRY e {
+  x = f64[3] parameter(0)
+  y = f64[3] parameter(1)
+  ROOT dot = c64[3] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}
+}
+"""
+    x, y = np.array([0, 1e-60, 1 / 3]), np.array([2e89, 2e89, 3])
+    legal = enclose(hlo.parse(text), x, y, peer=XLA_CPU).result
+    nan = complex(np.nan, np.nan)
+    for actual, right in (
+        ([0, 2e29, 1], [True, True, True]),
+        ([nan, nan, 1], [True, True, True]),
+        ([0, 2e29, 1.00001], [True, True, False]),
+        ([0, 2e29, nan], [True, True, False]),
+    ):
+        assert contains(legal, np.array(actual, np.complex64)).tolist() == right

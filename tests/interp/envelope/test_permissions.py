@@ -8,15 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import hlo
 import interp
 from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import program
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
-from hlo.types import BF16, F16, F32
+from hlo.types import BF16, ELEMENT_TYPES, F16, F32
 from hlo.values import arrays_of
 from interp.envelope.budget import REWRITTEN, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, Budget
-from interp.envelope.enclosure import Enclosure, is_nan
+from interp.envelope.enclosure import Enclosure, contains, is_nan
 from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
 from interp.envelope.verdict import OUTSIDE
@@ -75,3 +76,28 @@ def test_the_literal_evaluation_is_legal(case: Case) -> None:
     for peer in (BARE, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, REWRITTEN):
         found = Judge(case.module, case.arrays, exact, peer=peer).judged(literal, lambda m: None)
         assert not found.counts[OUTSIDE], peer.name
+
+
+def _dot(factors: str, result: str) -> str:
+    """Write a dot of one term."""
+    return f"""HloModule m
+ENTRY e {{
+  x = {factors}[] parameter(0)
+  y = {factors}[] parameter(1)
+  ROOT dot = {result}[] dot(x, y)
+}}
+"""
+
+
+@pytest.mark.parametrize(("factors", "result"), [("f64", "c64"), ("f64", "f32"), ("bf16", "f16")])
+def test_factors_that_the_result_has_not_are_multiplied_as_they_are(
+    factors: str, result: str
+) -> None:
+    """By the literal evaluation, too: 2e89 in c64 would be infinite, and NaN times zero."""
+    module, most = hlo.parse(_dot(factors, result)), {"f64": 2e89, "bf16": 2e38}[factors]
+    dtype = ELEMENT_TYPES[factors].numpy
+    for x in (0.0, 1 / most):
+        values = (np.asarray(x, dtype), np.asarray(most, dtype))
+        (literal,) = arrays_of(Literal()(module, *values))
+        (legal,) = arrays_of(enclose(module, *values, peer=UNKNOWN).result)
+        assert np.isfinite(literal) and contains(legal, literal).all()
