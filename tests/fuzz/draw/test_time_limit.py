@@ -10,7 +10,7 @@ import pytest
 from fuzz.draw.time_limit import TooLongError, time_limit
 from fuzz.worker_pool.processor_time import WAITS
 
-_SECONDS = 0.05
+_SECONDS = 0.2
 
 
 def _wait(seconds: float) -> None:

@@ -16,7 +16,7 @@ import pytest
 from fuzz.worker_pool import Death, Result, WorkerPool
 from fuzz.worker_pool.processor_time import Allowance, of_process, of_session
 
-_SECONDS = 0.05
+_SECONDS = 0.2
 _BUSY = "while True: pass"
 
 pytestmark = pytest.mark.skipif(
@@ -34,7 +34,7 @@ def waiting() -> AbstractContextManager[Callable[..., None]]:
 
 def test_a_worker_that_waits_is_waited_for() -> None:
     with WorkerPool(waiting, seconds=_SECONDS) as pool:
-        assert pool(4 * _SECONDS) == Result(None)
+        assert pool(2 * _SECONDS) == Result(None)
         assert pool(1000.0) == Death(limit=_SECONDS)
 
 
