@@ -38,6 +38,13 @@ HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return a * b + c; 
 HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return a * b + c; }
 #endif
 
+/* Whether a compiler knows a number while it compiles: an operand that limits others mostly is one. */
+#if defined(__GNUC__) && !defined(__CUDACC__)
+#define HLO_IS_KNOWN(x) (__builtin_constant_p(x) && (x) == (x))
+#else
+#define HLO_IS_KNOWN(x) 0
+#endif
+
 #define HLO_FLOAT(name, T, U, S, bits, mantissa, rounder)                                          \
     HLO_FUNCTION T hlo_copysign_##name(T x, T sign) {                                              \
         const U mask = (U)1 << ((bits) - 1);                                                       \
@@ -46,13 +53,33 @@ HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return a * b +
     }                                                                                              \
     HLO_FUNCTION uint8_t hlo_is_finite_##name(T x) { return (uint8_t)(x - x == (T)0); }            \
     HLO_FUNCTION T hlo_sign_##name(T x) { return x > (T)0 ? (T)1 : x < (T)0 ? (T)-1 : x; }         \
+    /* Of a known number and one that may be NaN, which then is the result: one instruction. */     \
+    HLO_FUNCTION T hlo_most_##name(T known, T x) {                                                 \
+        return (hlo_bits_##name(known) == 0 ? known >= x : known > x) ? known : x;                 \
+    }                                                                                              \
+    HLO_FUNCTION T hlo_least_##name(T known, T x) {                                                \
+        const int is_minus_zero = hlo_bits_##name(known) == (U)1 << ((bits) - 1);                  \
+        return (is_minus_zero ? known <= x : known < x) ? known : x;                               \
+    }                                                                                              \
     /* Equal operands have equal bits unless they are zeros: and gives +0, or gives -0. */         \
     HLO_FUNCTION T hlo_maximum_##name(T lhs, T rhs) {                                              \
         const T equal = hlo_##name##_from_bits(hlo_bits_##name(lhs) & hlo_bits_##name(rhs));       \
+        if (HLO_IS_KNOWN(lhs)) {                                                                   \
+            return hlo_most_##name(lhs, rhs);                                                      \
+        }                                                                                          \
+        if (HLO_IS_KNOWN(rhs)) {                                                                   \
+            return hlo_most_##name(rhs, lhs);                                                      \
+        }                                                                                          \
         return ((lhs > rhs) | (lhs != lhs)) ? lhs : lhs == rhs ? equal : rhs;                      \
     }                                                                                              \
     HLO_FUNCTION T hlo_minimum_##name(T lhs, T rhs) {                                              \
         const T equal = hlo_##name##_from_bits(hlo_bits_##name(lhs) | hlo_bits_##name(rhs));       \
+        if (HLO_IS_KNOWN(lhs)) {                                                                   \
+            return hlo_least_##name(lhs, rhs);                                                     \
+        }                                                                                          \
+        if (HLO_IS_KNOWN(rhs)) {                                                                   \
+            return hlo_least_##name(rhs, lhs);                                                     \
+        }                                                                                          \
         return ((lhs < rhs) | (lhs != lhs)) ? lhs : lhs == rhs ? equal : rhs;                      \
     }                                                                                              \
     HLO_FUNCTION T hlo_clamp_##name(T min, T x, T max) {                                           \

@@ -176,13 +176,21 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
         return hlo_wrap_##name((uint64_t)((P)lhs * (P)rhs) >> (bits));            \
     }
 
-/* ---- from floats ---- `limit` = max + 1, a power of two; I converts without saturating. */
-#define HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, F, f)             \
-    HLO_FUNCTION T hlo_##name##_from_##f(F x) {                              \
-        const F least = (F)(lowest);                                         \
-        const T whole = (T)(I)(x > least && x < (F)(limit) ? x : (F)0);      \
-        const T outside = x >= (F)(limit) ? (T)(highest) : (T)(lowest);      \
-        return x >= (F)(limit) || x <= least ? outside : whole;              \
+/* ---- from floats ---- `limit` = max + 1, a power of two; I converts without saturating. Floats
+ * that hold both ends of a narrower type are limited to them: selects between floats stay selects,
+ * where compilers make branches of others. */
+#define HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, F, f)                       \
+    HLO_FUNCTION T hlo_##name##_from_##f(F x) {                                        \
+        const F least = (F)(lowest);                                                   \
+        if (sizeof(T) < sizeof(F)) {                                                   \
+            const F number = x == x ? x : (F)0;                                        \
+            const F above = number > least ? number : least;                           \
+            return (T)(I)(above < (F)(highest) ? above : (F)(highest));                \
+        } else {                                                                       \
+            const T whole = (T)(I)(((x > least) & (x < (F)(limit))) ? x : (F)0);       \
+            const T outside = x >= (F)(limit) ? (T)(highest) : (T)(lowest);            \
+            return ((x >= (F)(limit)) | (x <= least)) ? outside : whole;               \
+        }                                                                              \
     }
 
 #define HLO_SIGNED(name, T, U, W, Q, I, bits, lowest, highest, limit, WRAP) \
