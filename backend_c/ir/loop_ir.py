@@ -44,7 +44,8 @@ class Array(NamedTuple):
     ``mutable`` arrays are written by the kernel that reads them: their loads are neither moved nor
     merged. ``is_local`` arrays are on the stack of each thread, or in memory that the threads of a
     CUDA block share (``is_shared``). An array with ``memory`` is a *view*: it reads the bytes of an
-    array of that element type as elements of its own.
+    array of that element type as elements of its own. A ``is_wide`` array has its elements as
+    registers hold them: floats narrower than f32 as f32.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Array(NamedTuple):
     is_local: bool = False
     memory: ElementType | None = None
     is_shared: bool = False
+    is_wide: bool = False
 
 
 class Constant(NamedTuple):

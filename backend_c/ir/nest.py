@@ -88,8 +88,7 @@ def _rows(
     if (
         inner is None
         or length > _SHORT_ROW
-        or settings.is_scalar
-        or settings.has_blocks
+        or not settings.has_lanes
         or (math.prod(dims[:inner]) < _SHARED and loop_kind(scope, operations) == "parallel")
     ):
         with outer(scope, dims, length * cost) as position:

@@ -34,6 +34,7 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
     element by element, and loaded if all of it is there.
     """
     rows: dict[Expr, _Kept] = {}
+    element_type = element.shape.element_type
 
     def at(*index: Expr) -> Expr:
         offset = ix.linearize(index, element.shape.dims)
@@ -48,7 +49,7 @@ def kept_in_row(element: Element, length: int, scope: Scope) -> Element:
         if kept is None:
             loop = scope.innermost
             with scope.hoisted(row):
-                kept = _Kept(scope.local(element.shape.element_type, length), loop)
+                kept = _Kept(scope.local(element_type, length, is_opaque=False), loop)
             rows[row] = kept
         elif number is None or not kept.written_out or number in kept.written_out:
             return element.at(*index)

@@ -245,17 +245,20 @@ class Scope:
         """Set a mutable variable."""
         self._emit(Assign(variable, value))
 
-    def local(self, element_type: ElementType, elements: int) -> Array:
+    def local(self, element_type: ElementType, elements: int, *, is_opaque: bool = True) -> Array:
         """Declare an array on the stack, for at most a few kilobytes.
 
-        Raises Unsupported if one that the text asks for is larger.
+        One that no function of the runtime sees (not ``is_opaque``) may have its elements as
+        registers hold them, where there is room: they need not be converted to be kept. Raises
+        Unsupported if one that the text asks for is larger.
         """
         if self.is_inside_element and elements * element_type.numpy.itemsize > _MOST_LOCAL:
             raise Unsupported(
                 f"{elements} elements of {element_type} inside a computation that is called per"
                 f" element: at most {_MOST_LOCAL} bytes are taken"
             )
-        array = Array(self._name("t"), element_type, elements, mutable=True, is_local=True)
+        is_wide = self.settings.has_lanes and not is_opaque
+        array = Array(self._name("t"), element_type, elements, True, True, is_wide=is_wide)
         self._emit(LocalArray(array))
         return array
 

@@ -50,7 +50,7 @@ def _places(scope: Scope, extent: int) -> list[int]:
     """Return where to split the loop that was written last, in order; nowhere if it is not worth
     it."""
     loop = scope.last_statement
-    if extent < _LEAST or scope.settings.is_scalar or scope.settings.has_blocks:
+    if extent < _LEAST or not scope.settings.has_lanes:
         return []
     if not isinstance(loop, Loop) or any(isinstance(s, Loop) for s in loop.body):
         return []

@@ -54,6 +54,11 @@ class Settings:
         """Return whether the numerics are those of ``fast``."""
         return self.numerics is Numerics.FAST
 
+    @property
+    def has_lanes(self) -> bool:
+        """Return whether threads compute in lanes: what a compiler makes vectors of."""
+        return not (self.has_blocks or self.is_scalar)
+
 
 def threaded(numerics: Numerics) -> Settings:
     """Return the settings of code for threads that wait to be woken."""

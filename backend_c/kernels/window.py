@@ -152,7 +152,7 @@ class _Fold:
         scope = self._scope
         types = [monoid.state if monoid else init.shape.element_type for init in self._inits]
         with self._lanes() as (outer, lanes, place):
-            states = [scope.local(type, self._width) for type in types]
+            states = [scope.local(type, self._width, is_opaque=False) for type in types]
             with scope.loop(lanes, "lanes") as lane:
                 for state, init in zip(states, self._inits, strict=True):
                     scope.store(state, lane, monoid.lifted(init.at()) if monoid else init.at())

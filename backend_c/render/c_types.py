@@ -5,7 +5,7 @@ Registers hold floats narrower than f32 as an exact ``float``.
 
 from __future__ import annotations
 
-from backend_c.ir.loop_ir import INDEX
+from backend_c.ir.loop_ir import INDEX, Array
 from hlo.types import PRED, ElementType
 
 # The C type in a register, and in memory.
@@ -41,19 +41,30 @@ def register_type(element_type: ElementType) -> str:
 
 
 def memory_type(element_type: ElementType) -> str:
-    """Return the C type of a value in an array."""
+    """Return the C type of a value in memory."""
     if element_type.is_integer and element_type is not INDEX:
         return integer_type(element_type)
     return _MEMORY.get(element_type.name, "uint8_t")
 
 
-def loaded(element_type: ElementType, text: str) -> str:
+def is_converted(array: Array) -> bool:
+    """Return whether registers hold the elements of an array as a wider type than it does."""
+    return is_narrow(array.element_type) and not array.is_wide
+
+
+def array_type(array: Array) -> str:
+    """Return the C type of the elements of an array."""
+    is_held = is_narrow(array.element_type) and array.is_wide
+    return register_type(array.element_type) if is_held else memory_type(array.element_type)
+
+
+def loaded(array: Array, text: str) -> str:
     """Return the text that converts an array element to its register value."""
-    if is_narrow(element_type):
-        return f"hlo_load_{element_type}({text})"
-    return f"({text} != 0)" if element_type is PRED else text
+    if is_converted(array):
+        return f"hlo_load_{array.element_type}({text})"
+    return f"({text} != 0)" if array.element_type is PRED else text
 
 
-def to_store(element_type: ElementType, text: str) -> str:
+def to_store(array: Array, text: str) -> str:
     """Return the text that converts a register value to its array element."""
-    return f"hlo_store_{element_type}({text})" if is_narrow(element_type) else text
+    return f"hlo_store_{array.element_type}({text})" if is_converted(array) else text

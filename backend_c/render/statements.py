@@ -35,7 +35,7 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.render.binding import ATOM, SUM, UNARY
-from backend_c.render.c_types import loaded, memory_type, register_type, to_store
+from backend_c.render.c_types import array_type, loaded, memory_type, register_type, to_store
 from backend_c.render.dialect import Dialect
 from backend_c.render.operations import operand_binding, render_operation
 from hlo.types import F64, ElementType
@@ -187,7 +187,7 @@ class _Body:
             case LocalArray(array):
                 # Aligned, so that neighbouring elements are read as one vector.
                 place = "__shared__ __align__(16) " if array.is_shared else ""
-                return [f"{place}{memory_type(array.element_type)} {array.name}[{array.elements}];"]
+                return [f"{place}{array_type(array)} {array.name}[{array.elements}];"]
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
         """Render a let; if pure, short, and used once in its block, keep its text for the use."""
@@ -234,7 +234,7 @@ class _Body:
 
     def _stored(self, array: Array, value: Expr) -> str:
         """Render a value as it is stored."""
-        return to_store(array.element_type, self.text(value))
+        return to_store(array, self.text(value))
 
     def text(self, expression: Expr) -> str:
         """Render an expression."""
@@ -253,7 +253,7 @@ class _Body:
             return constant_text(expression), ATOM
         if isinstance(expression, Load):
             array = expression.array
-            return loaded(array.element_type, self._element(array, expression.offset)), ATOM
+            return loaded(array, self._element(array, expression.offset)), ATOM
         if isinstance(expression, Address):
             return f"&{expression.variable.name}", UNARY
         operation, inner, result = expression
