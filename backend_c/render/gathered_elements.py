@@ -32,8 +32,9 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.render.c_types import is_narrow
 from backend_c.render.loop_distribution import Distribution, Point, Points
+from backend_c.render.moved_words import as_words
 from backend_c.render.narrow_indices import as_narrow_index
-from hlo.types import PRED, U8, U16, ElementType
+from hlo.types import PRED, ElementType
 
 _LEAST = 8  # trips of a loop
 _MOST = 16  # gathers in a loop: each takes two arrays on the stack
@@ -79,10 +80,8 @@ class _Gather(Point):
 
 def _as_stored(array: Array) -> Array:
     """Return an array whose elements have the same bits in memory and in registers."""
-    element_type = array.element_type
-    if not (is_narrow(element_type) or element_type is PRED):
-        return array
-    return array._replace(element_type=U16 if element_type.bits == 16 else U8)
+    is_same = not is_narrow(array.element_type) and array.element_type is not PRED
+    return array if is_same else as_words(array)
 
 
 class _Gathers(Points):

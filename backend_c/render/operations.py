@@ -275,7 +275,7 @@ def _negated(texts: _Texts, types: Sequence[ElementType], result: ElementType) -
         return f"hlo_negate_{operand}({texts[0]})", ATOM
     return (
         (f"hlo_round_{operand}(-{texts[0]})", ATOM)
-        if is_narrow(operand)
+        if is_narrow(operand) and operand not in _KEPT_WIDE
         else (f"-{texts[0]}", OTHER)
     )
 
@@ -300,6 +300,7 @@ _SPECIAL: dict[str, _Render] = {
     "philox-u64": _function("hlo_philox_u64"),
     "threefry": _function("hlo_threefry"),
     "unit": _function("hlo_unit_f32"),
+    "upper-half": _function("hlo_upper_half"),
     "sum-magnitude": _function("hlo_tile_magnitude"),
     "select": _select,
     "clamp": _clamp_index,

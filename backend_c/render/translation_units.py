@@ -30,6 +30,7 @@ from backend_c.render.distributed_functions import with_distributed_functions
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.gathered_elements import with_gathered_elements
 from backend_c.render.lane_sums import with_lane_sums
+from backend_c.render.moved_words import with_moved_words
 from backend_c.render.narrow_indices import with_narrow_indices
 from backend_c.render.statements import kernel_text
 from backend_c.render.timers import DEFINITIONS, Timers, count
@@ -232,8 +233,8 @@ class _Kernels:
     def _text(self, kernel: Kernel) -> str:
         """Render a kernel, but for its name."""
         if self.dialect is OPENMP:
-            kernel = with_distributed_functions(with_lane_sums(versioned(kernel)))
-            kernel = with_gathered_elements(kernel)
+            kernel = with_moved_words(with_lane_sums(versioned(kernel)))
+            kernel = with_gathered_elements(with_distributed_functions(kernel))
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
         return kernel_text(kernel, "@", self.dialect)

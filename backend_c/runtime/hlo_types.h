@@ -297,6 +297,8 @@ HLO_FUNCTION uint32_t hlo_upper_bf16(float x) {
     const uint32_t quiet = (bits & 0x7f0000u) == 0 ? 0x400000u : 0u; /* a payload that is cut off */
     return (bits & 0x7fffffffu) > 0x7f800000u ? bits | quiet : rounded;
 }
+/* The bf16 of a float that is one. */
+HLO_FUNCTION uint16_t hlo_upper_half(float x) { return (uint16_t)(hlo_bits_f32(x) >> 16); }
 HLO_FUNCTION uint16_t hlo_store_bf16(float x) { return (uint16_t)(hlo_upper_bf16(x) >> 16); }
 HLO_FUNCTION float hlo_round_bf16(float x) {
     return hlo_f32_from_bits(hlo_upper_bf16(x) & 0xffff0000u);

@@ -1,0 +1,130 @@
+"""Store words without rounding, where results are numbers of their type already.
+
+Registers hold floats narrower than f32 as ``float``, so that an element which is only copied would
+be converted there and back. A store of loaded elements, or of a choice between some, is one of
+their words: the same bits, as every word stands for itself (a NaN keeps its payload). What maximum,
+minimum, abs and negate give of elements of bf16 is the upper half of an f32, without rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.loop_ir import (
+    Apply,
+    Array,
+    Constant,
+    Expr,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Statement,
+    Store,
+    Variable,
+    is_mutable,
+    subexpressions,
+)
+from backend_c.render.c_types import is_converted
+from hlo.types import BF16, U8, U16, ElementType
+
+_Definitions = Mapping[str, Expr]
+
+
+# Operations whose results are operands, or such with another sign.
+_EXACT = frozenset(("maximum", "minimum", "abs", "negate"))
+
+
+def with_moved_words(kernel: Kernel) -> Kernel:
+    """Return a kernel that rounds no narrow float before a store which needs no rounding."""
+    return replace(kernel, body=without_dead_lets(_moved(kernel.body, {})))
+
+
+def as_words(array: Array) -> Array:
+    """Return an array of floats narrower than f32, or of pred, as one of unsigned integers."""
+    return array._replace(element_type=_word_type(array.element_type))
+
+
+def _word_type(element_type: ElementType) -> ElementType:
+    return U16 if element_type.bits == 16 else U8
+
+
+def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, ...]:
+    """Rewrite the stores of statements; ``outer`` are the values of names that are bound before."""
+    known, rewritten = dict(outer), list[Statement]()
+    for statement in body:
+        match statement:
+            case Let(variable, value):
+                if not any(map(is_mutable, subexpressions(value))):
+                    known[variable.name] = value
+            case Store(array, _, value) if _is_converted_whole(array):
+                statement = _stored(statement, {*_parts(value, array.element_type, known)}, known)
+            case Loop():
+                statement = statement._replace(body=_moved(statement.body, known))
+            case If(_, then, otherwise):
+                blocks = _moved(then, known), _moved(otherwise, known)
+                statement = statement._replace(then=blocks[0], otherwise=blocks[1])
+            case _:
+                pass
+        rewritten.append(statement)
+    return tuple(rewritten)
+
+
+def _is_converted_whole(array: Array) -> bool:
+    """Return whether an array has words of whole bytes that registers hold as floats."""
+    return is_converted(array) and array.memory is None and array.element_type.bits % 8 == 0
+
+
+def _stored(store: Store, parts: set[str], known: _Definitions) -> Store:
+    """Return a store of a value that has such parts."""
+    array, offset, value = store
+    if "load" not in parts:  # the word of a constant is computed once
+        return store
+    if parts <= {"load", "select"}:
+        return Store(as_words(array), offset, _word(value, known))
+    if array.element_type is BF16 and parts <= {"load", "select", *_EXACT}:
+        return Store(as_words(array), offset, Apply("upper-half", (value,), U16))
+    return store
+
+
+def _parts(value: Expr, element_type: ElementType, known: _Definitions) -> Iterator[str]:
+    """Yield what an element is computed by: the names of operations, and "load"."""
+    match value:
+        case Constant():
+            pass
+        case Load(array, _) if _is_converted_whole(array) and array.element_type is element_type:
+            yield "load"
+        case Variable(_, name) if name in known:
+            yield from _parts(known[name], element_type, known)
+        case Apply("select", (_, *choices), kind) if kind is element_type:
+            yield "select"
+            for choice in choices:
+                yield from _parts(choice, element_type, known)
+        case Apply(operation, operands, kind) if kind is element_type and operation in _EXACT:
+            yield operation
+            for operand in operands:
+                yield from _parts(operand, element_type, known)
+        case _:
+            yield "others"
+
+
+def _word(value: Expr, known: _Definitions) -> Expr:
+    """Return the word of a value that is moved."""
+    match value:
+        case Load(array, offset):
+            return Load(as_words(array), offset)
+        case Constant(element_type, number):
+            word_type = _word_type(element_type)
+            word = np.array(number, element_type.numpy).view(word_type.numpy)
+            return Constant(word_type, int(word))
+        case Variable(_, name):
+            return _word(known[name], known)
+        case Apply(_, (condition, *choices), element_type):
+            words = (_word(choice, known) for choice in choices)
+            return Apply("select", (condition, *words), _word_type(element_type))
+    raise AssertionError(value)

@@ -1,0 +1,82 @@
+"""What is only moved is stored as the words that it lies in, and results that are numbers of their
+type are not rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from against_interp import assert_same_bits
+from conftest import has_c_compiler
+
+import hlo
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import OPENMP
+from backend_c.render.translation_units import render_plan
+from hlo.types import ELEMENT_TYPES, ElementType
+
+_NARROW = [t for t in ELEMENT_TYPES.values() if t.is_float and t.bits in (8, 16)]
+
+
+def _moves(element: str, n: int) -> str:
+    """Return a program that chooses between elements, reversed ones and a constant."""
+    return f"""HloModule m
+ENTRY main {{
+  x = {element}[{n}] parameter(0)
+  p = pred[{n}] parameter(1)
+  one = {element}[] constant(1)
+  ones = {element}[{n}] broadcast(one), dimensions={{}}
+  back = {element}[{n}] reverse(x), dimensions={{0}}
+  some = {element}[{n}] select(p, x, ones)
+  ROOT r = {element}[{n}] select(p, back, some)
+}}
+"""
+
+
+def _signs(element: str, n: int) -> str:
+    """Return a program whose results are elements or have their magnitude."""
+    return f"""HloModule m
+ENTRY main {{
+  x = {element}[{n}] parameter(0)
+  y = {element}[{n}] parameter(1)
+  zero = {element}[] constant(0)
+  zeros = {element}[{n}] broadcast(zero), dimensions={{}}
+  most = {element}[{n}] maximum(x, zeros)
+  size = {element}[{n}] abs(y)
+  least = {element}[{n}] minimum(most, size)
+  ROOT r = {element}[{n}] negate(least)
+}}
+"""
+
+
+def _text(program: str, numerics: Numerics) -> str:
+    plan = lowered(hlo.parse(program), Settings(numerics))
+    return "\n".join(render_plan(plan, OPENMP).sources.values())
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element_type", _NARROW, ids=str)
+def test_every_word_keeps_its_bits(element_type: ElementType) -> None:
+    n = 2**element_type.bits
+    words = np.arange(n, dtype=f"u{element_type.bits // 8}").view(element_type.numpy)
+    program = _moves(str(element_type), n)
+    assert_same_bits(program, words, np.arange(n) % 3 == 0)
+    assert "hlo_load" not in _text(program, Numerics.EXACT)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element", ["f16", "bf16"])
+def test_signs_and_extrema_have_the_bits_of_the_interpreter(element: str) -> None:
+    element_type = ELEMENT_TYPES[element]
+    words = np.arange(2**16, dtype=np.uint16)
+    drawn = np.random.default_rng(0).permutation(words)
+    values = (array.view(element_type.numpy) for array in (words, drawn))
+    assert_same_bits(_signs(element, 2**16), *values)
+
+
+@pytest.mark.parametrize("numerics", Numerics)
+def test_only_words_of_bf16_are_halves_of_f32(numerics: Numerics) -> None:
+    assert "hlo_upper_half(" in _text(_signs("bf16", 300), numerics)
+    assert "hlo_upper_half(" not in _text(_signs("f16", 300), numerics)
+    rounded = _signs("bf16", 300).replace("negate(least)", "add(least, least)")
+    assert "hlo_upper_half(" not in _text(rounded, numerics)
