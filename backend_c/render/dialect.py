@@ -30,6 +30,7 @@ _WHERE_USED = (
     *((f"hlo_gemm_{t}.h", f"hlo_gemm_{t}") for t in ("f32", "f64", "bytes", "s16", "bf16")),
     *((f"hlo_factor_{t}.h", f"hlo_factor_{t}") for t in ("f32", "f64")),
     ("hlo_fft_fast.h", "hlo_fft_lanes"),
+    ("hlo_half.h", "hlo_half_"),
     ("hlo_lanes.h", "hlo_lanes_"),
     ("hlo_sort.h", "hlo_sort_"),
     ("hlo_transpose.h", "hlo_transpose_"),

@@ -29,7 +29,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.settings import Numerics
 from backend_c.render.elementary_functions import is_long
-from backend_c.render.loop_distribution import Distribution, Item, Point, Points
+from backend_c.render.loop_distribution import Distribution, Item, Lanes, Point, Points
 from backend_c.render.operations import f64_function
 from hlo.types import F64, ElementType
 
@@ -65,11 +65,11 @@ class _Call(Point):
         return F64
 
     def statement(
-        self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
+        self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
         start = ix.constant(0)
         pointers = [Pointer(array, start) for array in (*arguments, *results)]
-        return Call(f"hlo_{'_and_'.join(self.functions)}_lanes", (*pointers, size))
+        return Call(f"hlo_{'_and_'.join(self.functions)}_lanes", (*pointers, lanes.size))
 
 
 class _Calls(Points):

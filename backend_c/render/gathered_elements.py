@@ -31,7 +31,7 @@ from backend_c.ir.loop_ir import (
     variables,
 )
 from backend_c.render.c_types import is_narrow
-from backend_c.render.loop_distribution import Distribution, Point, Points
+from backend_c.render.loop_distribution import Distribution, Lanes, Point, Points
 from backend_c.render.moved_words import as_words
 from backend_c.render.narrow_indices import as_narrow_index
 from hlo.types import PRED, ElementType
@@ -71,11 +71,12 @@ class _Gather(Point):
         return self.array.element_type
 
     def statement(
-        self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
+        self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
         ((offsets,), (elements,)) = arguments, results
         element = Load(_as_stored(self.array), Load(offsets, self.lane))
-        return Loop(self.lane, size, "serial", (Store(_as_stored(elements), self.lane, element),))
+        store = Store(_as_stored(elements), self.lane, element)
+        return Loop(self.lane, lanes.size, "serial", (store,))
 
 
 def _as_stored(array: Array) -> Array:

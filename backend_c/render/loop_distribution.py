@@ -6,8 +6,9 @@ another, with something between them that does not belong into a loop in lanes (
     for block:  for lane: x[lane] = …;  point(x, y, lanes);  for lane: … = y[lane]
 
 The values that cross from one of the inner loops to a later one are in arrays, which the first
-level of the cache holds. Who distributes says which expressions are points:
-:mod:`backend_c.render.distributed_functions`, :mod:`backend_c.render.gathered_elements`.
+level of the cache holds. Who distributes says which expressions and stores are points:
+:mod:`backend_c.render.distributed_functions`, :mod:`backend_c.render.gathered_elements`,
+:mod:`backend_c.render.half_precision`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
@@ -39,14 +41,20 @@ from backend_c.ir.loop_rewriting import with_loops
 from backend_c.render.c_types import is_narrow
 from hlo.types import F32, ElementType
 
-_BLOCK = 64  # elements: dozens of arrays of them stay in the cache
 _GROUP = 8  # elements that a point may compute at a time: arrays have whole groups
 _LANES = ("lanes", "parallel lanes")
 
 
+class Lanes(NamedTuple):
+    """Describe a block: the value of the loop's variable in its first lane, and its lanes."""
+
+    start: Expr
+    size: Expr
+
+
 class Point(ABC):
     """Represent what is done for all elements of a block between two loops: it takes arrays of
-    arguments, and gives arrays of results."""
+    arguments, and gives arrays of results; one without results writes to memory."""
 
     arguments: tuple[Expr, ...]
     results: tuple[Variable, ...]
@@ -62,9 +70,9 @@ class Point(ABC):
 
     @abstractmethod
     def statement(
-        self, arguments: Sequence[Array], results: Sequence[Array], size: Expr
+        self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
     ) -> Statement:
-        """Compute so many results."""
+        """Return what is done for the lanes of a block."""
 
 
 Item = Let | Store | Assign | Point
@@ -83,6 +91,10 @@ class Points(ABC):
         """Return what stands for an expression whose operands have no points: itself if it is
         none, else a result of a point that is added to ``items``."""
 
+    def stored(self, store: Store) -> Store | Point:
+        """Return what stands for a store whose value has no points."""
+        return store
+
     def result(self, element_type: ElementType) -> Variable:
         """Return a variable for a result."""
         return Variable(element_type, f"y{self._number}x{len(self._known)}")
@@ -91,7 +103,8 @@ class Points(ABC):
         """Return the statements in order, each after the points that it needs."""
         for statement in self.loop.body:
             assert isinstance(statement, Let | Store | Assign)
-            self.items.append(statement._replace(value=self._without(statement.value)))
+            item = statement._replace(value=self._without(statement.value))
+            self.items.append(self.stored(item) if isinstance(item, Store) else item)
         return self.items
 
     def _without(self, value: Expr) -> Expr:
@@ -109,10 +122,14 @@ class Points(ABC):
 
 
 class Distribution(ABC):
-    """Distribute the loops of one kernel, with names that no other variable has: ``letter`` is in
-    those of one kind of distribution."""
+    """Distribute the loops of one kernel, with names that no other variable has.
+
+    ``letter`` is in those of one kind of distribution. ``block_size`` is the number of elements in
+    a block: dozens of arrays of 64 stay in the cache.
+    """
 
     letter: str
+    block_size = 64
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -133,24 +150,27 @@ class Distribution(ABC):
         if not any(isinstance(item, Point) for item in items):
             return (loop,)
         _, most = ix.bounds(loop.extent)
-        if most <= _BLOCK:
+        if most <= self.block_size:
             stages = _Stages(items, loop, number)
-            return stages.statements(loop.variable, loop.extent, most)
-        return (_in_blocks(loop, items, number),)
+            return stages.statements(loop.variable, Lanes(ix.constant(0), loop.extent), most)
+        return (_in_blocks(loop, items, number, self.block_size),)
 
 
-def _in_blocks(loop: Loop, items: Sequence[Item], number: str) -> Loop:
-    """Return a loop over blocks, in each of which the loops follow one another."""
-    blocks = ix.divide(ix.add(loop.extent, _BLOCK - 1), _BLOCK)
+def _in_blocks(loop: Loop, items: Sequence[Item], number: str, most: int) -> Loop:
+    """Return a loop over blocks of ``most`` lanes, in each of which the loops follow one another.
+
+    The last one may have fewer.
+    """
+    blocks = ix.divide(ix.add(loop.extent, most - 1), most)
     block = Variable(INDEX, f"p{number}", 0, ix.bounds(blocks)[1] - 1)
-    lane = Variable(INDEX, f"q{number}", 0, _BLOCK - 1)
-    start = ix.multiply(block, _BLOCK)
+    lane = Variable(INDEX, f"q{number}", 0, most - 1)
+    start = ix.multiply(block, most)
     rest = ix.subtract(loop.extent, start)
-    size = Variable(INDEX, f"e{number}", 0, _BLOCK)
+    size = Variable(INDEX, f"e{number}", 0, most)
     place = Let(loop.variable, ix.add(start, lane))
     body = [
-        Let(size, ix.clamp(0, rest, _BLOCK)),
-        *_Stages([place, *items], loop, number).statements(lane, size, _BLOCK),
+        Let(size, ix.clamp(0, rest, most)),
+        *_Stages([place, *items], loop, number).statements(lane, Lanes(start, size), most),
     ]
     is_parallel = loop.kind == "parallel lanes"
     # The sums of a loop in lanes belong to one thread, or OpenMP splits them over the threads.
@@ -162,7 +182,7 @@ def _in_blocks(loop: Loop, items: Sequence[Item], number: str) -> Loop:
 def _is_straight(loop: Loop) -> bool:
     """Return whether a loop only binds, stores and sums up, and may do so in several loops.
 
-    What it stores to, no other statement of it reads.
+    What it stores to, no other statement of it reads, but for the element before it changes.
     """
     if not all(isinstance(s, Let | Store | Assign) for s in loop.body):
         return False
@@ -170,7 +190,12 @@ def _is_straight(loop: Loop) -> bool:
     if len({*assigned}) < len(assigned) or not {*assigned} <= {*loop.sums}:
         return False
     changed = {_changed(s): n for n, s in enumerate(loop.body) if not isinstance(s, Let)}
-    return not any(changed.get(name, n) != n for n, s in enumerate(loop.body) for name in _read(s))
+    for n, statement in enumerate(loop.body):
+        for name, offset in read_places(statement):
+            place = changed.get(name, n)
+            if place < n or (place > n and not _is_stored_at(offset, loop.body[place])):
+                return False
+    return True
 
 
 def _changed(statement: Statement) -> str:
@@ -179,14 +204,21 @@ def _changed(statement: Statement) -> str:
     return statement.array.name if isinstance(statement, Store) else statement.variable.name
 
 
-def _read(statement: Statement) -> Iterator[str]:
-    """Yield the names of the arrays and variables that a statement reads."""
+def _is_stored_at(offset: Expr | None, statement: Statement) -> bool:
+    """Return whether a statement stores to an offset."""
+    return offset is not None and isinstance(statement, Store) and statement.offset == offset
+
+
+def read_places(statement: Statement) -> Iterator[tuple[str, Expr | None]]:
+    """Yield the names of the arrays and variables that a statement reads, arrays with the offset;
+    without it where the statement binds an index, which is computed again wherever it is used."""
+    is_index = isinstance(statement, Let) and statement.variable.type is INDEX
     for expression in expressions(statement):
         for part in subexpressions(expression):
             if isinstance(part, Load):
-                yield part.array.name
+                yield part.array.name, None if is_index else part.offset
             elif isinstance(part, Variable):
-                yield part.name
+                yield part.name, None
 
 
 @dataclass(slots=True)
@@ -205,8 +237,9 @@ class _Stages:
     _arrays: dict[str, Array] = field(default_factory=dict)  # of values that cross, by name
     _bound: dict[Variable, int] = field(default_factory=dict)  # the item that binds a variable
 
-    def statements(self, lane: Variable, size: Expr, most: int) -> list[Statement]:
-        """Return arrays, loops and calls; ``lane`` is the variable of ``size`` up to ``most``."""
+    def statements(self, lane: Variable, lanes: Lanes, most: int) -> list[Statement]:
+        """Return arrays, loops and what is done at points, for ``most`` lanes or fewer; ``lane`` is
+        the variable of the loops."""
         self._place()
         elements = max(-(-most // _GROUP), 1) * _GROUP
         needed = [self._needed(stage) for stage in range(max(self._placed) + 1)]
@@ -224,7 +257,7 @@ class _Stages:
         }
         written: list[Statement] = [LocalArray(array) for array in (*arrays, *given.values())]
         for stage, names in enumerate(needed):
-            written += self._stage(stage, names, given, lane, size)
+            written += self._stage(stage, names, given, lane, lanes)
         return written
 
     def _place(self) -> None:
@@ -236,7 +269,7 @@ class _Stages:
             for variable in _results(item):
                 self._bound[variable] = n
                 known[variable.name] = stage + isinstance(item, Point)
-            if isinstance(item, Store | Assign):
+            if not _results(item):
                 stage = last = max(stage, last)  # stores keep their order
             self._placed.append(stage)
         uses: dict[str, int] = {}
@@ -282,7 +315,7 @@ class _Stages:
         needed: set[str],
         given: Mapping[tuple[int, int], Array],
         lane: Variable,
-        size: Expr,
+        lanes: Lanes,
     ) -> Iterator[Statement]:
         """Yield the loop of a stage and the points after it."""
         body: list[Statement] = []
@@ -304,10 +337,11 @@ class _Stages:
             own = [given[n, k] for k in range(len(item.arguments))]
             body += [Store(a, lane, e) for a, e in zip(own, item.arguments, strict=True)]
             results = [self._arrays[variable.name] for variable in item.results]
-            points.append(item.statement(own, results, size))
+            points.append(item.statement(own, results, lanes))
         assigned = {s.variable for s in body if isinstance(s, Assign)}
         sums = tuple(one for one in self.loop.sums if one in assigned)
-        yield Loop(lane, size, "lanes", tuple(body), sums, self.loop.operator)
+        if body:
+            yield Loop(lane, lanes.size, "lanes", tuple(body), sums, self.loop.operator)
         yield from points
 
 

@@ -29,6 +29,7 @@ from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distributed_functions import with_distributed_functions
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.gathered_elements import with_gathered_elements
+from backend_c.render.half_precision import with_converted_halves
 from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.moved_words import with_moved_words
 from backend_c.render.narrow_indices import with_narrow_indices
@@ -234,7 +235,8 @@ class _Kernels:
         """Render a kernel, but for its name."""
         if self.dialect is OPENMP:
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
-            kernel = with_gathered_elements(with_distributed_functions(kernel))
+            kernel = with_distributed_functions(kernel)
+            kernel = with_converted_halves(with_gathered_elements(kernel))
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
         return kernel_text(kernel, "@", self.dialect)

@@ -1,0 +1,126 @@
+"""Convert rows of f16 in loops of their own, a block of elements at a time.
+
+Processors convert eight numbers between f16 and f32 by one instruction, of which gcc 12 makes no
+vectors: it has a dozen operations for each number in a loop in lanes. So such a loop is distributed
+(:mod:`backend_c.render.loop_distribution`) over its loads and stores of neighbouring elements of
+f16: runtime/hlo_half.h converts a block, the rest is on f32. A sum of two arrays takes a quarter of
+the time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Call,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    Loop,
+    Pointer,
+    Statement,
+    Store,
+    Variable,
+    subexpressions,
+    variables,
+)
+from backend_c.render.c_types import is_converted
+from backend_c.render.loop_distribution import Distribution, Lanes, Point, Points, read_places
+from hlo.types import F16, F32, ElementType
+
+_LEAST = 16  # trips of a loop: two vectors
+_MOST = 32  # points in a loop: each takes an array on the stack
+
+
+def with_converted_halves(kernel: Kernel) -> Kernel:
+    """Return a kernel whose loops in lanes convert neighbouring elements of f16 together."""
+    return replace(kernel, body=_Conversions().block(kernel.body))
+
+
+class _Conversions(Distribution):
+    letter = "h"
+    block_size = 128
+
+    def points(self, loop: Loop, number: str) -> Points:
+        return _Halves(loop, number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row(Point):
+    """Represent neighbouring elements of an array: with a result those that are loaded, with an
+    argument those that are stored. ``first`` is the offset where the loop's variable is 0."""
+
+    array: Array
+    first: Expr
+    arguments: tuple[Expr, ...]
+    results: tuple[Variable, ...]
+
+    @property
+    def argument_type(self) -> ElementType:
+        return F32
+
+    def statement(
+        self, arguments: Sequence[Array], results: Sequence[Array], lanes: Lanes
+    ) -> Statement:
+        halves = Pointer(self.array, ix.add(self.first, lanes.start))
+        values = Pointer((*arguments, *results)[0], ix.constant(0))
+        if results:
+            return Call("hlo_half_load", (halves, values, lanes.size))
+        return Call("hlo_half_store", (values, halves, lanes.size))
+
+
+class _Halves(Points):
+    """Take the conversions of neighbouring elements out of the statements of a loop."""
+
+    def __init__(self, loop: Loop, number: str) -> None:
+        super().__init__(loop, number)
+        lets = [statement for statement in loop.body if isinstance(statement, Let)]
+        self._definitions = {s.variable.name: s.value for s in lets if s.variable.type is INDEX}
+        self._varying = {loop.variable.name, *(s.variable.name for s in lets)}
+        self._stores = Counter(s.array.name for s in loop.body if isinstance(s, Store))
+        read = {name for let in lets for name, _ in read_places(let)}
+        self._changed = read & self._stores.keys()
+        self._left = _MOST if ix.bounds(loop.extent)[1] >= _LEAST else 0
+
+    def taken(self, value: Apply | Load) -> Expr:
+        """Return what stands for a load: itself if it is of another type or places."""
+        first = self._first(value.array, value.offset) if isinstance(value, Load) else None
+        if first is None:
+            return value
+        assert isinstance(value, Load)
+        result = self.result(F16)
+        self._varying.add(result.name)
+        self.items.append(_Row(value.array, first, (), (result,)))
+        return result
+
+    def stored(self, store: Store) -> Store | Point:
+        """Return what stands for a store: itself if it is of another type or places, or not the
+        only one to its array."""
+        is_alone = self._stores[store.array.name] == 1
+        first = self._first(store.array, store.offset) if is_alone else None
+        return store if first is None else _Row(store.array, first, (store.value,), ())
+
+    def _first(self, array: Array, offset: Expr) -> Expr | None:
+        """Return the offset of f16 where the loop's variable is 0, if neighbouring lanes have
+        neighbouring elements."""
+        if array.element_type is not F16 or not is_converted(array) or not self._left:
+            return None
+        if array.memory is not None or array.name in self._changed:
+            return None
+        offset = ix.with_definitions(offset, self._definitions)
+        if ix.coefficients(offset).get(self.loop.variable) != 1:
+            return None
+        first = ix.subtract(offset, self.loop.variable)
+        if not self._varying.isdisjoint(variables(first)):
+            return None
+        if any(isinstance(part, Load) for part in subexpressions(first)):
+            return None
+        self._left -= 1
+        return first
