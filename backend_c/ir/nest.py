@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from backend_c.ir import index as ix
+from backend_c.ir.digits import write_lanes
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope
-from backend_c.ir.segments import write_segments
 
 # A reduction of so few elements is written out, in lanes over its results.
 FEW = 8
@@ -62,19 +62,17 @@ def write_map(
     scope: Scope, dims: tuple[int, ...], cost: int, write: Callable[[tuple[Expr, ...]], None]
 ) -> None:
     """Write the loops around what ``write`` computes for an index: flat where the scope is, else
-    split, the last dimension in segments (:mod:`backend_c.ir.segments`)."""
+    split; loops in lanes by digits (:mod:`backend_c.ir.digits`) or in segments
+    (:mod:`backend_c.ir.segments`)."""
     last = _last(dims)
-    if last is None:
+    if last is None or scope.is_flat:
         elements = math.prod(dims)
         kind = _flat_kind(scope, elements * cost)
-        write_segments(scope, elements, kind, lambda i: write(ix.delinearize(i, dims)))
-    elif scope.is_flat:
-        with flat(scope, dims, cost) as index:
-            write(index)
+        write_lanes(scope, elements, kind, lambda i: write(ix.delinearize(i, dims)))
     else:
         rest = _rest(dims, last)
         with _rows(scope, dims[:last], dims[last], cost) as position:
-            write_segments(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
+            write_lanes(scope, dims[last], "lanes", lambda lane: write((*position, lane, *rest)))
 
 
 @contextmanager

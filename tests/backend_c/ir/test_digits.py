@@ -1,0 +1,93 @@
+"""Loops in lanes are divided by the digits of their index, and give the same bits."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from conftest import has_c_compiler
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import backend_c
+import hlo
+import interp
+from backend_c.ir.settings import Numerics, alone, threaded
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
+from backend_c.render.translation_units import render_plan
+
+
+def _dims(extents: tuple[int, ...]) -> str:
+    return ",".join(map(str, extents))
+
+
+def _repeated(extents: tuple[int, ...], merged: tuple[int, ...], order: tuple[int, ...]) -> str:
+    """Return a program that lays dimensions in another order, merges them, and adds rows to it that
+    are repeated along its last dimension."""
+    moved = tuple(extents[d] for d in order)
+    last = extents[order[0]]
+    return f"""HloModule m
+ENTRY main {{
+  x = f32[{_dims(extents)}] parameter(0)
+  y = f32[{last}] parameter(1)
+  t = f32[{_dims(moved)}] transpose(x), dimensions={{{_dims(order)}}}
+  r = f32[{_dims(merged)}] reshape(t)
+  b = f32[{_dims(moved)}] broadcast(y), dimensions={{0}}
+  q = f32[{_dims(merged)}] reshape(b)
+  ROOT s = f32[{_dims(merged)}] add(r, q)
+}}
+"""
+
+
+def _text(program: str, dialect: Dialect = OPENMP) -> str:
+    chosen = alone if dialect is EMBEDDED else threaded
+    plan = lowered(hlo.parse(program), chosen(Numerics.EXACT))
+    return "\n".join(render_plan(plan, dialect).sources.values())
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@settings(max_examples=15)
+@given(
+    st.sampled_from(
+        [(40, 3), (3, 40), (16, 20), (9, 2, 8), (2, 9, 5, 3), (8, 1, 11), (7, 7), (1, 24, 12)]
+    ),
+    st.randoms(use_true_random=False),
+    st.sampled_from(["exact", "fast"]),
+)
+def test_the_same_bits(extents: tuple[int, ...], draw: object, numerics: str) -> None:
+    order = tuple(draw.sample(range(len(extents)), len(extents)))  # type: ignore[attr-defined]
+    elements = math.prod(extents)
+    rows = draw.choice([d for d in (1, 2, 3) if elements % d == 0])  # type: ignore[attr-defined]
+    program = _repeated(extents, (rows, elements // rows), order)
+    module = hlo.parse(program)
+    x = np.arange(elements, dtype=np.float32).reshape(extents)
+    y = np.arange(extents[order[0]], dtype=np.float32) / 8
+    result = backend_c.compile(module, numerics=numerics)(x, y)
+    assert np.asarray(result).tobytes() == np.asarray(interp.evaluate(module, x, y)).tobytes()
+
+
+_PAIRS = _repeated((2, 40), (80,), (1, 0))
+_ROWS = _repeated((40, 24), (960,), (0, 1))
+
+
+@pytest.mark.parametrize("program", [_PAIRS, _ROWS], ids=["pairs", "rows"])
+def test_lanes_divide_no_index(program: str) -> None:
+    text = _text(program)
+    assert not re.search(r"i\d+ [/%]", text)
+    assert "/" in _text(program, EMBEDDED).split("kernel_0", 1)[1]
+
+
+def test_pairs_are_written_out() -> None:
+    assert len(re.findall(r"r0\[", _text(_PAIRS))) == 2
+
+
+def test_threads_share_the_longer_loop() -> None:
+    """Two quotients are no work for many threads."""
+    text = _text(_repeated((2, 600_000), (1_200_000,), (0, 1)))
+    head = text[text.index("static void kernel_0") :]
+    assert re.search(r"for \(.* < 2; .*\) \{\n(.*\n)?\s*#pragma omp parallel for simd", head)
+    many = _text(_repeated((600, 2000), (1_200_000,), (0, 1)))
+    assert re.search(r"#pragma omp parallel for\n.*< 600;", many)
