@@ -7,21 +7,23 @@ into a superaccumulator.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.element import Element, Writer, scalar
+from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.arg_extremum import ArgExtremum
+from backend_c.kernels.parts.combiner import apply_combiner
 from backend_c.kernels.parts.exact_column_sums import ColumnSums
 from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
 from backend_c.kernels.parts.monoids import monoid_of
 from backend_c.kernels.parts.reordered_reduction import ReorderedReduction
 from hlo.types import F64, ArrayShape
-from hlo.walk import Callee
+from hlo.walk import Callee, called
 
 __all__ = ["reduce"]
 
@@ -29,6 +31,7 @@ __all__ = ["reduce"]
 # roundings in doubt (a hundredth of them at 2**15 normal numbers).
 _LONG = 1 << 14
 _BLOCK = 1 << 12
+_MOST_STEPS = 128  # instructions of a fold that is written out
 
 
 def reduce(
@@ -56,6 +59,8 @@ def reduce(
     inputs, inits = operands[:arity], operands[arity:]
     if reordered := reduction.reordered():
         reordered.emit(write)
+    elif reduction.is_short and not reduction.is_exact_sum:
+        reduction.written_out(dims, write)
     elif best := ArgExtremum.of(block, inputs, inits, dimensions, to_apply):
         best.emit(write)
     elif reduction.is_exact_sum:
@@ -132,6 +137,28 @@ class _Reduction:
         position = dict(zip(self.kept, kept)) | dict(zip(self.reduced, reduced))
         return tuple(position[d] for d in range(len(position)))
 
+    @property
+    def is_short(self) -> bool:
+        """Return whether a fold is one expression of few elements, in lanes over the results."""
+        is_static = not any(operand.sizes for operand in self.inputs)
+        instructions = self.to_apply.computation.instructions
+        is_straight = not any(map(called, instructions))
+        few = self.trip <= nest.FEW and self.trip * len(instructions) <= _MOST_STEPS and is_straight
+        return is_static and few and self.scope.settings.has_lanes
+
+    def written_out(self, dims: tuple[int, ...], write: Writer) -> None:
+        """Write a short fold in row-major order, the init first."""
+
+        def results(kept: tuple[Expr, ...]) -> None:
+            state = [init.at() for init in self.inits]
+            for reduced in itertools.product(*map(range, self._reduced_dims())):
+                index = self.index(kept, [ix.constant(one) for one in reduced])
+                elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
+                state = apply_combiner(self.scope, self.to_apply, (*state, *elements))
+            write(kept, tuple(state))
+
+        nest.write_map(self.scope, dims, self.trip, results)
+
     def in_order(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the fold in row-major order, the init first: right for any computation."""
         with nest.outer(self.scope, dims, self.trip) as kept:
@@ -143,18 +170,11 @@ class _Reduction:
         with self.scope.over(self.extents) as reduced:
             index = self.index(kept, reduced)
             elements = [self.scope.bind(operand.at(*index)) for operand in self.inputs]
-            self._step(state, elements)
+            # All results are computed before any state changes: each may depend on all of it.
+            values = apply_combiner(self.scope, self.to_apply, (*state, *elements))
+            for variable, value in zip(state, values, strict=True):
+                self.scope.assign(variable, value)
         return tuple(state)
-
-    def _step(self, state: Sequence[Variable], elements: Sequence[Expr]) -> None:
-        """Write the application of the computation to the state and the elements."""
-        arguments = [scalar(ArrayShape(value.type), value) for value in (*state, *elements)]
-        result = self.to_apply(*arguments)
-        parts = result if isinstance(result, tuple) else (result,)
-        # All results are computed before any state changes: each may depend on all of the state.
-        values = [self.scope.bind(part.at()) for part in parts]
-        for variable, value in zip(state, values, strict=True):
-            self.scope.assign(variable, value)
 
     def exact(self, dims: tuple[int, ...], write: Writer) -> None:
         """Write the exact sum of the init and the elements of each result, rounded once.

@@ -1,0 +1,86 @@
+"""Folds of few elements are written out in lanes over results, with the bits of the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from against_interp import assert_same_bits
+from conftest import has_c_compiler
+
+import hlo
+from backend_c.ir.settings import Numerics, launched, threaded
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import CUDA, OPENMP
+from backend_c.render.translation_units import render_plan
+
+
+def _largest(n: int, length: int) -> str:
+    """Return a program that finds the largest element of each row, and its place."""
+    return f"""HloModule m
+largest {{
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  more = pred[] compare(a, b), direction=GT
+  unordered = pred[] compare(a, a), direction=NE
+  first = pred[] or(more, unordered)
+  value = f32[] select(first, a, b)
+  same = pred[] compare(a, b), direction=EQ
+  before = pred[] compare(i, j), direction=LT
+  tie = pred[] and(same, before)
+  left = pred[] or(first, tie)
+  place = s32[] select(left, i, j)
+  ROOT t = (f32[], s32[]) tuple(value, place)
+}}
+ENTRY main {{
+  x = f32[{n},{length}] parameter(0)
+  i = s32[{n},{length}] iota(), iota_dimension=1
+  least = f32[] constant(-inf)
+  zero = s32[] constant(0)
+  ROOT r = (f32[{n}], s32[{n}]) reduce(x, i, least, zero), dimensions={{1}}, to_apply=largest
+}}
+"""
+
+
+_POLYNOMIAL = """HloModule m
+step {
+  a = s16[] parameter(0)
+  b = s16[] parameter(1)
+  ten = s16[] constant(10)
+  p = s16[] multiply(a, ten)
+  ROOT s = s16[] subtract(p, b)
+}
+ENTRY main {
+  x = s16[2,30,3] parameter(0)
+  start = s16[] parameter(1)
+  ROOT r = s16[30] reduce(x, start), dimensions={0,2}, to_apply=step
+}
+"""
+
+
+def _text(program: str) -> str:
+    plan = lowered(hlo.parse(program), threaded(Numerics.FAST))
+    return "\n".join(render_plan(plan, OPENMP).sources.values())
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("length", [1, 2, 8, 9])
+def test_the_largest_of_a_row_and_its_place(length: int) -> None:
+    values = np.array([0, -0.0, 1, -1, np.nan, np.inf, -np.inf], np.float32)
+    drawn = np.random.default_rng(length).choice(values, (100, length))
+    assert_same_bits(_largest(100, length), drawn)
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_a_fold_whose_order_counts() -> None:
+    draw = np.random.default_rng(0).integers(-(2**15), 2**15, (2, 30, 3)).astype(np.int16)
+    assert_same_bits(_POLYNOMIAL, draw, np.int16(7))
+
+
+def test_rows_of_few_are_one_loop() -> None:
+    assert _text(_largest(100, 8)).count("for (") == 1
+    assert _text(_largest(100, 9)).count("for (") > 1
+    assert _text(_POLYNOMIAL).count("for (") == 1
+    plan = lowered(hlo.parse(_POLYNOMIAL), launched(Numerics.FAST))
+    assert "".join(render_plan(plan, CUDA).sources.values()).count("for (") > 1
