@@ -18,7 +18,7 @@ import numpy as np
 
 from backend_c.ir.loop_ir import BOOLEAN, Constant, Expr
 from backend_c.ir.scope import apply
-from hlo.types import F32, F64, PRED, S32, S64, U32, ElementType
+from hlo.types import F32, F64, PRED, S32, S64, U8, U32, ElementType
 
 _OPERATORS = {
     "add": "+",
@@ -92,18 +92,22 @@ class Monoid:
         return state if self.element is self.state else apply("convert", state, type=self.element)
 
 
-def monoid_of(name: str | None, element_type: ElementType, *, is_fast: bool) -> Monoid | None:
+def monoid_of(
+    name: str | None, element_type: ElementType, *, is_fast: bool, is_dense: bool = False
+) -> Monoid | None:
     """Return the monoid of an operation on a type; None where order matters, or may.
 
-    ``is_fast``: sums and products of floats may be reassociated.
+    ``is_fast``: sums and products of floats may be reassociated. ``is_dense``: states are as narrow
+    as elements, so that a vector has more of them.
     """
     if name not in _OPERATORS:
         return None
     if element_type is PRED:
-        return Monoid(BOOLEAN.get(name, name), PRED, S32)
+        return Monoid(BOOLEAN.get(name, name), PRED, U8 if is_dense else S32)
     if element_type.is_integer:
-        narrow = S32 if element_type.kind == "signed" else U32
-        return Monoid(name, element_type, narrow if element_type.bits < 32 else element_type)
+        if element_type.bits >= 32 or (is_dense and element_type.bits >= 8):
+            return Monoid(name, element_type, element_type)
+        return Monoid(name, element_type, S32 if element_type.kind == "signed" else U32)
     if not element_type.is_float:
         return None
     if name in ("maximum", "minimum"):
