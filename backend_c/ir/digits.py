@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from backend_c.ir import index as ix
+from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -71,8 +72,10 @@ def _radix(loop: Loop, extent: int) -> int:
     """Return the least divisor of a loop's variable, if it divides the extent; else 0."""
     if any(isinstance(statement, Loop) for statement in loop.body):
         return 0
-    periods = {p for s in loop.body for p in _periods(s, loop.variable)}
-    radix = min(periods, default=0)
+    # An index that is divided for its parts and put together again is divided by nothing that is
+    # left in the end.
+    body = without_dead_lets(loop.body)
+    radix = min({p for s in body for p in _periods(s, loop.variable)}, default=0)
     if not radix or ix.value_of(loop.extent) != extent:
         return 0
     return radix if extent % radix == 0 and extent > radix else 0
