@@ -10,7 +10,8 @@ the index, of which the divisions are constants or fold away:
     for k in 0 … n - 1: r[2 k] = a[k]; r[2 k + 1] = b[k]
 
 Small digits are written out, as here, so that neighbouring lanes have neighbouring quotients; of
-larger ones each quotient has a loop in lanes of its own.
+larger ones each quotient has a loop in lanes of its own, written out where they are few and decide
+what is computed.
 """
 
 from __future__ import annotations
@@ -22,18 +23,22 @@ from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
+    Expr,
+    Let,
     Loop,
     Statement,
     Variable,
     expressions,
     subexpressions,
+    variables,
 )
 from backend_c.ir.scope import Scope
 from backend_c.ir.segments import Write, write_segments
 
 _LEAST = 8  # quotients: fewer are no lanes
-_WRITTEN_OUT = 8  # digits
-_MOST_STATEMENTS = 64  # of all digits that are written out: they take registers
+_WRITTEN_OUT = 4  # digits: compilers shuffle the stores of so many into vectors
+_FEW = 8  # quotients
+_MOST_STATEMENTS = 80  # of all digits that are written out: they take registers
 _SHARED = 64  # iterations of a parallel loop, at least: several for each thread
 
 
@@ -46,18 +51,27 @@ def write_lanes(scope: Scope, extent: int, kind: str, write: Write) -> None:
     if not radix:
         return
     assert isinstance(loop, Loop)
-    if radix > _WRITTEN_OUT:
+    quotients, most = extent // radix, _MOST_STATEMENTS // len(loop.body)
+    if quotients <= min(_FEW, most) and _chooses(loop):
         scope.forget_after(before)
-        outer, inner = _kinds(kind, extent // radix)
-        with scope.loop(extent // radix, outer) as quotient:
-            start = ix.multiply(quotient, radix)
-            write_lanes(scope, radix, inner, lambda lane: write(ix.add(start, lane)))
-    elif extent // radix >= _LEAST and radix * len(loop.body) <= _MOST_STATEMENTS:
+        for place in range(0, extent, radix):
+            write_lanes(scope, radix, kind, _after(ix.constant(place), write))
+    elif radix > _WRITTEN_OUT:
         scope.forget_after(before)
-        with scope.loop(extent // radix, kind) as quotient:
+        outer, inner = _kinds(kind, quotients)
+        with scope.loop(quotients, outer) as quotient:
+            write_lanes(scope, radix, inner, _after(ix.multiply(quotient, radix), write))
+    elif quotients >= _LEAST and radix <= most:
+        scope.forget_after(before)
+        with scope.loop(quotients, kind) as quotient:
             start = ix.multiply(quotient, radix)
             for digit in range(radix):
                 write(ix.add(start, digit))
+
+
+def _after(start: Expr, write: Write) -> Write:
+    """Return what writes the elements after a place."""
+    return lambda lane: write(ix.add(start, lane))
 
 
 def _kinds(kind: str, quotients: int) -> tuple[str, str]:
@@ -81,13 +95,33 @@ def _radix(loop: Loop, extent: int) -> int:
     return radix if extent % radix == 0 and extent > radix else 0
 
 
+def _chooses(loop: Loop) -> bool:
+    """Return whether a condition depends on a quotient of a loop's variable."""
+    quotients = {
+        s.variable.name for s in loop.body if isinstance(s, Let) and {*_periods(s, loop.variable)}
+    }
+    return any(
+        isinstance(part, Apply)
+        and part.operation.startswith("compare-")
+        and not (quotients.isdisjoint(variables(part)) and not {*_divided(part, loop.variable)})
+        for statement in loop.body
+        for expression in expressions(statement)
+        for part in subexpressions(expression)
+    )
+
+
 def _periods(statement: Statement, lane: Variable) -> Iterator[int]:
     """Yield how many lanes share a quotient, for each division of a loop's variable."""
     for expression in expressions(statement):
-        for part in subexpressions(expression):
-            if not (isinstance(part, Apply) and part.operation in ("divide", "modulo")):
-                continue
-            divisor = ix.value_of(part.operands[1]) if part.type is INDEX else None
-            factor = ix.coefficients(part.operands[0]).get(lane, 0) if divisor else 0
-            if divisor and factor and divisor % factor == 0 and divisor > abs(factor):
-                yield divisor // abs(factor)
+        yield from _divided(expression, lane)
+
+
+def _divided(expression: Expr, lane: Variable) -> Iterator[int]:
+    """Yield how many lanes share a quotient, for each division in an expression."""
+    for part in subexpressions(expression):
+        if not (isinstance(part, Apply) and part.operation in ("divide", "modulo")):
+            continue
+        divisor = ix.value_of(part.operands[1]) if part.type is INDEX else None
+        factor = ix.coefficients(part.operands[0]).get(lane, 0) if divisor else 0
+        if divisor and factor and divisor % factor == 0 and divisor > abs(factor):
+            yield divisor // abs(factor)

@@ -94,8 +94,9 @@ class _Reduction:
     def reordered(self) -> ReorderedReduction | None:
         """Return the reduction as one in any order; None if the order counts."""
         element_type = self.inputs[0].shape.element_type
-        is_fast, is_dense = self.scope.settings.is_fast, self.scope.settings.has_lanes
-        name = self.to_apply.monoid
+        # What is computed is as wide as what it is computed of.
+        is_dense = self.scope.settings.has_lanes and self.inputs[0].array is not None
+        name, is_fast = self.to_apply.monoid, self.scope.settings.is_fast
         monoid = monoid_of(name, element_type, is_fast=is_fast, is_dense=is_dense)
         if monoid is None or len(self.inputs) > 1:
             return None

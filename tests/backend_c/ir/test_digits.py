@@ -91,3 +91,16 @@ def test_threads_share_the_longer_loop() -> None:
     assert re.search(r"for \(.* < 2; .*\) \{\n(.*\n)?\s*#pragma omp parallel for simd", head)
     many = _text(_repeated((600, 2000), (1_200_000,), (0, 1)))
     assert re.search(r"#pragma omp parallel for\n.*< 600;", many)
+
+
+def test_quotients_that_decide_are_written_out() -> None:
+    text = _text("""HloModule m
+ENTRY main {
+  x = f32[1,200] parameter(0)
+  y = f32[1,200] parameter(1)
+  c = f32[2,200] concatenate(x, y), dimensions={0}
+  n = f32[2,200] negate(c)
+  ROOT r = f32[400] reshape(n)
+}
+""")
+    assert text[text.index("static void kernel_0") :].count("for (") == 2
