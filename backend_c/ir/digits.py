@@ -39,7 +39,7 @@ _LEAST = 8  # quotients: fewer are no lanes
 _WRITTEN_OUT = 4  # digits: compilers shuffle the stores of so many into vectors
 _FEW = 8  # quotients
 _MOST_STATEMENTS = 80  # of all digits that are written out: they take registers
-_SHARED = 64  # iterations of a parallel loop, at least: several for each thread
+_SHARED = 8  # iterations of a parallel loop, at least
 
 
 def write_lanes(scope: Scope, extent: int, kind: str, write: Write) -> None:

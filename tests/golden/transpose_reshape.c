@@ -5,11 +5,13 @@ typedef _Bool hlo_pred;
 
 static void kernel_0(const float *HLO_RESTRICT a0, float *HLO_RESTRICT r0) {
     for (int64_t i1 = 0; i1 < 128; ++i1) {
-        const int64_t n3 = i1 / 16;
-        const int64_t n4 = i1 % 16;
-        #pragma omp simd
-        for (int64_t i2 = 0; i2 < 96; ++i2) {
-            r0[i1 * 96 + i2] = a0[n3 * 1536 + i2 / 8 * 128 + n4 * 8 + i2 % 8];
+        const int64_t n4 = i1 / 16;
+        const int64_t n5 = i1 % 16;
+        for (int64_t i2 = 0; i2 < 12; ++i2) {
+            #pragma omp simd
+            for (int64_t i3 = 0; i3 < 8; ++i3) {
+                r0[i1 * 96 + i2 * 8 + i3] = a0[n4 * 1536 + i2 * 128 + n5 * 8 + i3];
+            }
         }
     }
 }

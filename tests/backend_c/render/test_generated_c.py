@@ -12,7 +12,7 @@ import pytest
 import hlo
 from backend_c.cuda import phases
 from backend_c.ir.settings import Numerics, Settings
-from backend_c.pipeline import emit, lowered
+from backend_c.pipeline import emit, lowered, settings_for
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
 
@@ -71,8 +71,7 @@ PROGRAMS = {
 
 
 def source(name: str, dialect: Dialect) -> str:
-    # On a GPU every loop over independent elements is shared by its threads, however short.
-    plan = lowered(hlo.parse(PROGRAMS[name]), Settings(grain=1) if dialect is CUDA else Settings())
+    plan = lowered(hlo.parse(PROGRAMS[name]), settings_for("exact", dialect))
     made = render_plan(phases.split(plan) if dialect is CUDA else plan, dialect)
     ((_, text),) = made.sources.items()
     return text
