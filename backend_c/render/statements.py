@@ -37,6 +37,7 @@ from backend_c.ir.loop_ir import (
 from backend_c.render.binding import ATOM, SUM, UNARY
 from backend_c.render.c_types import array_type, loaded, memory_type, register_type, to_store
 from backend_c.render.dialect import Dialect
+from backend_c.render.eager_loads import chosen
 from backend_c.render.operations import operand_binding, render_operation
 from hlo.types import F64, ElementType
 
@@ -128,6 +129,8 @@ class _Body:
             set()
         )  # used in another block than where they are bound
         self._texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
+        self._chosen = set[str]()  # what selects choose from: evaluated before them if it loads
+        self._loading = set[str]()  # variables folded into their use that load
         self._scan(kernel.body)
 
     def _scan(self, statements: Sequence[Statement]) -> None:
@@ -135,6 +138,8 @@ class _Body:
         here: set[str] = set()
         for statement in statements:
             names = [name for e in expressions(statement) for name in variables(e)]
+            operands = (one for e in expressions(statement) for one in chosen(e))
+            self._chosen.update(name for one in operands for name in variables(one))
             self._uses.update(names)
             self._used_in_inner_block.update(name for name in names if name not in here)
             match statement:
@@ -194,8 +199,14 @@ class _Body:
         text, binding = self._text(value)
         # A value used inside a loop below stays outside it: that is what it was bound there for.
         once = self._uses[variable.name] == 1 and variable.name not in self._used_in_inner_block
-        if once and len(text) <= _INLINE and _is_pure(value):
+        loads = any(
+            isinstance(part, Load) or (isinstance(part, Variable) and part.name in self._loading)
+            for part in subexpressions(value)
+        )
+        is_eager = loads and variable.name in self._chosen and "lanes" in self._dialect.pragmas
+        if once and len(text) <= _INLINE and _is_pure(value) and not is_eager:
             self._texts[variable.name] = text, binding
+            self._loading.update([variable.name] if loads else [])
             return []
         return [f"const {register_type(variable.type)} {variable.name} = {text};"]
 

@@ -27,6 +27,7 @@ from backend_c.render.block_versions import versioned
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distributed_functions import with_distributed_functions
+from backend_c.render.eager_loads import with_eager_loads
 from backend_c.render.elementary_functions import definitions
 from backend_c.render.gathered_elements import with_gathered_elements
 from backend_c.render.half_precision import with_converted_halves
@@ -237,6 +238,7 @@ class _Kernels:
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
             kernel = with_distributed_functions(kernel)
             kernel = with_converted_halves(with_gathered_elements(kernel))
+            kernel = with_eager_loads(kernel)
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
         return kernel_text(kernel, "@", self.dialect)
