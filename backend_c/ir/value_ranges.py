@@ -1,9 +1,10 @@
 """Bound the values of a kernel by interval arithmetic, and name shorter sequences where they serve.
 
 An elementary function of ``fast`` numerics may have sequences of its own for small operands
-(``hlo.elementary.fast.BOUNDED``): sine of a sine, or cosine of 2 pi times a number below 1, takes
-no reduction of huge arguments. An interval holds every number that an expression may be, NaN aside;
-the ends are float64, rounded to nearest, which the seams of the sequences have room for.
+(``hlo.elementary.fast.BOUNDED``, ``BOUNDED_F64``): sine of a sine, or cosine of 2 pi times a number
+below 1, takes no reduction of huge arguments. An interval holds every number that an expression may
+be, NaN aside; the ends are float64, rounded to nearest, which the seams of the sequences have room
+for.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from backend_c.ir.loop_ir import (
     Store,
     Variable,
 )
-from hlo.elementary.fast import BOUNDED, Bounded
-from hlo.types import BF16, F16, F32, PRED, U32, ElementType
+from hlo.elementary.fast import BOUNDED, BOUNDED_F64, Bounded
+from hlo.types import BF16, F16, F32, F64, PRED, U32, ElementType
 
 Interval = tuple[float, float]
 _Rule = Callable[..., Interval]
@@ -47,9 +48,20 @@ def operation_of(bounded: Bounded) -> str:
     return bounded.name.replace("_", "-")
 
 
-SHORTER: dict[str, tuple[Bounded, ...]] = {
-    name: tuple(one for one in BOUNDED if one.of == name) for name in {one.of for one in BOUNDED}
-}
+def _by_operation(rows: Sequence[Bounded]) -> dict[str, tuple[Bounded, ...]]:
+    """Return the sequences of each operation, the shortest first."""
+    return {one.of: tuple(other for other in rows if other.of == one.of) for one in rows}
+
+
+SHORTER = _by_operation(BOUNDED)  # of what is computed in f32
+_SHORTER_F64 = _by_operation(BOUNDED_F64)
+
+
+def _shorter(value: Apply) -> tuple[Bounded, ...]:
+    """Return the sequences that an operation has for bounded operands."""
+    if value.type is F64:
+        return _SHORTER_F64.get(value.operation, ())
+    return SHORTER.get(value.operation, ()) if value.type in COMPUTED_IN_F32 else ()
 
 
 def with_short_sequences(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -204,11 +216,8 @@ class _Ranges:
         if type(value) is not Apply or value.type is INDEX:
             return value
         value = value._replace(operands=tuple(map(self._rewritten, value.operands)))
-        if value.operation not in SHORTER or value.type not in COMPUTED_IN_F32:
-            return value
-        most = _magnitude(self._interval(value.operands[0]))[1]
-        for one in SHORTER[value.operation]:
-            if most <= one.largest:
+        for one in _shorter(value):
+            if _magnitude(self._interval(value.operands[0]))[1] <= one.largest:
                 return value._replace(operation=operation_of(one))
         return value
 

@@ -33,7 +33,7 @@ from backend_c.render.loop_distribution import Distribution, Item, Lanes, Point,
 from backend_c.render.operations import f64_function
 from hlo.types import F64, ElementType
 
-_TOGETHER = frozenset(("cosine_f64", "sine_f64"))
+_TOGETHER = ({"cosine_f64", "sine_f64"}, {"cosine_f64_fast", "sine_f64_fast"})
 
 
 def with_distributed_functions(kernel: Kernel) -> Kernel:
@@ -107,5 +107,5 @@ def _is_shared(item: Item, call: _Call) -> bool:
     return (
         isinstance(item, _Call)
         and item.arguments == call.arguments
-        and {*item.functions, *call.functions} == _TOGETHER
+        and {*item.functions, *call.functions} in _TOGETHER
     )

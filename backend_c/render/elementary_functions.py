@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from backend_c.render.dialect import OPENMP, Dialect
@@ -15,8 +17,10 @@ from backend_c.render.elementary_machine import (
 )
 from hlo import elementary
 from hlo.elementary.fast import (
+    BOUNDED_F64,
     FAST_FUNCTIONS,
     FAST_FUNCTIONS_F64,
+    Bounded,
     evaluate_fast,
     evaluate_fast_f64,
 )
@@ -27,6 +31,8 @@ _OPERANDS = ("x", "y")
 _LONG = (
     300  # lines of a sequence: a call more costs nothing beside it, a copy more much of gcc's time
 )
+# Functions of ``fast`` that have a sequence for small operands, and the exact one for the others.
+_IN_TWO_PASSES = {f"{one.of}_f64_fast": one for one in BOUNDED_F64}
 
 
 def definitions(body: str, dialect: Dialect) -> str:
@@ -37,9 +43,10 @@ def definitions(body: str, dialect: Dialect) -> str:
         if name.endswith("_lanes"):
             functions = name.removesuffix("_lanes").split("_and_")
             if all(map(is_long, functions)):
-                texts |= dict.fromkeys([*map(_element, functions), _procedure_of_lanes(*functions)])
-        elif dialect is OPENMP and is_long(name):
-            texts |= dict.fromkeys([_element(name), _procedure(name)])
+                parts = itertools.chain(*map(_elements, functions))
+                texts |= dict.fromkeys([*parts, _procedure_of_lanes(*functions)])
+        elif name in _IN_TWO_PASSES or (dialect is OPENMP and is_long(name)):
+            texts |= dict.fromkeys([*_elements(name), _procedure(name)])
         elif name in elementary.FUNCTIONS and name not in _RUNTIME:
             texts[_function(name, dialect.function)] = None
         elif name.removesuffix("_fast") in FAST_FUNCTIONS and name.endswith("_fast"):
@@ -53,6 +60,8 @@ def definitions(body: str, dialect: Dialect) -> str:
 
 def is_long(name: str) -> bool:
     """Return whether a function of f64 values is so long that loops call it."""
+    if name in _IN_TWO_PASSES:
+        return True
     known = name in elementary.FUNCTIONS and name not in _RUNTIME
     return known and _function(name, "HLO_FUNCTION").count("\n") > _LONG
 
@@ -63,16 +72,34 @@ def _element(name: str) -> str:
     return _function(name, "HLO_FUNCTION").replace(f" hlo_{name}(", f" hlo_{name}_element(", 1)
 
 
+def _elements(name: str) -> list[str]:
+    """Render what the procedures of a function call: its sequence, or both of them."""
+    if name not in _IN_TWO_PASSES:
+        return [_element(name)]
+    near = _IN_TWO_PASSES[name]
+    return [_fast_f64_function(near.name, "HLO_FUNCTION"), _element(f"{near.of}_f64")]
+
+
 @cache
 def _procedure(name: str) -> str:
     """Render a long function of one element."""
-    operands = _OPERANDS[: elementary.FUNCTIONS[name].arity]
+    near = _IN_TWO_PASSES.get(name)
+    exact = f"{near.of}_f64" if near else name
+    operands = _OPERANDS[: elementary.FUNCTIONS[exact].arity]
     parameters = ", ".join(f"double {one}" for one in operands)
+    result = f"hlo_{exact}_element({', '.join(operands)})"
+    if near:
+        result = f"{_is_beyond(near, 'x')} ? {result} : hlo_{near.name}_f64_fast(x)"
     return f"""\
 HLO_PROCEDURE double hlo_{name}({parameters}) {{
-    return hlo_{name}_element({", ".join(operands)});
+    return {result};
 }}
 """
+
+
+def _is_beyond(near: Bounded, operand: str) -> str:
+    """Render whether an operand is too large for a sequence; NaN is for none, and stays."""
+    return f"hlo_abs_f64({operand}) > {near.largest!r}"
 
 
 @cache
@@ -82,7 +109,9 @@ def _procedure_of_lanes(*names: str) -> str:
     Arrays have a multiple of 8 elements, and what is beyond ``n`` is computed, too: vectors leave
     no rest then, which compilers would write once more for each narrower vector.
     """
-    operands = _OPERANDS[: elementary.FUNCTIONS[names[0]].arity]
+    near = [_IN_TWO_PASSES[name] for name in names if name in _IN_TWO_PASSES]
+    exact = [f"{one.of}_f64" for one in near] or names
+    operands = _OPERANDS[: elementary.FUNCTIONS[exact[0]].arity]
     results = [f"result_{k}" for k in range(len(names))]
     arrays = ", ".join(f"double *HLO_RESTRICT {one}" for one in (*operands, *results))
     elements = ", ".join(f"{one}[i]" for one in operands)
@@ -92,6 +121,16 @@ def _procedure_of_lanes(*names: str) -> str:
         "    for (int64_t i = n; i < whole; ++i) {",
         *(f"        {one}[i] = 1.0;" for one in operands),
         "    }",
+        *(_two_passes(near, results) if near else _one_pass(names, results, elements)),
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _one_pass(names: Sequence[str], results: Sequence[str], elements: str) -> list[str]:
+    """Render the loop of long functions."""
+    return [
         "    #pragma omp simd",
         "    for (int64_t i = 0; i < whole; ++i) {",
         *(
@@ -99,10 +138,36 @@ def _procedure_of_lanes(*names: str) -> str:
             for result, name in zip(results, names, strict=True)
         ),
         "    }",
-        "}",
-        "",
     ]
-    return "\n".join(lines)
+
+
+def _two_passes(near: Sequence[Bounded], results: Sequence[str]) -> list[str]:
+    """Render the loop of short sequences for small operands, of one bound, and that of the exact
+    ones, in which the others take their results, if there are any."""
+    is_beyond = _is_beyond(near[0], "x[i]")
+    both = list(zip(results, near, strict=True))
+    return [
+        "    int64_t beyond = 0;",
+        "    #pragma omp simd reduction(|: beyond)",
+        "    for (int64_t i = 0; i < whole; ++i) {",
+        *(f"        {result}[i] = hlo_{one.name}_f64_fast(x[i]);" for result, one in both),
+        f"        beyond |= {is_beyond};",
+        "    }",
+        "    if (!beyond) {",
+        "        return;",
+        "    }",
+        "    #pragma omp simd",
+        "    for (int64_t i = 0; i < whole; ++i) {",
+        *(
+            f"        const double exact_{n} = hlo_{one.of}_f64_element(x[i]);"
+            for n, one in enumerate(near)
+        ),
+        *(
+            f"        {result}[i] = {is_beyond} ? exact_{n} : {result}[i];"
+            for n, result in enumerate(results)
+        ),
+        "    }",
+    ]
 
 
 @cache  # as many as there are functions

@@ -163,7 +163,8 @@ class Value:
 
 
 class CMachine:
-    """Provide the operations of hlo.elementary's Machine on C variables."""
+    """Provide the operations of hlo.elementary's Machine, and of its DoubleMachine for the fast
+    sequences, on C variables."""
 
     def select(self, condition: Any, on_true: Value | float, on_false: Value | float) -> Value:
         texts = [_text(value, _DOUBLE) for value in (on_true, on_false)]
@@ -179,6 +180,14 @@ class CMachine:
 
     def sqrt(self, x: Value) -> Value:
         return x.printer.bind(_DOUBLE, f"hlo_sqrt_f64({x.text})")
+
+    def fused(self, a: Value, b: Value | float, c: Value | float) -> Value:
+        texts = ", ".join(_text(value, _DOUBLE) for value in (a, b, c))
+        return a.printer.bind(_DOUBLE, f"hlo_fused_f64({texts})")
+
+    def product_error(self, a: Value, b: Value | float, product: Value) -> Value:
+        texts = ", ".join(_text(value, _DOUBLE) for value in (a, b, product))
+        return a.printer.bind(_DOUBLE, f"hlo_product_error_f64({texts})")
 
     def bits(self, x: Value) -> Value:
         return x.printer.bind(_WORD, f"hlo_bits_f64({x.text})")

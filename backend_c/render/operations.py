@@ -16,7 +16,7 @@ from backend_c.render import bit_patterns, conversions
 from backend_c.render.binding import ATOM, OTHER, PRODUCT, SUM, UNARY
 from backend_c.render.c_types import integer_type, is_narrow
 from hlo import elementary
-from hlo.elementary.fast import FAST_FUNCTIONS, FAST_FUNCTIONS_F64
+from hlo.elementary.fast import BOUNDED_F64, FAST_FUNCTIONS, FAST_FUNCTIONS_F64
 from hlo.errors import Unsupported
 from hlo.opcodes import BITWISE, ELEMENTARY, MONOID, having
 from hlo.types import BF16, C64, C128, F16, F32, F64, PRED, ElementType
@@ -55,6 +55,8 @@ _ELEMENTARY = having(ELEMENTARY)  # computed in f64 by the sequences of hlo.elem
 # Those of ``fast``, for all operands of f32 or for some (:mod:`backend_c.ir.value_ranges`).
 _FAST_SEQUENCES = frozenset(name.replace("_", "-") for name in FAST_FUNCTIONS)
 _FAST_SEQUENCES_F64 = frozenset(name.replace("_", "-") for name in FAST_FUNCTIONS_F64)
+# Those with a fast sequence for small operands of f64, and the exact one for the others.
+_IN_TWO_PASSES = frozenset(one.of.replace("_", "-") for one in BOUNDED_F64)
 
 
 def render_operation(
@@ -134,9 +136,14 @@ def _on_floats(operation: str, texts: _Texts, operand: ElementType) -> tuple[str
 
 
 def f64_function(operation: str, operand: ElementType, numerics: Numerics) -> str | None:
-    """Return the name of the sequence in f64 that an operation is computed by, None if by none."""
+    """Return the name of the function of f64 that an operation is computed by, None if by none.
+
+    None also stands for a short sequence of ``fast``.
+    """
     if operation not in _ELEMENTARY or not operand.is_float:
         return None
+    if numerics is Numerics.FAST and operand is F64 and operation in _IN_TWO_PASSES:
+        return f"{_identifier(operation)}_f64_fast"
     if numerics is Numerics.FAST and _has_fast_sequence(operation, operand):
         return None
     name = _identifier(operation) + ("_f64" if operand is F64 else "")
@@ -146,7 +153,7 @@ def f64_function(operation: str, operand: ElementType, numerics: Numerics) -> st
 def _has_fast_sequence(operation: str, operand: ElementType) -> bool:
     """Return whether ``fast`` has a sequence of its own for an operation."""
     if operand is F64:
-        return operation in _FAST_SEQUENCES_F64
+        return operation in _FAST_SEQUENCES_F64 | _IN_TWO_PASSES
     return operand.is_float and operation in _FAST_SEQUENCES
 
 

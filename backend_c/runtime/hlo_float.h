@@ -6,6 +6,8 @@
  *   hlo_total_order_T     an integer that grows along -NaN < -inf < … < -0 < +0 < … < +NaN
  *   hlo_from_total_order_T      the number of such an integer
  *   hlo_fused_T(a, b, c)        a * b + c, rounded once if the processor has that, else twice
+ *   hlo_product_error_f64(a, b, product)      a * b - product, exactly (Dekker's TwoProd), for the
+ *       rounded product of factors below 2**996 whose last bit is above 2**-1074
  *   hlo_reduce_precision_T(x, exponent_bits, mantissa_bits), for f16 and bf16 too
  *
  * Narrower floats are held as floats, and all but reduce-precision serve for them: the results are
@@ -36,6 +38,19 @@ HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return __built
 #define HLO_FUSES 0
 HLO_FUNCTION float hlo_fused_f32(float a, float b, float c) { return a * b + c; }
 HLO_FUNCTION double hlo_fused_f64(double a, double b, double c) { return a * b + c; }
+#endif
+
+#if HLO_FUSES
+HLO_FUNCTION double hlo_product_error_f64(double a, double b, double product) {
+    return hlo_fused_f64(a, b, -product);
+}
+#else
+HLO_FUNCTION double hlo_product_error_f64(double a, double b, double product) {
+    const double scaled_a = a * 134217729.0, scaled_b = b * 134217729.0; /* by 2**27 + 1 */
+    const double a_high = scaled_a - (scaled_a - a), b_high = scaled_b - (scaled_b - b);
+    const double a_low = a - a_high, b_low = b - b_high;
+    return ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low;
+}
 #endif
 
 /* Whether a compiler knows a number while it compiles: an operand that limits others mostly is one. */

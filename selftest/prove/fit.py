@@ -21,6 +21,7 @@ from hlo.elementary import (
     roots,
     trigonometric,
 )
+from hlo.elementary.fast import trigonometric_f64
 
 
 class Fit(NamedTuple):
@@ -81,11 +82,18 @@ def _even_tail(z: Any) -> Any:
     return (_quarter_cosine(mpmath.sqrt(max(z, mpf("1e-60")))) - 1) / max(z, mpf("1e-60"))
 
 
+def _radian_cosine_tail(z: Any) -> Any:
+    z = max(z, mpf("1e-60"))
+    return (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2
+
+
 FITS: dict[str, Fit] = {
     "exponential": Fit(_tail(mpmath.exp, [1, 1]), -_HALF_LN2, _HALF_LN2, 11),
     "log": Fit(_odd_tail(lambda s: 2 * mpmath.atanh(s), lambda: 2), 0, _LARGEST_S**2, 8),
     "sine": Fit(_odd_tail(_quarter_sine, lambda: mpmath.pi / 2), 0, 0.2501, 7),
     "cosine": Fit(_even_tail, 0, 0.2501, 7),
+    "radian_sine": Fit(_odd_tail(mpmath.sin, lambda: 1), 0, 0.61691, 7),
+    "radian_cosine": Fit(_radian_cosine_tail, 0, 0.61691, 6),
     "erf": Fit(_erf_tail, 0, 0.5626, 10),
     "erfc": Fit(_scaled_erfc, -1.626, 1.626, 24),
     "atan": Fit(_odd_tail(mpmath.atan, lambda: 1), 0, _LARGEST_T**2, 8),
@@ -99,6 +107,8 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "log": logarithm.TAIL,
     "sine": trigonometric.SINE,
     "cosine": trigonometric.COSINE,
+    "radian_sine": trigonometric_f64.SINE,
+    "radian_cosine": trigonometric_f64.COSINE,
     "erf": error_function.NEAR,
     "erfc": error_function.FAR,
     "atan": inverse_trigonometric.TAIL,

@@ -1,4 +1,4 @@
-"""NumPy as the machine of the fast sequences: values are float32 arrays."""
+"""NumPy as the machines of the fast sequences: values are float32 or float64 arrays."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hlo.elementary.double_double import two_sum
-from hlo.elementary.fast import evaluate_fast
+from hlo.elementary.double_double import to_odd, two_product, two_sum
+from hlo.elementary.fast import evaluate_fast, evaluate_fast_f64
 from hlo.elementary.machine import Condition, Machine
 from hlo.values import Array
 from interp.exact.elementary_machine import NumpyMachine
@@ -73,3 +73,35 @@ def evaluated_fast(name: str, *operands: Array, once: bool) -> Array:
     with np.errstate(all="ignore"):
         flat = [np.ascontiguousarray(operand, np.float32) for operand in operands]
         return np.asarray(evaluate_fast(name, NumpyFloatMachine(once), *flat))
+
+
+class NumpyDoubleMachine(NumpyMachine):
+    """Lanes are the elements of arrays of float64; ``once`` as above."""
+
+    def __init__(self, once: bool) -> None:
+        self._once = once
+
+    def fused(self, a: Array, b: Array | float, c: Array | float) -> Array:
+        """Compute a * b + c; rounded once by Boldo and Melquiond's algorithm (IEEE TC 57(4)).
+
+        Where the product's error is no float64 (huge or tiny factors), it is rounded twice.
+        """
+        plain = a * b + c
+        if not self._once:
+            return np.asarray(plain)
+        product = two_product(a, b + a * 0.0)
+        small = two_sum(c + a * 0.0, product.low)
+        large = two_sum(product.high, small.high)
+        rest = to_odd(two_sum(small.low, large.low), self)
+        fused = np.asarray(large.high + rest)
+        return np.where(np.isfinite(fused) & (fused != 0), fused, plain)
+
+    def product_error(self, a: Array, b: Array | float, product: Array) -> Array:
+        return np.asarray(two_product(a, b + a * 0.0).low)
+
+
+def evaluated_fast_f64(name: str, *operands: Array, once: bool) -> Array:
+    """``hlo.elementary.fast.evaluate_fast_f64`` on float64 arrays of one shape."""
+    with np.errstate(all="ignore"):
+        flat = [np.ascontiguousarray(operand, np.float64) for operand in operands]
+        return np.asarray(evaluate_fast_f64(name, NumpyDoubleMachine(once), *flat))

@@ -6,9 +6,8 @@ round correctly but compute in float64. They are written over the machine of
 vectors. The error is below one unit in the last place of the exact result for every f32
 (``docs/proofs.md``), whether multiplications and additions are fused or not; special values are
 those of the exact function, and subnormal numbers count. ``FAST_FUNCTIONS_F64`` are those of f64 in
-f64 arithmetic, on the machine of ``hlo/elementary/machine.py``; the others of f64 are exact in
-``fast``, too. A function may have shorter sequences for
-operands up to a bound, under names of their own (``BOUNDED``).
+f64 arithmetic; the others of f64 are exact in ``fast``, too. A function may have shorter sequences
+for operands up to a bound, under names of their own (``BOUNDED``, ``BOUNDED_F64``).
 """
 
 from __future__ import annotations
@@ -28,16 +27,20 @@ from hlo.elementary.fast import (
     power,
     roots,
     trigonometric,
+    trigonometric_f64,
 )
-from hlo.elementary.fast.machine import FloatMachine, with_sign_of
-from hlo.elementary.machine import Machine, V
+from hlo.elementary.fast.machine import DoubleMachine, FloatMachine, with_sign_of
+from hlo.elementary.machine import V
+from hlo.elementary.machine import with_sign_of as with_sign_of_f64
 from hlo.errors import Unsupported
 
 __all__ = [
     "BOUNDED",
+    "BOUNDED_F64",
     "FAST_FUNCTIONS",
     "FAST_FUNCTIONS_F64",
     "Bounded",
+    "DoubleMachine",
     "FloatMachine",
     "evaluate_fast",
     "evaluate_fast_f64",
@@ -74,9 +77,12 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
 }
 
 FAST_FUNCTIONS_F64: Mapping[str, Function] = {
+    "cosine_near": Function(trigonometric_f64.near_cosine, parity=_EVEN),
     "exponential": Function(exponential_f64.exponential),
     "log": Function(logarithm_f64.log),
     "log_plus_one": Function(logarithm_f64.log_plus_one),
+    "sine_near": Function(trigonometric_f64.near_sine, parity=_ODD),
+    "tan_near": Function(trigonometric_f64.near_tan, parity=_ODD),
 }
 
 
@@ -88,12 +94,18 @@ class Bounded(NamedTuple):
     largest: float
 
 
-# The shortest of each function first.
+# Of f32, the shortest of each function first.
 BOUNDED = (
     Bounded("cosine_unit", "cosine", trigonometric.UNIT),
     Bounded("cosine_near", "cosine", trigonometric.NEAR),
     Bounded("sine_unit", "sine", trigonometric.UNIT),
     Bounded("sine_near", "sine", trigonometric.NEAR),
+)
+# Of f64: larger operands have the exact sequences.
+BOUNDED_F64 = (
+    Bounded("cosine_near", "cosine", trigonometric_f64.NEAR),
+    Bounded("sine_near", "sine", trigonometric_f64.NEAR),
+    Bounded("tan_near", "tan", trigonometric_f64.NEAR),
 )
 
 
@@ -112,7 +124,13 @@ def evaluate_fast(name: str, machine: FloatMachine[V], *operands: V) -> V:
     return with_sign_of(result, first, machine) if function.parity == "odd" else result
 
 
-def evaluate_fast_f64(name: str, machine: Machine[V], *operands: V) -> V:
-    """Evaluate the function ``name`` of ``FAST_FUNCTIONS_F64`` at ``operands`` on a machine."""
-    result: V = FAST_FUNCTIONS_F64[name].sequence(*operands, machine)
-    return result
+def evaluate_fast_f64(name: str, machine: DoubleMachine[V], *operands: V) -> V:
+    """Evaluate the function ``name`` of ``FAST_FUNCTIONS_F64`` at ``operands`` on a machine.
+
+    Reduces by parity, and runs the sequence.
+    """
+    function = FAST_FUNCTIONS_F64[name]
+    first, *others = operands
+    x = machine.absolute(first) if function.parity else first
+    result: V = function.sequence(x, *others, machine)
+    return with_sign_of_f64(result, first, machine) if function.parity == "odd" else result

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import math
-
-from hlo.elementary.exponential import LN2_HIGH, LN2_LOW, LOG2_E
+from hlo.elementary.exponential import LN2_HIGH, LN2_LOW, LOG2_E, TAIL
 from hlo.elementary.exponential_f64 import clamped
-from hlo.elementary.machine import ROUND, Machine, V, horner, power_of_two
+from hlo.elementary.fast.machine import DoubleMachine, horner
+from hlo.elementary.machine import BIAS, MANTISSA_BITS, ROUND, V
 
-# (e**r - 1 - r) / r**2 by Taylor's series: what is left out is below 2**-57 for |r| <= 0.347.
-_TAIL = tuple(1.0 / math.factorial(n) for n in range(2, 14))
+# Adding this rounds to an integer k, and leaves k + 2 BIAS > 0 in the low bits of the encoding.
+_ROUND_BIASED = ROUND + 2.0 * BIAS
 
 
-def exponential(x: V, machine: Machine[V]) -> V:
+def scaled(y: V, biased: V, machine: DoubleMachine[V]) -> V:
+    """Return y 2**k for ``biased == k + _ROUND_BIASED``, -1100 <= k <= 1100.
+
+    2**k may be no float64, but the powers of two halves of k are. Only the second product rounds,
+    where it is subnormal.
+    """
+    word = machine.bits(biased)
+    half = word >> 1
+    y = y * machine.from_bits(half << MANTISSA_BITS)
+    return y * machine.from_bits((word - half) << MANTISSA_BITS)
+
+
+def exponential(x: V, machine: DoubleMachine[V]) -> V:
     """Evaluate e**x: 0 below -746, infinity above 710.
 
     With x = k ln(2) + r the roundings of r and of r + r**2 P(r) are 2**-55 each: in e**r, where it
@@ -21,11 +32,8 @@ def exponential(x: V, machine: Machine[V]) -> V:
     least twice as large, and is rounded once more.
     """
     x = clamped(x, -746.0, 710.0, machine)
-    biased = x * LOG2_E + ROUND
-    k = biased - ROUND
-    r = (x - k * LN2_HIGH) - k * LN2_LOW
-    y = (r + r * r * horner(r, _TAIL)) + 1.0
-    # 2**k may be no float64, but the powers of two halves of k are.
-    biased_half = k * 0.5 + ROUND
-    other = (k - (biased_half - ROUND)) + ROUND
-    return y * power_of_two(biased_half, machine) * power_of_two(other, machine)
+    biased = machine.fused(x, LOG2_E, _ROUND_BIASED)
+    k = biased - _ROUND_BIASED
+    r = machine.fused(k, -LN2_LOW, machine.fused(k, -LN2_HIGH, x))
+    y = machine.fused(r * r, horner(r, TAIL, machine), r) + 1.0
+    return scaled(y, biased, machine)

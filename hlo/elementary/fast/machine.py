@@ -1,6 +1,6 @@
-"""Define the abstract machine of the fast sequences: a few operations on float32.
+"""Define the abstract machines of the fast sequences: a few operations on float32, or on float64.
 
-As ``hlo/elementary/machine.py``, whose rules hold, with three differences:
+``FloatMachine`` is as ``hlo/elementary/machine.py``, whose rules hold, with three differences:
 
 * values are IEEE 754 binary32, words have 32 bits (Python ints beside them are in [-2**31, 2**31));
   a Python float beside a value is rounded to float32 first;
@@ -10,12 +10,16 @@ As ``hlo/elementary/machine.py``, whose rules hold, with three differences:
 * ``widened`` and ``narrowed`` go to float64 and back (rounded once), on which ``wide`` operates.
   A condition selects among values of the width that it compares: vectors of both widths in a loop
   have masks of two kinds.
+
+``DoubleMachine``, for sequences in float64, is the machine of ``hlo/elementary/machine.py`` with
+two more operations: ``fused``, as above, and ``product_error``, which is exact on every processor.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
+from hlo.elementary.double_double import Pair
 from hlo.elementary.machine import Condition, Machine, V, Word
 
 SIGN = -(2**31)  # the sign bit, as an int32
@@ -26,15 +30,29 @@ BIAS = 127
 ROUND = 1.5 * 2.0**23
 
 
-class FloatMachine(Protocol[V]):
-    """Provide the operations on values that Python has no operator for."""
+class FusingMachine(Protocol[V]):
+    """Provide what the machines of both widths have beyond ``hlo/elementary/machine.py``."""
+
+    def fused(self, a: V, b: V | float, c: V | float) -> V:
+        """Multiply and add: the product is kept exact on some processors, rounded on others."""
+
+
+class DoubleMachine(FusingMachine[V], Machine[V], Protocol[V]):
+    """Provide the operations on float64 that Python has no operator for."""
+
+    def product_error(self, a: V, b: V | float, product: V) -> V:
+        """Return a * b - product, exactly, for ``product``, that of a and b rounded to nearest.
+
+        For factors below 2**996 whose product's last bit is above 2**-1074.
+        """
+
+
+class FloatMachine(FusingMachine[V], Protocol[V]):
+    """Provide the operations on float32 that Python has no operator for."""
 
     @property
     def wide(self) -> Machine[Any]:
         """Return the machine of the float64 that ``widened`` gives."""
-
-    def fused(self, a: V, b: V | float, c: V | float) -> V:
-        """Multiply and add: the product is kept exact on some processors, rounded on others."""
 
     def select(self, condition: Condition, on_true: V | float, on_false: V | float) -> V:
         """Return the bits of ``on_true`` where ``condition`` holds, else those of ``on_false``."""
@@ -69,7 +87,13 @@ def with_sign_of(x: V, sign: V, machine: FloatMachine[V]) -> V:
     return machine.from_bits(machine.bits(x) ^ (machine.bits(sign) & SIGN))
 
 
-def horner(x: V, coefficients: tuple[float, ...], machine: FloatMachine[V]) -> V:
+def exact_product(a: V, b: V | float, machine: DoubleMachine[V]) -> Pair[V]:
+    """Multiply with the rounding error: high + low == a * b."""
+    high = a * b
+    return Pair(high, machine.product_error(a, b, high))
+
+
+def horner(x: V, coefficients: tuple[float, ...], machine: FusingMachine[V]) -> V:
     """Evaluate the polynomial c[0] + c[1] x + c[2] x**2 + … (two or more c) by Horner's rule."""
     *rest, before_last, last = coefficients
     result = machine.fused(x, last, before_last)

@@ -65,6 +65,14 @@ def test_small_operands_are_recognised(operand: str, sequence: str) -> None:
     assert found == {sequence} - {"all"}
 
 
+def test_operands_of_f64_have_bounds_of_their_own() -> None:
+    small = _text(_SINE.format("a = f64[6] exponential(x)", "f64"), EMBEDDED)
+    assert "hlo_sine_f64_fast(" in small
+    small = _text(_SINE.format("a = f64[6] cosine(x)", "f64"), EMBEDDED)
+    assert "hlo_cosine_f64_fast(" in small
+    assert "= hlo_sine_near_f64_fast(" in small and "hlo_sine_f64_fast(" not in small
+
+
 def test_words_that_become_floats_are_bounded() -> None:
     assert "hlo_cosine_near_fast(" in _text(_BITS, EMBEDDED)
 

@@ -9,6 +9,7 @@ import pytest
 from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
+import backend_c
 import hlo
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
@@ -89,14 +90,57 @@ def _chain(links: int) -> str:
     return f"HloModule m\nENTRY main {{\n  x = f64[100] parameter(0)\n  {body}\n}}\n"
 
 
-@pytest.mark.parametrize("numerics", list(Numerics))
-def test_however_many_uses_a_function_is_written_once(numerics: Numerics) -> None:
-    for text in _texts(_chain(20), OPENMP, numerics):
+def test_however_many_uses_a_function_is_written_once() -> None:
+    for text in _texts(_chain(20), OPENMP):
         functions, _, kernels = text.partition("void kernel_")
         for name in ("tanh", "logistic", "sine", "cosine"):
             assert functions.count(f"double hlo_{name}_f64_element(double x)") == 1
             assert f"hlo_{name}_f64_element(" not in kernels
         assert "hlo_cosine_f64_and_sine_f64_lanes(" in kernels  # with one reduction of the argument
+
+
+def test_fast_functions_take_the_exact_sequence_for_huge_operands_in_a_second_pass() -> None:
+    program = """HloModule m
+ENTRY main {
+  x = f64[100] parameter(0)
+  s = f64[100] sine(x)
+  c = f64[100] cosine(x)
+  ROOT a = f64[100] atan2(s, c)
+}
+"""
+    for text in _texts(program, OPENMP, Numerics.FAST):
+        functions, _, kernels = text.partition("void kernel_")
+        assert "hlo_cosine_f64_fast_and_sine_f64_fast_lanes(" in kernels
+        near, _, rest = functions.rpartition("if (!beyond)")
+        for name in ("sine", "cosine"):
+            assert f"hlo_{name}_near_f64_fast(x[i])" in near
+            assert f"hlo_{name}_f64_element(x[i])" in rest
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_huge_operands_leave_the_others_of_a_block_as_they_are() -> None:
+    n = 100
+    program = f"""HloModule m
+ENTRY main {{
+  x = f64[{n}] parameter(0)
+  i = f64[{n}] iota(), iota_dimension=0
+  b = f64[{n}] sine(i)
+  s = f64[{n}] sine(x)
+  t = f64[{n}] tan(x)
+  ROOT r = (f64[{n}], f64[{n}], f64[{n}]) tuple(s, t, b)
+}}
+"""
+    whole = np.arange(n, dtype=np.float64)
+    some = np.where(whole % 7 == 3, [1e300, np.inf] * (n // 2), whole)
+    function = backend_c.compile(hlo.parse(program))
+    sines, tangents, bounded = function(whole)
+    exact = backend_c.compile(hlo.parse(program), numerics="exact")(some)
+    is_huge = some != whole
+    for found, same, expected in zip(function(some), (sines, tangents), exact, strict=False):
+        wanted = np.where(is_huge, expected, same)
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.isnan(found[some == np.inf]).all()
+    assert np.array_equal(bounded, sines)
 
 
 def test_short_functions_and_other_dialects_stay_in_their_loops() -> None:
