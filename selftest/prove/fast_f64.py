@@ -32,6 +32,7 @@ _RANGES = {
     "log_plus_one": (-1.0, 2.0),
     "logistic": (-40.0, 40.0),
     "tanh": (-3.0, 3.0),
+    "erf": (-3.0, 3.0),
     "sine_near": (-NEAR, NEAR),
     "cosine_near": (-NEAR, NEAR),
     "tan_near": (-NEAR, NEAR),

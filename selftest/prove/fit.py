@@ -21,7 +21,7 @@ from hlo.elementary import (
     roots,
     trigonometric,
 )
-from hlo.elementary.fast import trigonometric_f64
+from hlo.elementary.fast import error_function_f64, trigonometric_f64
 
 
 class Fit(NamedTuple):
@@ -82,6 +82,16 @@ def _even_tail(z: Any) -> Any:
     return (_quarter_cosine(mpmath.sqrt(max(z, mpf("1e-60")))) - 1) / max(z, mpf("1e-60"))
 
 
+def _centred_erf(centred: Any) -> Any:
+    x = mpmath.sqrt(max(centred + error_function_f64.MIDDLE, mpf("1e-60")))
+    return mpmath.erf(x) / x - 1
+
+
+def _erfc_of_quotient(t: Any) -> Any:
+    x = (1 + 4 * t) / (1 - t)
+    return mpmath.erfc(x) * mpmath.exp(x * x)
+
+
 def _radian_cosine_tail(z: Any) -> Any:
     z = max(z, mpf("1e-60"))
     return (mpmath.cos(mpmath.sqrt(z)) - 1 + z / 2) / z**2
@@ -94,6 +104,8 @@ FITS: dict[str, Fit] = {
     "cosine": Fit(_even_tail, 0, 0.2501, 7),
     "radian_sine": Fit(_odd_tail(mpmath.sin, lambda: 1), 0, 0.61691, 7),
     "radian_cosine": Fit(_radian_cosine_tail, 0, 0.61691, 6),
+    "near_erf": Fit(_centred_erf, -error_function_f64.MIDDLE, 0.1290, 12),
+    "far_erfc": Fit(_erfc_of_quotient, -0.0127, 0.5, 16),
     "erf": Fit(_erf_tail, 0, 0.5626, 10),
     "erfc": Fit(_scaled_erfc, -1.626, 1.626, 24),
     "atan": Fit(_odd_tail(mpmath.atan, lambda: 1), 0, _LARGEST_T**2, 8),
@@ -107,6 +119,8 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "log": logarithm.TAIL,
     "sine": trigonometric.SINE,
     "cosine": trigonometric.COSINE,
+    "near_erf": error_function_f64.NEAR,
+    "far_erfc": error_function_f64.FAR,
     "radian_sine": trigonometric_f64.SINE,
     "radian_cosine": trigonometric_f64.COSINE,
     "erf": error_function.NEAR,

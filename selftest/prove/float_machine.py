@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -82,22 +83,29 @@ class NumpyDoubleMachine(NumpyMachine):
         self._once = once
 
     def fused(self, a: Array, b: Array | float, c: Array | float) -> Array:
-        """Compute a * b + c; rounded once by Boldo and Melquiond's algorithm (IEEE TC 57(4)).
+        """Compute a * b + c; rounded once by Boldo and Melquiond's algorithm (IEEE TC 57(4)), and
+        in rational numbers where the product's error is no float64, as all is tiny.
 
-        Where the product's error is no float64 (huge or tiny factors), it is rounded twice.
+        Huge factors, whose splitting overflows, are multiplied in two roundings.
         """
-        plain = a * b + c
+        plain = np.asarray(a * b + c)
         if not self._once:
-            return np.asarray(plain)
-        product = two_product(a, b + a * 0.0)
-        small = two_sum(c + a * 0.0, product.low)
+            return plain
+        a, b, c = np.broadcast_arrays(a, b, c)
+        product = two_product(a, b)
+        small = two_sum(c, product.low)
         large = two_sum(product.high, small.high)
         rest = to_odd(two_sum(small.low, large.low), self)
-        fused = np.asarray(large.high + rest)
-        return np.where(np.isfinite(fused) & (fused != 0), fused, plain)
+        fused = large.high + rest
+        fused = np.where(np.isfinite(fused) & (fused != 0), fused, plain)
+        for at in np.argwhere((np.abs(plain) < 2.0**-900) & (a != 0) & (b != 0)).tolist():
+            factors = Fraction(float(a[*at])) * Fraction(float(b[*at]))
+            exact = factors + Fraction(float(c[*at]))
+            fused[*at] = float(exact) if exact else plain[*at]
+        return fused
 
     def product_error(self, a: Array, b: Array | float, product: Array) -> Array:
-        return np.asarray(two_product(a, b + a * 0.0).low)
+        return np.asarray(two_product(*np.broadcast_arrays(a, b)).low)
 
 
 def evaluated_fast_f64(name: str, *operands: Array, once: bool) -> Array:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from hlo.elementary import Function
 from hlo.elementary.fast import (
     error_function,
+    error_function_f64,
     exponential,
     exponential_f64,
     hyperbolic,
@@ -78,11 +79,15 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
 
 FAST_FUNCTIONS_F64: Mapping[str, Function] = {
     "cosine_near": Function(trigonometric_f64.near_cosine, parity=_EVEN),
+    "erf": Function(error_function_f64.erf, parity=_ODD),
     "exponential": Function(exponential_f64.exponential),
+    "exponential_minus_one": Function(exponential_f64.exponential_minus_one),
     "log": Function(logarithm_f64.log),
     "log_plus_one": Function(logarithm_f64.log_plus_one),
+    "logistic": Function(exponential_f64.logistic),
     "sine_near": Function(trigonometric_f64.near_sine, parity=_ODD),
     "tan_near": Function(trigonometric_f64.near_tan, parity=_ODD),
+    "tanh": Function(exponential_f64.tanh, parity=_ODD),
 }
 
 

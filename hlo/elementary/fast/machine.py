@@ -100,3 +100,12 @@ def horner(x: V, coefficients: tuple[float, ...], machine: FusingMachine[V]) -> 
     for coefficient in reversed(rest):
         result = machine.fused(result, x, coefficient)
     return result
+
+
+def quotient(above: Pair[V], below: Pair[V], machine: DoubleMachine[V]) -> V:
+    """Divide a pair by a normalised one; rounded once but for 2**-100 of it."""
+    inverse = 1.0 / below.high
+    guess = above.high * inverse
+    product = exact_product(guess, below.high, machine)
+    rest = ((above.high - product.high) - product.low) + (above.low - guess * below.low)
+    return machine.fused(rest, inverse, guess)

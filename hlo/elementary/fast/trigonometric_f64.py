@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Generic, NamedTuple
 
 from hlo.elementary.double_double import Pair, fast_two_sum, negative, select
-from hlo.elementary.fast.machine import DoubleMachine, exact_product, horner
+from hlo.elementary.fast.machine import DoubleMachine, horner, quotient
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, V
 from hlo.elementary.pi import pi
 from hlo.elementary.trigonometric import select_by_quadrant
@@ -134,12 +134,3 @@ def near_tan(x: V, machine: DoubleMachine[V]) -> V:
     is_odd = machine.from_bits((machine.bits(reduced.biased) & 1) << MANTISSA_BITS) > 0.0
     above = select(is_odd, negative(cosine), sine, machine)
     return quotient(above, select(is_odd, sine, cosine, machine), machine)
-
-
-def quotient(above: Pair[V], below: Pair[V], machine: DoubleMachine[V]) -> V:
-    """Divide a pair by a pair; rounded once but for 2**-100 of it."""
-    inverse = 1.0 / below.high
-    guess = above.high * inverse
-    product = exact_product(guess, below.high, machine)
-    rest = ((above.high - product.high) - product.low) + (above.low - guess * below.low)
-    return machine.fused(rest, inverse, guess)
