@@ -35,7 +35,7 @@ def _is_integer(y: V, machine: Machine[V]) -> Condition:
     return (y >= 2.0**52) | machine.equal((y + 2.0**52) - 2.0**52, y)
 
 
-def _special(x: V, y: V, result: V, machine: Machine[V]) -> V:
+def with_special_powers(x: V, y: V, result: V, machine: Machine[V]) -> V:
     """Replace ``result``, |x|**y for finite x but 0, by C's special cases (C11 F.10.4.4)."""
     size, exponent = machine.absolute(x), machine.absolute(y)
     zero, infinite = machine.equal(size, 0.0), machine.equal(size, INFINITY)
@@ -85,7 +85,7 @@ def power(x: V, y: V, machine: Machine[V]) -> V:
     exact = machine.absolute(value.low) < machine.absolute(value.high) * _EXACT
     result = machine.select(exact, value.high, to_odd(value, machine))
     k = clamped((biased - ROUND) + (biased_too - ROUND), -200.0, 200.0, machine)
-    return _special(x, y, result * power_of_two(k + ROUND, machine), machine)
+    return with_special_powers(x, y, result * power_of_two(k + ROUND, machine), machine)
 
 
 def power_f64(x: V, y: V, machine: Machine[V]) -> V:
@@ -106,7 +106,7 @@ def power_f64(x: V, y: V, machine: Machine[V]) -> V:
     result = times_power_of_two(value, k, machine)
     for exponent, simple in ((2.0, x * x), (-1.0, 1.0 / x), (0.5, machine.sqrt(x))):
         result = machine.select(machine.equal(y, exponent), machine.absolute(simple), result)
-    return _special(x, y, result, machine)
+    return with_special_powers(x, y, result, machine)
 
 
 def snapped_to_exact(value: Pair[V], machine: Machine[V]) -> Pair[V]:

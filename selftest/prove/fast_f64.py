@@ -33,6 +33,7 @@ _RANGES = {
     "logistic": (-40.0, 40.0),
     "tanh": (-3.0, 3.0),
     "erf": (-3.0, 3.0),
+    "power": (0.0, 30.0),
     "sine_near": (-NEAR, NEAR),
     "cosine_near": (-NEAR, NEAR),
     "tan_near": (-NEAR, NEAR),
@@ -70,7 +71,8 @@ def operands(name: str, count: int, generator: np.random.Generator) -> list[Arra
     turns = np.rint(generator.uniform(low, high, (len(drawn), count // 2))) * (math.pi / 2)
     wide = [np.concatenate(parts) for parts in zip(drawn, more, turns, strict=True)]
     kept = np.abs(wide[0]) <= _OF[name].largest if name in _OF else slice(None)
-    return [column[kept] for column in wide]
+    # Zeros become 1: of some of their powers mpmath says nothing.
+    return [np.where(column == 0.0, 1.0, column)[kept] for column in wide]
 
 
 def worst(name: str, given: list[Array], *, once: bool) -> tuple[float, tuple[float, ...]]:

@@ -21,7 +21,7 @@ from hlo.elementary import (
     roots,
     trigonometric,
 )
-from hlo.elementary.fast import error_function_f64, trigonometric_f64
+from hlo.elementary.fast import error_function_f64, power_f64, trigonometric_f64
 
 
 class Fit(NamedTuple):
@@ -82,6 +82,11 @@ def _even_tail(z: Any) -> Any:
     return (_quarter_cosine(mpmath.sqrt(max(z, mpf("1e-60")))) - 1) / max(z, mpf("1e-60"))
 
 
+def _artanh_tail(z: Any) -> Any:
+    s = mpmath.sqrt(max(z, mpf("1e-60")))
+    return (mpmath.atanh(s) / s - 1 - s * s / 3) / s**4
+
+
 def _centred_erf(centred: Any) -> Any:
     x = mpmath.sqrt(max(centred + error_function_f64.MIDDLE, mpf("1e-60")))
     return mpmath.erf(x) / x - 1
@@ -104,6 +109,7 @@ FITS: dict[str, Fit] = {
     "cosine": Fit(_even_tail, 0, 0.2501, 7),
     "radian_sine": Fit(_odd_tail(mpmath.sin, lambda: 1), 0, 0.61691, 7),
     "radian_cosine": Fit(_radian_cosine_tail, 0, 0.61691, 6),
+    "power_log": Fit(_artanh_tail, 0, _LARGEST_S**2, 8),
     "near_erf": Fit(_centred_erf, -error_function_f64.MIDDLE, 0.1290, 12),
     "far_erfc": Fit(_erfc_of_quotient, -0.0127, 0.5, 16),
     "erf": Fit(_erf_tail, 0, 0.5626, 10),
@@ -119,6 +125,7 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "log": logarithm.TAIL,
     "sine": trigonometric.SINE,
     "cosine": trigonometric.COSINE,
+    "power_log": power_f64.LOG,
     "near_erf": error_function_f64.NEAR,
     "far_erfc": error_function_f64.FAR,
     "radian_sine": trigonometric_f64.SINE,

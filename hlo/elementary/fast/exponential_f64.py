@@ -22,7 +22,7 @@ def power_of_two(biased: V, machine: DoubleMachine[V]) -> V:
     return machine.from_bits((machine.bits(biased) - BIAS) << MANTISSA_BITS)
 
 
-def _scaled(y: V, biased: V, machine: DoubleMachine[V]) -> V:
+def scaled(y: V, biased: V, machine: DoubleMachine[V]) -> V:
     """Return y 2**k for ``biased == k + _ROUND_BIASED``, -1100 <= k <= 1100.
 
     2**k may be no float64, but the powers of two halves of k are. Only the second product rounds,
@@ -43,7 +43,7 @@ def exponential(x: V, machine: DoubleMachine[V]) -> V:
     least twice as large, and is rounded once more.
     """
     fraction, biased = reduced_once(clamped(x, -746.0, 710.0, machine), machine)
-    return _scaled(fraction + 1.0, biased, machine)
+    return scaled(fraction + 1.0, biased, machine)
 
 
 def reduced_once(x: V, machine: DoubleMachine[V]) -> tuple[V, V]:
@@ -57,22 +57,26 @@ def reduced_once(x: V, machine: DoubleMachine[V]) -> tuple[V, V]:
     return machine.fused(r * r, horner(r, TAIL, machine), r), biased
 
 
-def _reduced(x: V, machine: DoubleMachine[V]) -> tuple[Pair[V], V]:
-    """Reduce x = k ln(2) + r, |r| <= ln(2)/2, |x| < 750; return e**r - 1, and k + _ROUND_BIASED.
+def reduced(x: Pair[V], machine: DoubleMachine[V]) -> tuple[Pair[V], V]:
+    """Reduce x = k ln(2) + r, |r| <= ln(2)/2, |x| <= 750; return e**r - 1, and k + _ROUND_BIASED.
 
     The pair is e**r - 1 = (r + r**2/2) + rest: the first number is rounded, and the second one, up
     to 0.0084, holds what that loses and r**3 (1/6 + r/24 + …), whose four roundings are below
     2**-58.
     """
-    biased = machine.fused(x, LOG2_E, _ROUND_BIASED)
+    biased = machine.fused(x.high, LOG2_E, _ROUND_BIASED)
     k = biased - _ROUND_BIASED
-    rest = machine.fused(k, -LN2_HIGH, x)  # exact, as the product is
-    r = machine.fused(k, -LN2_LOW, rest)
-    r_low = machine.fused(k, -LN2_LOW, rest - r)
+    rest = machine.fused(k, -LN2_HIGH, x.high)  # exact, as the product is
+    r, r_low = fast_two_sum(rest, machine.fused(k, -LN2_LOW, x.low))
     square = exact_product(r, r, machine)
     cubic = machine.fused(square.high * r, horner(r, TAIL[1:], machine), square.low * 0.5)
     total = fast_two_sum(r, square.high * 0.5)
     return Pair(total.high, (total.low + cubic) + machine.fused(r_low, r, r_low)), biased
+
+
+def _widened(x: V) -> Pair[V]:
+    """Return a number as a pair."""
+    return Pair(x, x * 0.0)
 
 
 def _grown(fraction: Pair[V], scale: V, machine: DoubleMachine[V]) -> Pair[V]:
@@ -90,7 +94,7 @@ def exponential_minus_one(x: V, machine: DoubleMachine[V]) -> V:
     2**-58, 0.13 of it: below 0.7.
     """
     limited = clamped(x, -40.0, 710.0, machine)
-    fraction, biased = _reduced(limited, machine)
+    fraction, biased = reduced(_widened(limited), machine)
     is_large = limited > 700.0  # whose 2**k may be infinite, though the result is not
     biased = machine.select(is_large, biased - 16.0, biased)
     grown = _grown(fraction, power_of_two(biased, machine), machine)
@@ -104,7 +108,8 @@ def logistic(x: V, machine: DoubleMachine[V]) -> V:
 
     A quotient of pairs, rounded once, or twice where it is subnormal: below 0.6, or 0.8.
     """
-    fraction, biased = _reduced(clamped(-machine.absolute(x), -746.0, 0.0, machine), machine)
+    limited = clamped(-machine.absolute(x), -746.0, 0.0, machine)
+    fraction, biased = reduced(_widened(limited), machine)
     power = fast_two_sum(fraction.high * 0.0 + 1.0, fraction.high)
     power = fast_two_sum(power.high, power.low + fraction.low)
     least = _ROUND_BIASED - 1000.0  # 1 + e**-1000 is 1
@@ -115,7 +120,7 @@ def logistic(x: V, machine: DoubleMachine[V]) -> V:
     zero = scale * 0.0
     above = select(is_negative, power, Pair(zero + 1.0, zero), machine)
     result = quotient(above, below, machine)
-    return _scaled(result, machine.select(is_negative, biased, _ROUND_BIASED), machine)
+    return scaled(result, machine.select(is_negative, biased, _ROUND_BIASED), machine)
 
 
 def tanh(x: V, machine: DoubleMachine[V]) -> V:
@@ -123,7 +128,8 @@ def tanh(x: V, machine: DoubleMachine[V]) -> V:
 
     A quotient of pairs, rounded once: below 0.7, as e**2x - 1 in :func:`exponential_minus_one`.
     """
-    fraction, biased = _reduced(machine.select(x > 22.0, 22.0, x) * 2.0, machine)
+    limited = machine.select(x > 22.0, 22.0, x)
+    fraction, biased = reduced(_widened(limited + limited), machine)
     grown = _grown(fraction, power_of_two(biased, machine), machine)
     grown = fast_two_sum(grown.high, grown.low)
     below = two_sum(grown.high, grown.high * 0.0 + 2.0)

@@ -41,6 +41,29 @@ def _operands() -> Array:
     return np.concatenate([_EDGES, seams, words, near, small, moderate, turns])
 
 
+def _pairs() -> tuple[Array, Array]:
+    """Special numbers with each other, numbers of every exponent, and such whose power is finite;
+    integers in a third of them."""
+    rng = np.random.default_rng(65)
+    special = [*_EDGES, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.0**53 + 2, -(2.0**52) - 1, 1e300]
+    grid = np.meshgrid(special, special)
+    words = rng.integers(0, 1 << 64, (2, 3000), np.uint64).view(np.float64)
+    base = 1.0 + rng.standard_normal(6000) * 2.0 ** rng.integers(-52, 3, 6000)
+    size = np.maximum(np.abs(np.log(np.abs(base))), 2.0**-60)
+    other = rng.uniform(-750.0, 715.0, 6000) / size
+    other[::2] = np.rint(other[::2])
+    x = np.concatenate([grid[0].ravel(), words[0], base])
+    return x, np.concatenate([grid[1].ravel(), words[1], other])
+
+
+def _given(name: str) -> tuple[Array, ...]:
+    """Return operands of a sequence."""
+    if FAST_FUNCTIONS_F64[name].arity == 2:
+        return _pairs()
+    x = _operands()
+    return (x[~(np.abs(x) > _of(name)[1])],)
+
+
 def _of(name: str) -> tuple[str, float]:
     """Return the exact function that a sequence stands for, and its largest operand."""
     return (_BOUNDED[name].of, _BOUNDED[name].largest) if name in _BOUNDED else (name, math.inf)
@@ -51,15 +74,13 @@ def _of(name: str) -> tuple[str, float]:
 def test_errors_are_below_a_unit_in_the_last_place(name: str, once: bool) -> None:
     """An error below one unit gives one of the two neighbours of the exact result, which the
     correctly rounded result is, too; what is no finite number is the same."""
-    function, largest = _of(name)
-    x = _operands()
-    x = x[~(np.abs(x) > largest)]
-    found = evaluated_fast_f64(name, x, once=once)
+    given_ = _given(name)
+    found = evaluated_fast_f64(name, *given_, once=once)
     with np.errstate(all="ignore"):
-        exact = evaluated(f"{function}_f64", x)
+        exact = evaluated(f"{_of(name)[0]}_f64", *given_)
     assert np.array_equal(np.isnan(found), np.isnan(exact))
     one, other = (np.where(np.isnan(y), 0.0, y).view(np.int64) for y in (found, exact))
-    assert np.all(np.abs(one - other) <= 1), x[np.abs(one - other) > 1][:5]
+    assert np.all(np.abs(one - other) <= 1), [x[np.abs(one - other) > 1][:5] for x in given_]
     assert np.array_equal(
         np.signbit(found) & ~np.isnan(found), np.signbit(exact) & ~np.isnan(exact)
     )
@@ -103,26 +124,32 @@ def test_operations_of_numpy_are_exact_or_round_once(a: float, b: float, c: floa
 def test_generated_c_has_the_bits_of_the_sequences() -> None:
     """Of either of the two, by what the processor has; exact ones beyond the bound of a sequence,
     also for some of a block."""
-    x = _operands()
-    dims = f"f64[{x.size}]"
+    x, pairs = _operands(), _pairs()
     names = sorted(_OPERATIONS)
-    lines = [f"  y{n} = {dims} {name.replace('_', '-')}(x)" for n, name in enumerate(names)]
-    shapes, results = ", ".join(dims for _ in names), ", ".join(f"y{n}" for n in range(len(names)))
-    body = [f"  x = {dims} parameter(0)", *lines, f"  ROOT t = ({shapes}) tuple({results})"]
-    text = "\n".join(["HloModule m", "ENTRY e {", *body, "}"])
-    for name, found in zip(names, backend_c.compile(hlo.parse(text))(x), strict=True):
+    is_pair = [name in FAST_FUNCTIONS_F64 and FAST_FUNCTIONS_F64[name].arity == 2 for name in names]
+    dims, both = f"f64[{x.size}]", f"f64[{pairs[0].size}]"
+    shapes = [both if two else dims for two in is_pair]
+    body = [f"x = {dims} parameter(0)", f"a = {both} parameter(1)", f"b = {both} parameter(2)"]
+    for name, shape, two in zip(names, shapes, is_pair, strict=True):
+        body.append(f"y_{name} = {shape} {name.replace('_', '-')}({'a, b' if two else 'x'})")
+    results = ", ".join(f"y_{name}" for name in names)
+    body.append(f"ROOT t = ({', '.join(shapes)}) tuple({results})")
+    text = "\n  ".join(["HloModule m\nENTRY e {", *body]) + "\n}"
+    program = backend_c.compile(hlo.parse(text))
+    for name, two, found in zip(names, is_pair, program(x, *pairs), strict=True):
         number = ~np.isnan(found)
-        words = [_expected(name, x, once).view(np.int64) for once in (True, False)]
+        given_ = pairs if two else (x,)
+        words = [_expected(name, given_, once).view(np.int64) for once in (True, False)]
         same = [np.array_equal(found.view(np.int64)[number], word[number]) for word in words]
         assert any(same), name
         assert np.array_equal(number, ~np.isnan(words[0].view(np.float64))), name
 
 
-def _expected(name: str, x: Array, once: bool) -> Array:
+def _expected(name: str, given_: tuple[Array, ...], once: bool) -> Array:
     """Return the results of the short sequence, and of the exact one beyond its bound."""
     short = f"{name}_near" if f"{name}_near" in _BOUNDED else name
-    results = evaluated_fast_f64(short, x, once=once)
+    results = evaluated_fast_f64(short, *given_, once=once)
     with np.errstate(all="ignore"):
-        beyond = np.abs(x) > _of(short)[1]
-        results[beyond] = evaluated(f"{name}_f64", x[beyond])
+        beyond = np.abs(given_[0]) > _of(short)[1]
+        results[beyond] = evaluated(f"{name}_f64", *(x[beyond] for x in given_))
     return results
