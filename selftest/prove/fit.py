@@ -21,7 +21,12 @@ from hlo.elementary import (
     roots,
     trigonometric,
 )
-from hlo.elementary.fast import error_function_f64, power_f64, trigonometric_f64
+from hlo.elementary.fast import (
+    error_function_f64,
+    inverse_trigonometric_f64,
+    power_f64,
+    trigonometric_f64,
+)
 
 
 class Fit(NamedTuple):
@@ -109,6 +114,7 @@ FITS: dict[str, Fit] = {
     "cosine": Fit(_even_tail, 0, 0.2501, 7),
     "radian_sine": Fit(_odd_tail(mpmath.sin, lambda: 1), 0, 0.61691, 7),
     "radian_cosine": Fit(_radian_cosine_tail, 0, 0.61691, 6),
+    "near_atan": Fit(_odd_tail(mpmath.atan, lambda: 1), 0, inverse_trigonometric_f64.LARGEST**2, 8),
     "power_log": Fit(_artanh_tail, 0, _LARGEST_S**2, 8),
     "near_erf": Fit(_centred_erf, -error_function_f64.MIDDLE, 0.1290, 12),
     "far_erfc": Fit(_erfc_of_quotient, -0.0127, 0.5, 16),
@@ -125,6 +131,7 @@ IN_CODE: dict[str, tuple[float, ...]] = {
     "log": logarithm.TAIL,
     "sine": trigonometric.SINE,
     "cosine": trigonometric.COSINE,
+    "near_atan": inverse_trigonometric_f64.ATAN,
     "power_log": power_f64.LOG,
     "near_erf": error_function_f64.NEAR,
     "far_erfc": error_function_f64.FAR,

@@ -23,6 +23,7 @@ from hlo.elementary.fast import (
     exponential_f64,
     hyperbolic,
     inverse_trigonometric,
+    inverse_trigonometric_f64,
     logarithm,
     logarithm_f64,
     power,
@@ -79,6 +80,7 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
 }
 
 FAST_FUNCTIONS_F64: Mapping[str, Function] = {
+    "atan2": Function(inverse_trigonometric_f64.atan2, arity=2, parity=_ODD),
     "cosine_near": Function(trigonometric_f64.near_cosine, parity=_EVEN),
     "erf": Function(error_function_f64.erf, parity=_ODD),
     "exponential": Function(exponential_f64.exponential),

@@ -102,10 +102,16 @@ def horner(x: V, coefficients: tuple[float, ...], machine: FusingMachine[V]) -> 
     return result
 
 
-def quotient(above: Pair[V], below: Pair[V], machine: DoubleMachine[V]) -> V:
-    """Divide a pair by a normalised one; rounded once but for 2**-100 of it."""
+def divided(above: Pair[V], below: Pair[V], machine: DoubleMachine[V]) -> Pair[V]:
+    """Divide a pair by a normalised one, to 2**-100; the result is not quite normalised."""
     inverse = 1.0 / below.high
     guess = above.high * inverse
     product = exact_product(guess, below.high, machine)
     rest = ((above.high - product.high) - product.low) + (above.low - guess * below.low)
-    return machine.fused(rest, inverse, guess)
+    return Pair(guess, rest * inverse)
+
+
+def quotient(above: Pair[V], below: Pair[V], machine: DoubleMachine[V]) -> V:
+    """Divide a pair by a normalised one; rounded once but for 2**-100 of it."""
+    result = divided(above, below, machine)
+    return result.high + result.low

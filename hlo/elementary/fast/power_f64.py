@@ -8,7 +8,7 @@ from hlo.elementary.double_double import Pair, constant, fast_two_sum
 from hlo.elementary.exponential import LN2_HIGH, LN2_LOW
 from hlo.elementary.exponential_f64 import clamped
 from hlo.elementary.fast.exponential_f64 import reduced, scaled
-from hlo.elementary.fast.machine import DoubleMachine, exact_product, horner
+from hlo.elementary.fast.machine import DoubleMachine, divided, exact_product, horner
 from hlo.elementary.logarithm import INFINITY
 from hlo.elementary.logarithm_f64 import normalised
 from hlo.elementary.machine import V
@@ -37,10 +37,7 @@ def _log(x: V, machine: DoubleMachine[V]) -> Pair[V]:
     k, m, _ = normalised(x, machine)
     f = m - 1.0
     below = fast_two_sum(f * 0.0 + 2.0, f)
-    inverse = 1.0 / below.high
-    s = f * inverse
-    product = exact_product(s, below.high, machine)
-    s_low = (((f - product.high) - product.low) - s * below.low) * inverse
+    s, s_low = divided(Pair(f, f * 0.0), below, machine)
     square = exact_product(s, s, machine)
     square = Pair(square.high, machine.fused(s + s, s_low, square.low))
     tail = square.high * horner(square.high, LOG, machine)
