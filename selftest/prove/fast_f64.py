@@ -32,6 +32,8 @@ _RANGES = {
     "log_plus_one": (-1.0, 2.0),
     "logistic": (-40.0, 40.0),
     "tanh": (-3.0, 3.0),
+    "sinh": (-711.0, 711.0),
+    "cosh": (-711.0, 711.0),
     "erf": (-3.0, 3.0),
     "power": (0.0, 30.0),
     "sine_near": (-NEAR, NEAR),

@@ -81,6 +81,7 @@ FAST_FUNCTIONS: Mapping[str, Function] = {
 
 FAST_FUNCTIONS_F64: Mapping[str, Function] = {
     "atan2": Function(inverse_trigonometric_f64.atan2, arity=2, parity=_ODD),
+    "cosh": Function(exponential_f64.cosh, parity=_EVEN),
     "cosine_near": Function(trigonometric_f64.near_cosine, parity=_EVEN),
     "erf": Function(error_function_f64.erf, parity=_ODD),
     "exponential": Function(exponential_f64.exponential),
@@ -90,6 +91,7 @@ FAST_FUNCTIONS_F64: Mapping[str, Function] = {
     "logistic": Function(exponential_f64.logistic),
     "power": Function(power_f64.power, arity=2),
     "sine_near": Function(trigonometric_f64.near_sine, parity=_ODD),
+    "sinh": Function(exponential_f64.sinh, parity=_ODD),
     "tan_near": Function(trigonometric_f64.near_tan, parity=_ODD),
     "tanh": Function(exponential_f64.tanh, parity=_ODD),
 }

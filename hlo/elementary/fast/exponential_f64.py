@@ -10,7 +10,7 @@ from __future__ import annotations
 from hlo.elementary.double_double import Pair, fast_two_sum, select, two_sum
 from hlo.elementary.exponential import LN2_HIGH, LN2_LOW, LOG2_E, TAIL
 from hlo.elementary.exponential_f64 import clamped
-from hlo.elementary.fast.machine import DoubleMachine, exact_product, horner, quotient
+from hlo.elementary.fast.machine import DoubleMachine, divided, exact_product, horner, quotient
 from hlo.elementary.machine import BIAS, MANTISSA_BITS, ROUND, SIGN, V
 
 # Adding this rounds to an integer k, and leaves k + 2 BIAS > 0 in the low bits of the encoding.
@@ -87,18 +87,27 @@ def _grown(fraction: Pair[V], scale: V, machine: DoubleMachine[V]) -> Pair[V]:
     return Pair(total.high, total.low + machine.fused(scale, fraction.low, lost))
 
 
+def _grown_from(x: V, machine: DoubleMachine[V]) -> tuple[Pair[V], V]:
+    """Evaluate e**x - 1 for -40 <= x <= 712, as a pair that is not normalised, times 1.
+
+    For x > 650, where the 1 is small, e**x 2**-64, which is finite as its products' errors are,
+    times 2**64.
+    """
+    fraction, biased = reduced(_widened(x), machine)
+    is_large = x > 650.0
+    biased = machine.select(is_large, biased - 64.0, biased)
+    grown = _grown(fraction, power_of_two(biased, machine), machine)
+    return grown, machine.select(is_large, 2.0**64, 1.0)
+
+
 def exponential_minus_one(x: V, machine: DoubleMachine[V]) -> V:
     """Evaluate e**x - 1, as -1 from -40 on.
 
     For k = 1 the result is 0.41 at least, where a unit is 2**-54, and the error of the pair, twice
     2**-58, 0.13 of it: below 0.7.
     """
-    limited = clamped(x, -40.0, 710.0, machine)
-    fraction, biased = reduced(_widened(limited), machine)
-    is_large = limited > 700.0  # whose 2**k may be infinite, though the result is not
-    biased = machine.select(is_large, biased - 16.0, biased)
-    grown = _grown(fraction, power_of_two(biased, machine), machine)
-    result = (grown.high + grown.low) * machine.select(is_large, 2.0**16, 1.0)
+    grown, scale = _grown_from(clamped(x, -40.0, 710.0, machine), machine)
+    result = (grown.high + grown.low) * scale
     # The sign is that of x already, but for -0.
     return machine.from_bits(machine.bits(result) | (machine.bits(x) & SIGN))
 
@@ -134,3 +143,30 @@ def tanh(x: V, machine: DoubleMachine[V]) -> V:
     grown = fast_two_sum(grown.high, grown.low)
     below = two_sum(grown.high, grown.high * 0.0 + 2.0)
     return quotient(grown, Pair(below.high, below.low + grown.low), machine)
+
+
+def sinh(x: V, machine: DoubleMachine[V]) -> V:
+    """Evaluate (e**x - e**-x) / 2 for x >= 0, as (f + f/(f + 1)) / 2 with f = e**x - 1.
+
+    A sum of pairs, rounded once: below 0.7, as e**x - 1.
+    """
+    grown, scale = _grown_from(machine.select(x > 712.0, 712.0, x), machine)
+    grown = fast_two_sum(grown.high, grown.low)
+    below = two_sum(grown.high, grown.high * 0.0 + 1.0)
+    other = divided(grown, Pair(below.high, below.low + grown.low), machine)
+    return _half_sum(grown, other, scale)
+
+
+def cosh(x: V, machine: DoubleMachine[V]) -> V:
+    """Evaluate (e**x + e**-x) / 2 for x >= 0. A sum of pairs, rounded once: below 0.6."""
+    grown, scale = _grown_from(machine.select(x > 712.0, 712.0, x), machine)
+    total = two_sum(grown.high, grown.high * 0.0 + 1.0)
+    power = fast_two_sum(total.high, total.low + grown.low)
+    zero = scale * 0.0
+    return _half_sum(power, divided(Pair(zero + 1.0, zero), power, machine), scale)
+
+
+def _half_sum(a: Pair[V], b: Pair[V], scale: V) -> V:
+    """Return (a + b) / 2 times a power of two, for |a| >= |b|."""
+    total = fast_two_sum(a.high, b.high)
+    return (total.high + (total.low + (a.low + b.low))) * (scale * 0.5)
