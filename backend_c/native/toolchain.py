@@ -46,10 +46,10 @@ _FLAGS = (
     "-Werror",
 )
 # Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
-# -fno-tree-sink: gcc 12 moves loads to the one side of a select that needs them, which makes masked
-# loads of them, of which it gets neighbouring ones wrong (backend_c/render/eager_loads.py).
 # -fno-thread-jumps: nor may a constant that one function selects, a NaN or a 1, decide a comparison
 # of the next one: powers of powers are not vectorised then, and 4 times slower.
+# -fno-tree-sink: gcc 12 moves loads to the one side of a select that needs them, which makes masked
+# loads of them, of which it gets neighbouring ones wrong (backend_c/render/eager_loads.py).
 # -fno-tree-slp-vectorize: gcc 12 drops the rounding of (double)(float)x when it makes vectors of
 # straight code with complex products; loops are vectorised without it, at the same speed.
 # -fno-loop-unroll-and-jam: gcc 12 unrolls loops that pack 16 rows of a factor so far that one takes
@@ -62,8 +62,8 @@ _OPTIONAL_FLAGS = (
     "-mprefer-vector-width=512",
     "-fopenmp",
     "-fno-tree-pre",
-    "-fno-tree-sink",
     "-fno-thread-jumps",
+    "-fno-tree-sink",
     "-fno-tree-slp-vectorize",
     "-fno-loop-unroll-and-jam",
     "-Wno-pass-failed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +16,7 @@ import interp
 from backend_c.ir import nest
 from backend_c.kernels.parts.arg_extremum import Choice, choice_of
 from backend_c.pipeline import lowered
+from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,26 +109,44 @@ def _values(element_type: str, dims: tuple[int, ...], direction: str) -> Array:
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-@pytest.mark.parametrize(("dims", "dimension"), _SHAPES)
-@pytest.mark.parametrize("element_type", _DTYPES)
-def test_bits(element_type: str, dims: tuple[int, ...], dimension: int) -> None:
-    """Also from inits that win, that tie, and whose index is not the first."""
-    dtype = _DTYPES[element_type]
-    for form, direction, n in ((_JAX, "GT", "s32"), (_TENSORFLOW, "LT", "s64")):
-        head = form.format(t=element_type, n=n, direction=direction)
-        module = hlo.parse(_program(head, dims, dimension))
+@pytest.mark.parametrize(("number", "dims", "dimension"), [(n, *s) for n, s in enumerate(_SHAPES)])
+def test_bits(number: int, dims: tuple[int, ...], dimension: int) -> None:
+    """Also from inits that win, that tie, and whose index is not the first.
+
+    Both forms meet each type, and each shape; all types of a shape take one compilation.
+    """
+    forms = ((_JAX, "GT", "s32"), (_TENSORFLOW, "LT", "s64"))
+    cases = [(t, *forms[(place + number) % 2]) for place, t in enumerate(_DTYPES)]
+    modules = [
+        hlo.parse(_program(form.format(t=t, n=n, direction=direction), dims, dimension))
+        for t, form, direction, n in cases
+    ]
+    for module in modules:
         # The least position of the best, in lanes or by columns; of few elements a plain fold.
         is_sought = "minimum" in str(lowered(module).kernels)
         assert is_sought == (dims[dimension] > nest.FEW)
-        x = _values(element_type, dims, direction)
-        executable = backend_c.compile(module, numerics="exact")
-        executables = [executable.in_threads(threads) for threads in (1, 3)]
-        worst = 0 if dtype is np.uint8 else -100 if direction == "GT" else 100
-        for init, index in ((worst, 0), (0, 7), (99, 3)):
-            arguments = x, np.asarray(init, dtype), np.asarray(index, _DTYPES[n])
-            expected = interp.evaluate(module, *arguments)
-            for executable in executables:
-                assert not differences(expected, executable(*arguments)), (init, index)
+    executable = backend_c.compile(merged(modules), numerics="exact")
+    executables = [executable.in_threads(threads) for threads in (1, 3)]
+    every = [_arguments(t, dims, direction, n) for t, _, direction, n in cases]
+    for some in zip(*every, strict=True):  # the same init of all
+        expected = [interp.evaluate(module, *one) for module, one in zip(modules, some)]
+        for executable in executables:
+            found = executable(*itertools.chain(*some))
+            for case, arguments, one, other in zip(cases, some, expected, found, strict=True):
+                assert not differences(one, other), (case, arguments[1:])
+
+
+def _arguments(
+    element_type: str, dims: tuple[int, ...], direction: str, index_type: str
+) -> list[tuple[Array, Array, Array]]:
+    """Values, init and its index, for each init."""
+    dtype = _DTYPES[element_type]
+    x = _values(element_type, dims, direction)
+    worst = 0 if dtype is np.uint8 else -100 if direction == "GT" else 100
+    return [
+        (x, np.asarray(init, dtype), np.asarray(index, _DTYPES[index_type]))
+        for init, index in ((worst, 0), (0, 7), (99, 3))
+    ]
 
 
 def _known(text: str) -> Choice | None:

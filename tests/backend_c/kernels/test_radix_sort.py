@@ -14,6 +14,7 @@ import hlo
 import interp
 from backend_c.kernels.parts.orderings import Order, order_of
 from backend_c.pipeline import lowered
+from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -130,13 +131,18 @@ def _values(element_type: str, dims: tuple[int, ...]) -> Array:
     return np.asarray(drawn.astype(dtype))
 
 
-def _assert_same(text: str, *arrays: Array) -> None:
-    module = hlo.parse(text)
-    assert "hlo_sort_" in str(lowered(module).kernels)
-    expected = interp.evaluate(module, *arrays)
-    executable = backend_c.compile(module, numerics="exact")
+def _assert_same(*cases: tuple[str, *tuple[Array, ...]]) -> None:
+    """Assert equal bits of programs with their arguments, which take one compilation."""
+    modules = [hlo.parse(text) for text, *_ in cases]
+    for module in modules:
+        assert "hlo_sort_" in str(lowered(module).kernels)
+    every = [interp.evaluate(module, *case[1:]) for module, case in zip(modules, cases)]
+    flat = [array for _, *arrays in cases for array in arrays]
+    executable = backend_c.compile(merged(modules), numerics="exact")
     for threads in (1, 3):
-        assert not differences(expected, executable.in_threads(threads)(*arrays))
+        found = executable.in_threads(threads)(*flat)
+        for (text, *_), expected, one in zip(cases, every, found, strict=True):
+            assert not differences(expected, one), text
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -144,26 +150,33 @@ def _assert_same(text: str, *arrays: Array) -> None:
 @pytest.mark.parametrize("direction", ["LT", "GT"])
 def test_sorts_by_bits(direction: str, dims: tuple[int, ...], dimension: int) -> None:
     bodies = [(t, body) for t in _FLOATS[:3] for body in (_TOTAL, _MERGED)]
-    for element_type, body in [*bodies, *((t, _PLAIN) for t in ("s8", "u32", "s64"))]:
-        comparator = _comparator(body, element_type, direction)
-        _assert_same(_sort(comparator, element_type, dims, dimension), _values(element_type, dims))
+    kinds = [*bodies, *((t, _PLAIN) for t in ("s8", "u32", "s64"))]
+    comparators = [(t, _comparator(body, t, direction)) for t, body in kinds]
+    _assert_same(*((_sort(c, t, dims, dimension), _values(t, dims)) for t, c in comparators))
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("element_type", [*_FLOATS, *_INTEGERS])
 def test_pairs_by_bits(element_type: str) -> None:
     body = _MERGED if element_type in _FLOATS else _PLAIN
+    cases: list[tuple[str, Array, Array]] = []
     for direction, (dims, dimension) in zip(("LT", "GT", "LT"), _SHAPES[3:9:2], strict=True):
         comparator = _comparator(body, element_type, direction, 2)
         text = _pairs(comparator, element_type, dims, dimension)
-        _assert_same(text, _values(element_type, dims), _values("f32", dims))
+        cases.append((text, _values(element_type, dims), _values("f32", dims)))
+    _assert_same(*cases)
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 @pytest.mark.parametrize("element_type", ["f32", "bf16", "s32", "u8", "f64", "s64"])
-@pytest.mark.parametrize(("length", "k"), [(40, 7), (2000, 1), (2000, 33), (5000, 4000)])
-def test_topk_by_bits(element_type: str, length: int, k: int) -> None:
+def test_topk_by_bits(element_type: str) -> None:
     """Whether elements rise, fall (every one then enters the selection), or are random."""
+    lengths = ((40, 7), (2000, 1), (2000, 33), (5000, 4000))
+    _assert_same(*(_topk(element_type, length, k) for length, k in lengths))
+
+
+def _topk(element_type: str, length: int, k: int) -> tuple[str, Array]:
+    """The text of the first elements of rows from both ends, and its argument."""
     text = f"""HloModule m
 ENTRY e {{
   x = {element_type}[5,{length}] parameter(0)
@@ -175,7 +188,7 @@ ENTRY e {{
     x = _values(element_type, (5, length))
     order = np.argsort(x[1].astype(np.float64), kind="stable")
     x[1], x[2] = x[1][order], x[1][order[::-1]]
-    _assert_same(text, x)
+    return text, x
 
 
 def _known(body: str, element_type: str, direction: str) -> Order | None:
