@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import backend_c
 import hlo
 import interp
+from fuzz.compilers.combined_programs import merged
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -93,26 +94,33 @@ def convolutions(draw: st.DrawFn) -> Convolution:
     return Convolution(lhs, rhs, result, attributes, terms)
 
 
-def check(case: Convolution, operands: Sequence[np.ndarray]) -> None:
-    """Assert the bound, and the same bits with any number of threads and in a second run."""
-    wide = hlo.parse(case.text("f64"))
-    doubles = [operand.astype(np.float64) for operand in operands]
-    expected = interp.evaluate(wide, *doubles)
-    magnitude = interp.evaluate(wide, *map(abs, doubles))
-    module = hlo.parse(case.text("f32"))
-    executable = backend_c.compile(module, numerics="fast")
-    results = [executable.in_threads(threads)(*operands) for threads in (1, 2, 3, 3)]
-    k = case.terms
-    bound = magnitude * (k * _UNIT / (1 - k * _UNIT)) + k * 2.0**-150
-    assert (abs(results[0] - expected) <= bound).all()
-    assert len({result.tobytes() for result in results}) == 1
-
-
-@settings(max_examples=40)
-@given(convolutions())
-def test_no_worse_than_plain_sums(case: Convolution) -> None:
+def check(cases: Sequence[Convolution]) -> None:
+    """Assert the bound for each, and equal bits with any number of threads and in a second run; all
+    take one compilation."""
     rng = np.random.default_rng(3)
-    check(case, [rng.standard_normal(dims).astype(np.float32) for dims in (case.lhs, case.rhs)])
+    every = [
+        [rng.standard_normal(dims).astype(np.float32) for dims in (case.lhs, case.rhs)]
+        for case in cases
+    ]
+    whole = merged([hlo.parse(case.text("f32")) for case in cases])
+    executable = backend_c.compile(whole, numerics="fast")
+    flat = [operand for operands in every for operand in operands]
+    runs = [executable.in_threads(threads)(*flat) for threads in (1, 2, 3, 3)]
+    for case, operands, *results in zip(cases, every, *runs, strict=True):
+        wide = hlo.parse(case.text("f64"))
+        doubles = [operand.astype(np.float64) for operand in operands]
+        expected = interp.evaluate(wide, *doubles)
+        magnitude = interp.evaluate(wide, *map(abs, doubles))
+        k = case.terms
+        bound = magnitude * (k * _UNIT / (1 - k * _UNIT)) + k * 2.0**-150
+        assert (abs(results[0] - expected) <= bound).all(), case
+        assert len({result.tobytes() for result in results}) == 1, case
+
+
+@settings(max_examples=6)
+@given(st.lists(convolutions(), min_size=6, max_size=8))
+def test_no_worse_than_plain_sums(cases: list[Convolution]) -> None:
+    check(cases)
 
 
 _FORMS = (
@@ -144,9 +152,9 @@ _FORMS = (
 def test_forms_of_each_processor(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_compiler(compiler)
     monkeypatch.setenv("HLO_CC", compiler)
-    rng = np.random.default_rng(4)
+    cases = []
     for labels, lhs, rhs, result, window in _FORMS:
         terms = math.prod(rhs) // rhs[labels[5:].index("o")]
         attributes = f"window={{{window}}}, dim_labels={labels}"
-        case = Convolution(lhs, rhs, result, attributes, terms)
-        check(case, [rng.standard_normal(dims).astype(np.float32) for dims in (lhs, rhs)])
+        cases.append(Convolution(lhs, rhs, result, attributes, terms))
+    check(cases)
