@@ -110,7 +110,7 @@ def planted(
 
 @pytest.fixture(scope="module")
 def drawn() -> tuple[Batch, Trial]:
-    parts = [(f"drawn {n}", *program) for n, program in enumerate(islice(programs(17), 8))]
+    parts = [(f"drawn {n}", *program) for n, program in enumerate(islice(programs(17), 4))]
     batch = Batch(tuple(parts))
     return batch, batch.trial()
 
