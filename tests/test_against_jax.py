@@ -51,7 +51,7 @@ _TABLES = (
 _BATCH = 12  # programs in one run of the C compiler
 # When not everything is tried: of the functions that are not lax's own, and of all the functions
 # for C, one in so many.
-_OTHERS, _IN_C = 8, 12
+_OTHERS, _IN_C = 12, 18
 
 
 def tables() -> Iterator[Case]:
