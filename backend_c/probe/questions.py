@@ -34,6 +34,7 @@ def questions() -> Iterator[Question]:
     yield from _moves()
     yield from _divided_indices()
     yield from _reductions()
+    yield from _masked_rows()
 
 
 def text(asked: Sequence[Question]) -> str:
@@ -164,8 +165,8 @@ def _moves() -> Iterator[Question]:
 
 
 def _divided_indices() -> Iterator[Question]:
-    """Repeat elements, repeat rows, and take elements of rows in turn: loads at i / c and i % c, in
-    several widths at a time."""
+    """Repeat elements, repeat rows, and take elements of rows in turn, in several widths at a time:
+    loads at i / c and i % c, for which loops over whole rows need not divide, but those cut do."""
     for t, narrow in (("u32", "u8"), ("f32", "f32"), ("u16", "s64"), ("u8", "s16"), ("f64", "f32")):
         for c, n in ((2, 48), (3, 48), (4, 64), (8, 64), (4, 96)):
             k = n // c
@@ -182,6 +183,10 @@ def _divided_indices() -> Iterator[Question]:
                     continue
                 steps = (moved, f"{t}[4,{n}] reshape(%0)", f"{narrow}[4,{n}] convert(%1)")
                 yield Question(f"{name} {c} {t} as {narrow}[4,{n}]", (given,), steps)
+                if c == 8:
+                    cut = f"{narrow}[4,{n - 1}] slice(%2), slice={{[0:4],[1:{n}]}}"
+                    question = f"{name} {c} {t} as {narrow}[4,{n - 1}], cut"
+                    yield Question(question, (given,), (*steps, cut))
 
 
 _COMBINED = (
@@ -203,3 +208,25 @@ def _reductions() -> Iterator[Question]:
     for opcode, t, dimension, name, result in along:
         made = f"{t}[{result}] reduce($0, $1), dimensions={{{dimension}}}, to_apply={opcode}_{t}"
         yield Question(f"{opcode} of {name} of {t}", (f"{t}[5,67]", f"{t}[]"), (made,))
+
+
+def _masked_rows() -> Iterator[Question]:
+    """Choose elements of short rows by masks, each row with a value of its own and beside another
+    array: neighbouring loads under conditions of their own."""
+    for (opcode, t), c in zip(
+        (("maximum", "f32"), ("add", "s32"), ("minimum", "f64"), ("minimum", "u16")), (2, 3, 4, 2)
+    ):
+        x, mask = f"{t}[33,{c}]", f"pred[33,{c}]"
+        steps = (
+            f"{x} select($0, $1, $2)",
+            f"{t}[33] reduce(%0, $3), dimensions={{1}}, to_apply={opcode}_{t}",
+            f"{x} broadcast(%1), dimensions={{0}}",
+            f"{x} subtract(%0, %2)",
+        )
+        yield Question(f"{opcode} of masked {x}", (mask, x, x, f"{t}[]"), steps)
+    for t, c in (("f32", 2), ("s64", 2), ("s32", 3), ("u8", 4)):
+        row = f"{t}[{33 * c}]"
+        moved = f"{t}[33,{c}] transpose($0), dimensions={{1,0}}"
+        chosen = (moved, f"{row} reshape(%0)", f"{row} select($1, %1, $2)")
+        given = (f"{t}[{c},33]", f"pred[{33 * c}]", row)
+        yield Question(f"masked {t}[{c},33] in turn", given, chosen)

@@ -336,14 +336,11 @@ scatter=add
 
 
 @pytest.mark.parametrize("what", _PROGRAMS)
-@pytest.mark.parametrize(
-    ("budget", "first"), [(XLA_CPU, 0), (UNKNOWN, 2)], ids=("xla-cpu", "unknown")
-)
-def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget, first: int) -> None:
-    """The compilers of even seeds, of which each budget meets every other one."""
+@pytest.mark.parametrize("budget", [XLA_CPU, UNKNOWN], ids=lambda budget: str(budget.name))
+def test_what_is_legal_is_not_called_wrong(what: str, budget: Budget) -> None:
     computations, entry, arrays = _PROGRAMS[what]
     module = hlo.parse(f"HloModule legal\n{computations}ENTRY main {{{entry}}}\n")
-    for seed in range(first, 24, 4):
+    for seed in range(0, 24, 2):
         for how, found in verdicts(module, arrays, seed, budget):
             assert not found.counts["outside"] and not found.wrong, how
 
