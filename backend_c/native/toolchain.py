@@ -46,8 +46,6 @@ _FLAGS = (
     "-Werror",
 )
 # Without -fno-tree-pre gcc makes branches of selects in the elementary functions: 8 times slower.
-# -fno-thread-jumps: nor may a constant that one function selects, a NaN or a 1, decide a comparison
-# of the next one: powers of powers are not vectorised then, and 4 times slower.
 # -fno-tree-sink: gcc 12 moves loads to the one side of a select that needs them, which makes masked
 # loads of them, of which it gets neighbouring ones wrong (backend_c/render/eager_loads.py).
 # -fno-tree-slp-vectorize: gcc 12 drops the rounding of (double)(float)x when it makes vectors of
@@ -62,7 +60,6 @@ _OPTIONAL_FLAGS = (
     "-mprefer-vector-width=512",
     "-fopenmp",
     "-fno-tree-pre",
-    "-fno-thread-jumps",
     "-fno-tree-sink",
     "-fno-tree-slp-vectorize",
     "-fno-loop-unroll-and-jam",

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 from collections.abc import Collection
-from pathlib import Path
 
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
-from conftest import has_c_compiler, require_compiler
+from conftest import has_c_compiler
 
 import backend_c
 import hlo
 from backend_c.ir.settings import Numerics, Settings
-from backend_c.native.toolchain import RUNTIME, find_compiler
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.translation_units import render_plan
@@ -146,26 +141,6 @@ ENTRY main {{
         assert np.array_equal(found, wanted, equal_nan=True)
         assert np.isnan(found[some == np.inf]).all()
     assert np.array_equal(bounded, sines)
-
-
-@pytest.mark.parametrize("element_type", ["f32", "f64"])
-def test_a_function_of_its_own_results_becomes_vectors(element_type: str, tmp_path: Path) -> None:
-    require_compiler("gcc")
-    compiler = find_compiler({**os.environ, "HLO_CC": "gcc"})
-    shape = f"{element_type}[4096]"
-    program = f"""HloModule m
-ENTRY main {{
-  x = {shape} parameter(0)
-  y = {shape} power(x, x)
-  ROOT z = {shape} power(y, x)
-}}
-"""
-    (source,) = _texts(program, OPENMP, Numerics.FAST)
-    unit = tmp_path / "unit.c"
-    unit.write_text(source)
-    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", "-fopt-info-vec", "-c", unit]
-    done = subprocess.run([*words, "-o", tmp_path / "unit.o"], capture_output=True, text=True)
-    assert re.search(r"unit\.c:.*loop vectorized", done.stderr), done.stderr
 
 
 def test_short_functions_and_other_dialects_stay_in_their_loops() -> None:
