@@ -35,6 +35,7 @@ def questions() -> Iterator[Question]:
     yield from _divided_indices()
     yield from _reductions()
     yield from _masked_rows()
+    yield from _truncations()
 
 
 def text(asked: Sequence[Question]) -> str:
@@ -230,3 +231,23 @@ def _masked_rows() -> Iterator[Question]:
         chosen = (moved, f"{row} reshape(%0)", f"{row} select($1, %1, $2)")
         given = (f"{t}[{c},33]", f"pred[{33 * c}]", row)
         yield Question(f"masked {t}[{c},33] in turn", given, chosen)
+
+
+def _truncations() -> Iterator[Question]:
+    """Convert floats to integers and back where integers have room for them: 0, not -0, of what is
+    between -1 and 0."""
+    for source, target in (("f32", "s32"), ("f32", "s64"), ("f64", "s32"), ("f64", "s64")):
+        x, limit = f"{source}[65]", 2 ** (int(target[1:]) - 1)
+        steps = (
+            f"{source}[] constant({-limit})",
+            f"{source}[] constant({limit})",
+            f"{x} broadcast(%0), dimensions={{}}",
+            f"{x} broadcast(%1), dimensions={{}}",
+            "pred[65] compare($0, %2), direction=GT",
+            "pred[65] compare($0, %3), direction=LT",
+            "pred[65] and(%4, %5)",
+            f"{target}[65] convert($0)",
+            f"{x} convert(%7)",
+            f"{x} select(%6, %8, $0)",
+        )
+        yield Question(f"{source} by way of {target}", (x,), steps)

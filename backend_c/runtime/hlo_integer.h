@@ -176,18 +176,30 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
         return hlo_wrap_##name((uint64_t)((P)lhs * (P)rhs) >> (bits));            \
     }
 
-/* ---- from floats ---- `limit` = max + 1, a power of two; I converts without saturating. Floats
- * that hold both ends of a narrower type are limited to them: selects between floats stay selects,
- * where compilers make branches of others. */
+/* ---- from floats ---- Without traps, gcc 12 makes one truncation of (F)(T)x, where T is as wide as
+ * what x is converted to: -0 of what is between -1 and 0, where integers have no sign of zero. */
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__NO_TRAPPING_MATH__) || __GNUC__ < 12)
+HLO_FUNCTION float hlo_to_convert_f32(float x) { return __builtin_fabsf(x) < 1.0f ? 0.0f : x; }
+HLO_FUNCTION double hlo_to_convert_f64(double x) { return __builtin_fabs(x) < 1.0 ? 0.0 : x; }
+#else
+HLO_FUNCTION float hlo_to_convert_f32(float x) { return x; }
+HLO_FUNCTION double hlo_to_convert_f64(double x) { return x; }
+#endif
+
+/* `limit` = max + 1, a power of two; I converts without saturating. Floats that hold both ends of a
+ * narrower type are limited to them: selects between floats stay selects, where compilers make
+ * branches of others. */
 #define HLO_FROM_FLOAT(name, T, I, lowest, highest, limit, F, f)                       \
     HLO_FUNCTION T hlo_##name##_from_##f(F x) {                                        \
         const F least = (F)(lowest);                                                   \
         if (sizeof(T) < sizeof(F)) {                                                   \
             const F number = x == x ? x : (F)0;                                        \
             const F above = number > least ? number : least;                           \
-            return (T)(I)(above < (F)(highest) ? above : (F)(highest));                \
+            const F limited = above < (F)(highest) ? above : (F)(highest);             \
+            return (T)(I)(sizeof(I) > sizeof(T) ? limited : hlo_to_convert_##f(limited));   \
         } else {                                                                       \
-            const T whole = (T)(I)(((x > least) & (x < (F)(limit))) ? x : (F)0);       \
+            const F inside = ((x > least) & (x < (F)(limit))) ? x : (F)0;              \
+            const T whole = (T)(I)hlo_to_convert_##f(inside);                               \
             const T outside = x >= (F)(limit) ? (T)(highest) : (T)(lowest);            \
             return ((x >= (F)(limit)) | (x <= least)) ? outside : whole;               \
         }                                                                              \
