@@ -2,16 +2,16 @@
 
 Argument reduction by Payne and Hanek, as in ``hlo/elementary/trigonometric.py``, in float64; the
 rest in f32. Where the operand is known to be small, sine and cosine have shorter sequences:
-reduction by Cody and Waite (Software Manual for the Elementary Functions, 1980) up to ``NEAR``, and
-none up to ``UNIT``.
+reduction by Cody and Waite (:mod:`hlo.elementary.fast.cody_waite`) up to ``NEAR``, and none up to
+``UNIT``.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple
 
+from hlo.elementary.fast.cody_waite import half_pi_pieces, near_quadrant
 from hlo.elementary.fast.machine import ROUND, SIGN, FloatMachine, horner
 from hlo.elementary.machine import V, Word
 from hlo.elementary.pi import pi
@@ -42,20 +42,8 @@ def _row(lowest: int) -> tuple[float, float, float]:
 _ROWS = tuple(_row(lowest) for lowest in (25, *_BOUNDS))
 
 
-def _half_pi_pieces() -> tuple[float, ...]:
-    """Return pi/2 in four pieces, whose last bits are worth 2**-13, 2**-24, 2**-38 and less.
-
-    The products of the first three with a quadrant of 11 bits are exact in f32.
-    """
-    rest = pi(300) / 2
-    pieces = []
-    for bits in (13, 24, 38):
-        pieces.append(rest // Fraction(1, 2**bits) * Fraction(1, 2**bits))
-        rest -= pieces[-1]
-    return (*map(float, pieces), float(rest))
-
-
-_HALF_PI_PIECES = _half_pi_pieces()
+# The products of the first three with a quadrant of 11 bits are exact in f32.
+_PIECES = half_pi_pieces(13, 24, 38)
 
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4 in r**2 for |r| <= pi/4
 SINE = (-0.16666667, 0.008333373, -0.00019850302, 2.8045026e-06)
@@ -111,19 +99,10 @@ def _window(x: Any, machine: FloatMachine[V]) -> list[Any]:
     return products
 
 
-def near_quadrant(x: V, machine: FloatMachine[V]) -> Quadrant[V]:
-    """Reduce 0 <= x <= NEAR modulo pi/2: subtract the multiples of the pieces one by one.
-
-    The first two differences are exact: multiples of 2**-24 and of the last bit of x, below 1. What
-    rounding the third one loses is part of ``low``.
-    """
-    biased = machine.fused(x, 2.0 / math.pi, ROUND)
-    count = biased - ROUND
-    first, second, third, fourth = (-piece for piece in _HALF_PI_PIECES)
-    rest = machine.fused(count, second, machine.fused(count, first, x))
-    high = machine.fused(count, third, rest)
-    lost = machine.fused(count, third, rest - high)
-    return Quadrant(machine.bits(biased), high, machine.fused(count, fourth, lost))
+def _near_quadrant(x: V, machine: FloatMachine[V]) -> Quadrant[V]:
+    """Reduce 0 <= x <= NEAR modulo pi/2."""
+    biased, high, low = near_quadrant(x, _PIECES, ROUND, machine)
+    return Quadrant(machine.bits(biased), high, low)
 
 
 def _sine(reduced: Quadrant[V], machine: FloatMachine[V]) -> V:
@@ -175,12 +154,12 @@ def cosine(x: V, machine: FloatMachine[V]) -> V:
 
 def near_sine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate sin(x) for 0 <= x <= NEAR."""
-    return _sine_of(near_quadrant(x, machine), machine)
+    return _sine_of(_near_quadrant(x, machine), machine)
 
 
 def near_cosine(x: V, machine: FloatMachine[V]) -> V:
     """Evaluate cos(x) for 0 <= x <= NEAR."""
-    return _cosine_of(near_quadrant(x, machine), machine)
+    return _cosine_of(_near_quadrant(x, machine), machine)
 
 
 def unit_sine(x: V, machine: FloatMachine[V]) -> V:

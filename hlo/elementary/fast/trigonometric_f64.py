@@ -1,7 +1,7 @@
 """Evaluate sine, cosine and tan for f64, 0 <= x <= NEAR, in f64 arithmetic.
 
-Reduction by Cody and Waite (Software Manual for the Elementary Functions, 1980), polynomials by
-``python -m selftest.prove.fit``. Larger operands are rare, and take the exact sequences.
+Reduction by Cody and Waite (:mod:`hlo.elementary.fast.cody_waite`), polynomials by ``python -m
+selftest.prove.fit``. Larger operands are rare, and take the exact sequences.
 
 Errors, in units of 2**-53, which is half a last bit of 1, for an angle of at most pi/4 in two parts
 whose error is below 2**-56 of it: the tail of the sine is below 0.0784, and its four roundings lose
@@ -10,33 +10,17 @@ whose error is below 2**-56 of it: the tail of the sine is below 0.0784, and its
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from typing import Generic, NamedTuple
-
 from hlo.elementary.double_double import Pair, fast_two_sum, negative, select
+from hlo.elementary.fast.cody_waite import Quadrant, half_pi_pieces, near_quadrant
 from hlo.elementary.fast.machine import DoubleMachine, horner, quotient
 from hlo.elementary.machine import MANTISSA_BITS, ROUND, V
-from hlo.elementary.pi import pi
 from hlo.elementary.trigonometric import select_by_quadrant
 
 NEAR = 6588396.0  # next to 2**22 quadrants
 
 
-def _half_pi_pieces() -> tuple[float, ...]:
-    """Return pi/2 in four pieces, whose last bits are worth 2**-30, 2**-53, 2**-84 and less.
-
-    The products of the first three with a quadrant of 22 bits are exact.
-    """
-    rest = pi(300) / 2
-    pieces = []
-    for bits in (30, 53, 84):
-        pieces.append(rest // Fraction(1, 2**bits) * Fraction(1, 2**bits))
-        rest -= pieces[-1]
-    return (*map(float, pieces), float(rest))
-
-
-_HALF_PI_PIECES = _half_pi_pieces()
+# The products of the first three with a quadrant of 22 bits are exact.
+_PIECES = half_pi_pieces(30, 53, 84)
 
 # (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4 in r**2 for |r| <= pi/4; errors 1.2e-20 and
 # 1.3e-18.
@@ -59,29 +43,13 @@ COSINE = (
 )
 
 
-class Quadrant(NamedTuple, Generic[V]):
-    """Represent x = k pi/2 + high + low: ``biased`` is k + ROUND, and |high + low| <= pi/4."""
+def _quadrant(x: V, machine: DoubleMachine[V]) -> Quadrant[V]:
+    """Reduce 0 <= x <= NEAR modulo pi/2.
 
-    biased: V
-    high: V
-    low: V
-
-
-def near_quadrant(x: V, machine: DoubleMachine[V]) -> Quadrant[V]:
-    """Reduce 0 <= x <= NEAR modulo pi/2: subtract the multiples of the pieces one by one.
-
-    The first two differences are exact: multiples of 2**-53, below 1. The third is in ``high``, and
-    what rounding it loses, which is exact as in FastTwoSum, part of ``low``. No x is nearer than
-    2**-60 to a multiple of pi/2 (Muller, Elementary Functions, 11.3), of which the error of the
-    fourth, 2**-116, is next to nothing.
+    No x is nearer than 2**-60 to a multiple of pi/2 (Muller, Elementary Functions, 11.3), of which
+    the error of the fourth piece, 2**-116, is next to nothing.
     """
-    biased = machine.fused(x, 2.0 / math.pi, ROUND)
-    count = biased - ROUND
-    first, second, third, fourth = (-piece for piece in _HALF_PI_PIECES)
-    rest = machine.fused(count, second, machine.fused(count, first, x))
-    high = machine.fused(count, third, rest)
-    lost = machine.fused(count, third, rest - high)
-    return Quadrant(biased, high, machine.fused(count, fourth, lost))
+    return near_quadrant(x, _PIECES, ROUND, machine)
 
 
 def _sine_and_cosine(reduced: Quadrant[V], machine: DoubleMachine[V]) -> tuple[Pair[V], Pair[V]]:
@@ -107,7 +75,7 @@ def near_sine(x: V, machine: DoubleMachine[V]) -> V:
     An error of 0.23 * 2**-53 in [1/2, 0.71], where a unit is 2**-53, and of less below, where tails
     are smaller; the last addition rounds by a half: below 0.8.
     """
-    reduced = near_quadrant(x, machine)
+    reduced = _quadrant(x, machine)
     sine, cosine = _sine_and_cosine(reduced, machine)
     return select_by_quadrant(
         reduced.biased, sine.high + sine.low, cosine.high + cosine.low, machine
@@ -116,7 +84,7 @@ def near_sine(x: V, machine: DoubleMachine[V]) -> V:
 
 def near_cosine(x: V, machine: DoubleMachine[V]) -> V:
     """Evaluate cos(x) for 0 <= x <= NEAR, as the sine one quadrant further."""
-    reduced = near_quadrant(x, machine)
+    reduced = _quadrant(x, machine)
     sine, cosine = _sine_and_cosine(reduced, machine)
     return select_by_quadrant(
         reduced.biased + 1.0, sine.high + sine.low, cosine.high + cosine.low, machine
@@ -129,7 +97,7 @@ def near_tan(x: V, machine: DoubleMachine[V]) -> V:
     A quotient of pairs: of the sine's and the cosine's errors, 0.23 / 0.707 and 0.06 / 0.707 where
     they are largest, come 0.41 units, and a half of rounding: below 0.95.
     """
-    reduced = near_quadrant(x, machine)
+    reduced = _quadrant(x, machine)
     sine, cosine = (fast_two_sum(*parts) for parts in _sine_and_cosine(reduced, machine))
     is_odd = machine.from_bits((machine.bits(reduced.biased) & 1) << MANTISSA_BITS) > 0.0
     above = select(is_odd, negative(cosine), sine, machine)
