@@ -29,6 +29,7 @@ from backend_c.ir.loop_ir import (
     every,
     inside,
 )
+from backend_c.ir.loop_rewriting import with_blocks
 from backend_c.ir.scope import apply
 from hlo.types import PRED, ElementType
 
@@ -142,15 +143,10 @@ class _Sharing:
                 yield If(_IS_FIRST, (statement,))
             case Call():
                 yield self._call(statement)
-            case If(condition, then, otherwise):
-                yield If(condition, self.statements(then), self.statements(otherwise))
             case Loop() if _is_lanes(statement):
                 yield from _shared_loop(statement)
-            case Loop():
-                body = self.statements(statement.body)
-                yield statement._replace(kind="serial", body=body, sums=())
             case _:
-                yield statement
+                yield serial(with_blocks(statement, self.statements))
 
     def _call(self, call: Call) -> Call:
         """Return a call that each thread makes for itself, if it changes nothing of others."""
@@ -204,14 +200,9 @@ def _identity(operator: str, element_type: ElementType) -> Constant:
 
 def alone(statements: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return statements that one thread executes by itself."""
-    found: list[Statement] = []
-    for statement in statements:
-        match statement:
-            case Loop():
-                body = alone(statement.body)
-                found.append(statement._replace(kind="serial", body=body, sums=()))
-            case If(condition, then, otherwise):
-                found.append(If(condition, alone(then), alone(otherwise)))
-            case _:
-                found.append(statement)
-    return tuple(found)
+    return tuple(serial(with_blocks(statement, alone)) for statement in statements)
+
+
+def serial(statement: Statement) -> Statement:
+    """Return a loop as one that a thread goes through by itself, and any other statement."""
+    return statement._replace(kind="serial", sums=()) if isinstance(statement, Loop) else statement

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backend_c.cuda.cooperation import alone, by_one_block, row_by_block
+from backend_c.cuda.cooperation import alone, by_one_block, row_by_block, serial
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import If, Kernel, Let, Loop, Statement, every
+from backend_c.ir.loop_ir import Kernel, Let, Loop, Statement, every
+from backend_c.ir.loop_rewriting import with_blocks
 
 # A GPU runs some hundred blocks at a time, and so many threads.
 _FEW_ROWS, _WIDE = 256, 1 << 14
@@ -67,13 +68,8 @@ def _in_block(statement: Statement) -> Statement:
     match statement:
         case Loop() if statement.kind == "threads":
             return statement._replace(kind="lanes", body=alone(statement.body))
-        case Loop():
-            body = tuple(map(_in_block, statement.body))
-            return statement._replace(kind="serial", body=body, sums=())
-        case If(condition, then, otherwise):
-            return If(condition, tuple(map(_in_block, then)), tuple(map(_in_block, otherwise)))
         case _:
-            return statement
+            return serial(with_blocks(statement, lambda block: tuple(map(_in_block, block))))
 
 
 def _is_wide_map(loop: Loop) -> bool:

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from backend_c.ir.loop_ir import (
     Address,
-    Apply,
     Array,
     Assign,
     Call,
     Expr,
-    If,
     Let,
     Load,
     LocalArray,
@@ -26,6 +24,7 @@ from backend_c.ir.loop_ir import (
     inside,
     subexpressions,
 )
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
 
 
 def reads(statement: Statement) -> Iterator[tuple[Array, Expr]]:
@@ -99,44 +98,22 @@ def renamed_value(expression: Expr, names: Mapping[str, Variable]) -> Expr:
             return names.get(expression.name, expression)
         case Address(variable):
             return Address(names.get(variable.name, variable))
-        case Apply(_, operands, _):
-            return expression._replace(operands=tuple(renamed_value(o, names) for o in operands))
-        case Load(_, offset):
-            return expression._replace(offset=renamed_value(offset, names))
         case _:
-            return expression
+            return with_operands(expression, lambda part: renamed_value(part, names))
 
 
 def renamed(statement: Statement, names: Mapping[str, Variable]) -> Statement:
     """Return a statement with other variables in the place of some."""
+    statement = with_expressions(statement, lambda value: renamed_value(value, names))
+    statement = with_blocks(statement, lambda block: tuple(renamed(one, names) for one in block))
     match statement:
-        case Let(_, value) | Assign(_, value):
-            statement = statement._replace(value=renamed_value(value, names))
+        case Let() | Assign():
             return statement._replace(variable=_other(statement.variable, names))
-        case Mutable(variable, initial) if initial is not None:
-            return Mutable(variable, renamed_value(initial, names))
-        case Store(array, offset, value):
-            return Store(array, renamed_value(offset, names), renamed_value(value, names))
-        case Call(function, arguments):
-            return Call(function, tuple(_renamed_argument(a, names) for a in arguments))
-        case If(condition, then, otherwise):
-            branches = (tuple(renamed(s, names) for s in one) for one in (then, otherwise))
-            return If(renamed_value(condition, names), *branches)
         case Loop():
-            return statement._replace(
-                extent=renamed_value(statement.extent, names),
-                body=tuple(renamed(s, names) for s in statement.body),
-                sums=tuple(_other(one, names) for one in statement.sums),
-            )
+            return statement._replace(sums=tuple(_other(one, names) for one in statement.sums))
         case _:
             return statement
 
 
 def _other(variable: Variable, names: Mapping[str, Variable]) -> Variable:
     return names.get(variable.name, variable)
-
-
-def _renamed_argument(argument: Expr | Pointer, names: Mapping[str, Variable]) -> Expr | Pointer:
-    if isinstance(argument, Pointer):
-        return argument._replace(offset=renamed_value(argument.offset, names))
-    return renamed_value(argument, names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir.loop_ir import Apply, Expr, Let, Load, Store, Variable, is_mutable, subexpressions
+from backend_c.ir.loop_rewriting import with_operands
 
 
 def with_common_values(body: Sequence[Let | Store]) -> tuple[Let | Store, ...]:
@@ -33,10 +34,6 @@ def with_common_values(body: Sequence[Let | Store]) -> tuple[Let | Store, ...]:
 
 def _renamed(value: Expr, same: dict[Expr, Variable]) -> Expr:
     """Return an expression with other variables of the same values."""
-    match value:
-        case Load(_, offset):
-            return value._replace(offset=_renamed(offset, same))
-        case Apply(_, inner, _):
-            return value._replace(operands=tuple(_renamed(one, same) for one in inner))
-        case _:
-            return same.get(value, value)
+    if isinstance(value, Load | Apply):
+        return with_operands(value, lambda one: _renamed(one, same))
+    return same.get(value, value)

@@ -23,9 +23,11 @@ from backend_c.ir.loop_ir import (
     Store,
     every,
     expressions,
+    inside,
     subexpressions,
     variables,
 )
+from backend_c.ir.loop_rewriting import with_blocks
 
 
 def without_dead_lets(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -45,20 +47,11 @@ def _live(body: Sequence[Statement], used: set[str]) -> tuple[Statement, ...]:
     kept: list[Statement] = []
     # Uses come after definitions, so backwards one pass finds all live names.
     for statement in reversed(body):
-        match statement:
-            case Let(variable, _) if variable.name not in used:
-                continue
-            case Loop(_, _, _, inside, _):
-                statement = statement._replace(body=_live(inside, used))
-                if not statement.body:
-                    continue
-            case If(_, then, otherwise):
-                branches = _live(then, used), _live(otherwise, used)
-                statement = statement._replace(then=branches[0], otherwise=branches[1])
-                if not any(branches):
-                    continue
-            case _:
-                pass
+        if isinstance(statement, Let) and statement.variable.name not in used:
+            continue
+        statement = with_blocks(statement, lambda block: _live(block, used))
+        if isinstance(statement, Loop | If) and not inside(statement):
+            continue
         used.update(name for e in expressions(statement) for name in variables(e))
         kept.append(statement)
     return tuple(reversed(kept))
@@ -117,12 +110,6 @@ def _without(body: Sequence[Statement], names: set[str]) -> tuple[Statement, ...
                 place.name in names
             ):
                 continue
-            case Loop(_, _, _, inside, _):
-                statement = statement._replace(body=_without(inside, names))
-            case If(_, then, otherwise):
-                branches = _without(then, names), _without(otherwise, names)
-                statement = statement._replace(then=branches[0], otherwise=branches[1])
             case _:
-                pass
-        kept.append(statement)
+                kept.append(with_blocks(statement, lambda block: _without(block, names)))
     return tuple(kept)

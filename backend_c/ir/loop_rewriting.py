@@ -1,10 +1,79 @@
-"""Rewrite the loops of a kernel."""
+"""Rewrite kernels: the parts of expressions, and the expressions and blocks of statements.
+
+What :func:`~backend_c.ir.loop_ir.operands`, :func:`~backend_c.ir.loop_ir.expressions` and
+:func:`~backend_c.ir.loop_ir.inside` read, these replace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend_c.ir.loop_ir import If, Loop, Statement
+from backend_c.ir.loop_ir import (
+    Apply,
+    Assign,
+    Call,
+    Expr,
+    If,
+    Let,
+    Load,
+    Loop,
+    Mutable,
+    Pointer,
+    Statement,
+    Store,
+)
+
+
+def with_operands(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return an expression with each direct subexpression replaced by what ``change`` makes of it,
+    in order."""
+    match value:
+        case Load(_, offset):
+            return value._replace(offset=change(offset))
+        case Apply(_, operands, _):
+            return value._replace(operands=tuple(map(change, operands)))
+        case _:
+            return value
+
+
+def with_expressions(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """Return a statement with each of its own expressions replaced, in order; not those of the
+    statements inside it."""
+    match statement:
+        case Let(_, value) | Assign(_, value):
+            return statement._replace(value=change(value))
+        case Mutable(_, initial) if initial is not None:
+            return statement._replace(initial=change(initial))
+        case Store(_, offset, value):
+            return statement._replace(offset=change(offset), value=change(value))
+        case Loop():
+            return statement._replace(extent=change(statement.extent))
+        case If(condition, _, _):
+            return statement._replace(condition=change(condition))
+        case Call(_, arguments):
+            return statement._replace(arguments=tuple(_argument(a, change) for a in arguments))
+        case _:
+            return statement
+
+
+def _argument(argument: Expr | Pointer, change: Callable[[Expr], Expr]) -> Expr | Pointer:
+    """Return an argument of a runtime function with its expression replaced."""
+    if isinstance(argument, Pointer):
+        return argument._replace(offset=change(argument.offset))
+    return change(argument)
+
+
+def with_blocks(
+    statement: Statement, change: Callable[[Sequence[Statement]], tuple[Statement, ...]]
+) -> Statement:
+    """Return a statement with its body, or its branches, replaced, in order."""
+    match statement:
+        case Loop():
+            return statement._replace(body=change(statement.body))
+        case If(_, then, otherwise):
+            return statement._replace(then=change(then), otherwise=change(otherwise))
+        case _:
+            return statement
 
 
 def with_loops(
@@ -14,12 +83,8 @@ def with_loops(
     of the loops inside a loop it is for ``change`` to say."""
     rewritten: list[Statement] = []
     for statement in body:
-        match statement:
-            case Loop():
-                rewritten.extend(change(statement))
-            case If(_, then, otherwise):
-                blocks = with_loops(then, change), with_loops(otherwise, change)
-                rewritten.append(statement._replace(then=blocks[0], otherwise=blocks[1]))
-            case _:
-                rewritten.append(statement)
+        if isinstance(statement, Loop):
+            rewritten.extend(change(statement))
+        else:
+            rewritten.append(with_blocks(statement, lambda block: with_loops(block, change)))
     return tuple(rewritten)

@@ -21,14 +21,13 @@ from backend_c.ir.loop_ir import (
     Assign,
     Constant,
     Expr,
-    If,
     Let,
-    Loop,
     Mutable,
     Statement,
     Store,
     Variable,
 )
+from backend_c.ir.loop_rewriting import with_blocks
 from hlo.elementary.fast import BOUNDED, BOUNDED_F64, Bounded
 from hlo.types import BF16, F16, F32, F64, PRED, U32, ElementType
 
@@ -204,12 +203,8 @@ class _Ranges:
                 return statement._replace(value=self._rewritten(value))
             case Mutable(_, initial) if initial is not None:
                 return statement._replace(initial=self._rewritten(initial))
-            case Loop(_, _, _, inside, _):
-                return statement._replace(body=self.block(inside))
-            case If(_, then, otherwise):
-                return statement._replace(then=self.block(then), otherwise=self.block(otherwise))
             case _:
-                return statement
+                return with_blocks(statement, self.block)
 
     def _rewritten(self, value: Expr) -> Expr:
         """Return an expression with short sequences where the operands' intervals allow them."""

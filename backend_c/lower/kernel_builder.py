@@ -20,13 +20,11 @@ from backend_c.ir.loop_ir import (
     INDEX,
     Array,
     Expr,
-    If,
     Kernel,
-    Let,
     Load,
-    Loop,
     Statement,
-    Store,
+    every,
+    expressions,
 )
 from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope, apply
@@ -89,7 +87,7 @@ class KernelBuilder:
         # One flat loop is best, unless an index in it then takes a division: that cannot be
         # vectorised. So the kernel is written flat, looked at, and written again with split loops
         # if it divides.
-        if any(map(_has_division, kernel.body)):
+        if _has_division(kernel.body):
             kernel = self._build_with(operands, inputs, outputs, is_flat=False)
         return kernel, inputs
 
@@ -365,16 +363,6 @@ def _flattened(value: Value) -> list[Element]:
     return [element for part in value for element in _flattened(part)]
 
 
-def _has_division(statement: Statement) -> bool:
+def _has_division(body: Sequence[Statement]) -> bool:
     """Return whether a statement divides indices."""
-    match statement:
-        case Loop(_, _, _, body, _):
-            return any(map(_has_division, body))
-        case If(condition, then, otherwise):
-            return ix.has_division(condition) or any(map(_has_division, (*then, *otherwise)))
-        case Let(_, value):
-            return ix.has_division(value)
-        case Store(_, offset, value):
-            return ix.has_division(offset) or ix.has_division(value)
-        case _:
-            return False
+    return any(ix.has_division(one) for statement in every(body) for one in expressions(statement))

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from backend_c.ir.common_values import with_common_values
 from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.loop_ir import (
-    Apply,
     Array,
     Expr,
     Kernel,
@@ -29,6 +28,7 @@ from backend_c.ir.loop_ir import (
     expressions,
     subexpressions,
 )
+from backend_c.ir.loop_rewriting import with_operands
 from backend_c.lower.plan import (
     Branch,
     Buffer,
@@ -295,10 +295,8 @@ class _Names:
                 target = self._arrays[array]
                 assert target is not None
                 return Load(target, self.renamed(offset))
-            case Apply(_, operands, _):
-                return value._replace(operands=tuple(map(self.renamed, operands)))
             case _:
-                return value
+                return with_operands(value, self.renamed)
 
 
 def _size(one: _Map) -> int:

@@ -33,7 +33,7 @@ from backend_c.ir.loop_ir import (
     expressions,
     subexpressions,
 )
-from backend_c.ir.loop_rewriting import with_loops
+from backend_c.ir.loop_rewriting import with_expressions, with_loops, with_operands
 from backend_c.ir.settings import Numerics
 from backend_c.ir.value_ranges import COMPUTED_IN_F32, SHORTER, operation_of
 from hlo.types import F32, PRED, S32
@@ -139,17 +139,11 @@ def _may_run_twice(loop: Loop) -> bool:
 
 def _shortened(statement: Statement) -> Statement:
     """Return a statement with its functions by their sequences for small operands."""
-    match statement:
-        case Let(_, value) | Store(_, _, value):
-            return statement._replace(value=_short(value))
-        case _:
-            return statement
+    return with_expressions(statement, _short)
 
 
 def _short(value: Expr) -> Expr:
-    if not isinstance(value, Apply):
-        return value
-    value = value._replace(operands=tuple(map(_short, value.operands)))
-    if not _is_versioned(value):
+    value = with_operands(value, _short)
+    if not isinstance(value, Apply) or not _is_versioned(value):
         return value
     return value._replace(operation=operation_of(SHORTER[value.operation][-1]))

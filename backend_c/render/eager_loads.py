@@ -14,21 +14,15 @@ from dataclasses import replace
 
 from backend_c.ir.loop_ir import (
     Apply,
-    Assign,
-    Call,
     Expr,
-    If,
     Kernel,
     Let,
     Load,
-    Loop,
-    Mutable,
-    Pointer,
     Statement,
-    Store,
     Variable,
     subexpressions,
 )
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
 
 
 def with_eager_loads(kernel: Kernel) -> Kernel:
@@ -48,37 +42,17 @@ class _Eager:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._lets: list[Let] = []  # before the statement at hand
+        self._loads: dict[Load, Variable] = {}  # bound before the statement at hand
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Rewrite statements."""
+        """Rewrite statements; what is bound for one is bound before it."""
         rewritten: list[Statement] = []
         for statement in body:
-            changed = self._statement(statement)
-            rewritten += [*self._lets, changed]
-            self._lets = []
+            self._loads = {}
+            statement = with_expressions(statement, self._whole)
+            lets = [Let(variable, load) for load, variable in self._loads.items()]
+            rewritten += [*lets, with_blocks(statement, self.block)]
         return tuple(rewritten)
-
-    def _statement(self, statement: Statement) -> Statement:
-        """Rewrite a statement; the loads to bind before it are added to ``_lets``."""
-        match statement:
-            case Let(_, value) | Assign(_, value) | Store(_, _, value):
-                return statement._replace(value=self._whole(value))
-            case Mutable(_, initial) if initial is not None:
-                return statement._replace(initial=self._whole(initial))
-            case If(condition, then, otherwise):
-                kept = self._whole(condition)
-                lets, self._lets = self._lets, []
-                branches = self.block(then), self.block(otherwise)
-                self._lets = lets
-                return If(kept, *branches)
-            case Loop():
-                return statement._replace(body=self.block(statement.body))
-            case Call(_, arguments):
-                given = (a if isinstance(a, Pointer) else self._whole(a) for a in arguments)
-                return statement._replace(arguments=tuple(given))
-            case _:
-                return statement
 
     def _whole(self, value: Expr) -> Expr:
         """Rewrite an expression that is evaluated in any case."""
@@ -89,18 +63,16 @@ class _Eager:
     def _without(self, value: Expr, *, is_chosen: bool) -> Expr:
         """Return an expression with variables in place of the loads that selects choose from."""
         match value:
-            case Load(array, offset):
-                load = Load(array, self._without(offset, is_chosen=is_chosen))
-                if not is_chosen:
-                    return load
-                self._lets.append(Let(Variable(load.type, f"w{next(self._numbers)}"), load))
-                return self._lets[-1].variable
             case Apply("select", (condition, *choices), _):
                 kept = self._without(condition, is_chosen=is_chosen)
                 given = (self._without(choice, is_chosen=True) for choice in choices)
                 return value._replace(operands=(kept, *given))
-            case Apply(_, operands, _):
-                given = (self._without(operand, is_chosen=is_chosen) for operand in operands)
-                return value._replace(operands=tuple(given))
             case _:
-                return value
+                value = with_operands(value, lambda one: self._without(one, is_chosen=is_chosen))
+                return self._bound(value) if is_chosen and isinstance(value, Load) else value
+
+    def _bound(self, load: Load) -> Variable:
+        """Return the variable that a load is bound to before the statement at hand."""
+        if load not in self._loads:
+            self._loads[load] = Variable(load.type, f"w{next(self._numbers)}")
+        return self._loads[load]

@@ -17,7 +17,6 @@ from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import (
     INDEX,
     Address,
-    Apply,
     Array,
     Assign,
     Call,
@@ -36,7 +35,7 @@ from backend_c.ir.loop_ir import (
     subexpressions,
     variables,
 )
-from backend_c.ir.loop_rewriting import with_loops
+from backend_c.ir.loop_rewriting import with_loops, with_operands
 from backend_c.ir.settings import Numerics
 from hlo.types import F32, F64
 
@@ -134,7 +133,4 @@ def _with(value: Expr, variable: Variable, instead: Expr) -> Expr:
     """Return an expression with another one in place of a variable."""
     if value == variable:
         return instead
-    if isinstance(value, Apply):
-        operands = tuple(_with(operand, variable, instead) for operand in value.operands)
-        return value._replace(operands=operands)
-    return value
+    return with_operands(value, lambda operand: _with(operand, variable, instead))

@@ -37,7 +37,7 @@ from backend_c.ir.loop_ir import (
     subexpressions,
     variables,
 )
-from backend_c.ir.loop_rewriting import with_loops
+from backend_c.ir.loop_rewriting import with_loops, with_operands
 from backend_c.render.c_types import is_narrow
 from hlo.types import F32, ElementType
 
@@ -112,13 +112,10 @@ class Points(ABC):
         if not isinstance(value, Apply | Load):
             return value
         if value not in self._known:
-            self._known[value] = self.taken(self._with_simple_operands(value))
+            simple = with_operands(value, self._without)
+            assert isinstance(simple, Apply | Load)
+            self._known[value] = self.taken(simple)
         return self._known[value]
-
-    def _with_simple_operands(self, value: Apply | Load) -> Apply | Load:
-        if isinstance(value, Load):
-            return value._replace(offset=self._without(value.offset))
-        return value._replace(operands=tuple(map(self._without, value.operands)))
 
 
 class Distribution(ABC):

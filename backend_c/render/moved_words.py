@@ -19,17 +19,16 @@ from backend_c.ir.loop_ir import (
     Array,
     Constant,
     Expr,
-    If,
     Kernel,
     Let,
     Load,
-    Loop,
     Statement,
     Store,
     Variable,
     is_mutable,
     subexpressions,
 )
+from backend_c.ir.loop_rewriting import with_blocks
 from backend_c.render.c_types import is_converted
 from hlo.types import BF16, U8, U16, ElementType
 
@@ -64,13 +63,8 @@ def _moved(body: Sequence[Statement], outer: _Definitions) -> tuple[Statement, .
                     known[variable.name] = value
             case Store(array, _, value) if _is_converted_whole(array):
                 statement = _stored(statement, {*_parts(value, array.element_type, known)}, known)
-            case Loop():
-                statement = statement._replace(body=_moved(statement.body, known))
-            case If(_, then, otherwise):
-                blocks = _moved(then, known), _moved(otherwise, known)
-                statement = statement._replace(then=blocks[0], otherwise=blocks[1])
             case _:
-                pass
+                statement = with_blocks(statement, lambda block: _moved(block, known))
         rewritten.append(statement)
     return tuple(rewritten)
 

@@ -15,10 +15,9 @@ from backend_c.ir.loop_ir import (
     NARROW_INDEX,
     Address,
     Apply,
-    Assign,
     Call,
+    Constant,
     Expr,
-    If,
     Kernel,
     Let,
     Load,
@@ -27,12 +26,12 @@ from backend_c.ir.loop_ir import (
     Mutable,
     Pointer,
     Statement,
-    Store,
     Variable,
     every,
     expressions,
     subexpressions,
 )
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
 
 _LIMIT = 2**31
 
@@ -85,47 +84,15 @@ def _narrowed(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 def _narrowed_statement(statement: Statement) -> Statement:
-    match statement:
-        case Let(variable, value):
-            kind = NARROW_INDEX if variable.type is INDEX else variable.type
-            return Let(variable._replace(type=kind), _narrow(value))
-        case Mutable(_, initial):
-            return statement._replace(initial=None if initial is None else _narrow(initial))
-        case Assign(_, value):
-            return statement._replace(value=_narrow(value))
-        case Store(_, offset, value):
-            return statement._replace(offset=_narrow(offset), value=_narrow(value))
-        case Loop():
-            return statement._replace(
-                variable=statement.variable._replace(type=NARROW_INDEX),
-                extent=_narrow(statement.extent),
-                body=_narrowed(statement.body),
-            )
-        case If(condition, then, otherwise):
-            return If(_narrow(condition), _narrowed(then), _narrowed(otherwise))
-        case Call(_, arguments):
-            return statement._replace(arguments=tuple(map(_narrow_argument, arguments)))
-        case _:
-            return statement
-
-
-def _narrow_argument(argument: Expr | Pointer) -> Expr | Pointer:
-    if isinstance(argument, Pointer):
-        return argument._replace(offset=_narrow(argument.offset))
-    return _narrow(argument)
+    statement = with_blocks(with_expressions(statement, _narrow), _narrowed)
+    if isinstance(statement, Let | Loop) and statement.variable.type is INDEX:
+        return statement._replace(variable=statement.variable._replace(type=NARROW_INDEX))
+    return statement
 
 
 def _narrow(expression: Expr) -> Expr:
     """Return an expression whose indices are narrow."""
-    is_index = expression.type is INDEX
-    match expression:
-        case Load(_, offset):
-            return expression._replace(offset=_narrow(offset))
-        case Apply(_, operands, _):
-            narrow = tuple(map(_narrow, operands))
-            kind = NARROW_INDEX if is_index else expression.type
-            return expression._replace(operands=narrow, type=kind)
-        case Address():
-            return expression
-        case _:
-            return expression._replace(type=NARROW_INDEX) if is_index else expression
+    expression = with_operands(expression, _narrow)
+    if expression.type is INDEX and isinstance(expression, Apply | Constant | Variable):
+        return expression._replace(type=NARROW_INDEX)
+    return expression
