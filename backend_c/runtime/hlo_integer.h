@@ -58,11 +58,10 @@
         return hlo_wrap_##name(amount < (bits) ? shifted : (W)0);                                \
     }                                                                                            \
     HLO_FUNCTION T hlo_popcnt_##name(T x) {                                                      \
-        return hlo_wrap_##name(hlo_bit_count((uint64_t)((U)x & HLO_MASK(U, bits))));             \
+        return hlo_wrap_##name(hlo_bit_count_##U((U)((U)x & HLO_MASK(U, bits))));                \
     }                                                                                            \
     HLO_FUNCTION T hlo_count_leading_zeros_##name(T x) {                                         \
-        return hlo_wrap_##name((uint64_t)(bits) -                                                \
-                               hlo_bit_length((uint64_t)((U)x & HLO_MASK(U, bits))));            \
+        return hlo_wrap_##name((uint64_t)(bits)-hlo_bit_length_##U((U)((U)x & HLO_MASK(U, bits)))); \
     }
 
 /* Shift right by sign filling, on the complement so that no negative number is shifted. */
@@ -76,30 +75,6 @@
         return hlo_wrap_##name((U)((amount < (bits) ? shifted : (U)0) ^ fill));            \
     }
 
-/* The number of ones, by sums of neighbouring fields of 1, 2, 4, … bits. Not by a product at the
- * end: gcc 12 knows that as the count of ones, and in vectors takes a constant for its own count
- * (tests/regressions/popcnt_of_padded_bytes.hlo). */
-HLO_FUNCTION uint64_t hlo_bit_count(uint64_t x) {
-    x = x - (x >> 1 & 0x5555555555555555u);
-    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
-    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    x += x >> 8;
-    x += x >> 16;
-    return (x + (x >> 32)) & 0x7fu;
-}
-
-/* The position of the highest one, counted from 1; 0 for 0: ones are copied into all lower bits
- * first. */
-HLO_FUNCTION uint64_t hlo_bit_length(uint64_t x) {
-    x |= x >> 1;
-    x |= x >> 2;
-    x |= x >> 4;
-    x |= x >> 8;
-    x |= x >> 16;
-    x |= x >> 32;
-    return hlo_bit_count(x);
-}
-
 /* The high half of the 128-bit product, from four products of 32-bit halves. */
 HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
     const uint64_t low = (lhs & 0xffffffffu) * (rhs & 0xffffffffu);
@@ -107,6 +82,51 @@ HLO_FUNCTION uint64_t hlo_high_product(uint64_t lhs, uint64_t rhs) {
     const uint64_t other = (lhs & 0xffffffffu) * (rhs >> 32) + (middle & 0xffffffffu);
     return (lhs >> 32) * (rhs >> 32) + (middle >> 32) + (other >> 32);
 }
+
+/* hlo_bit_count_U: the number of ones, by sums of neighbouring fields of 1, 2, 4, … bits. Not by a
+ * product at the end: gcc 12 knows that as the count of ones, and in vectors takes a constant for
+ * its own count (tests/regressions/popcnt_of_padded_bytes.hlo).
+ *
+ * hlo_bit_length_U: the position of the highest one, counted from 1; 0 for 0. Ones are copied into
+ * all lower bits first. */
+#define HLO_BIT_COUNT(U, bits)                                                                \
+    HLO_FUNCTION U hlo_bit_count_##U(U x) {                                                   \
+        x = (U)(x - (U)((U)(x >> 1) & (U)0x5555555555555555u));                               \
+        x = (U)((U)(x & (U)0x3333333333333333u) + (U)((U)(x >> 2) & (U)0x3333333333333333u)); \
+        x = (U)((U)(x + (U)(x >> 4)) & (U)0x0f0f0f0f0f0f0f0fu);                               \
+        x = (bits) > 8 ? (U)(x + (U)(x >> ((bits) > 8 ? 8 : 0))) : x;                         \
+        x = (bits) > 16 ? (U)(x + (U)(x >> ((bits) > 16 ? 16 : 0))) : x;                      \
+        x = (bits) > 32 ? (U)(x + (U)(x >> ((bits) > 32 ? 32 : 0))) : x;                      \
+        return (U)(x & 0x7fu);                                                                \
+    }
+#define HLO_BIT_LENGTH(U, bits)                                               \
+    HLO_FUNCTION U hlo_bit_length_##U(U x) {                                  \
+        x = (U)(x | (U)(x >> 1));                                             \
+        x = (U)(x | (U)(x >> 2));                                             \
+        x = (U)(x | (U)(x >> 4));                                             \
+        x = (bits) > 8 ? (U)(x | (U)(x >> ((bits) > 8 ? 8 : 0))) : x;         \
+        x = (bits) > 16 ? (U)(x | (U)(x >> ((bits) > 16 ? 16 : 0))) : x;      \
+        x = (bits) > 32 ? (U)(x | (U)(x >> ((bits) > 32 ? 32 : 0))) : x;      \
+        return hlo_bit_count_##U(x);                                          \
+    }
+HLO_BIT_COUNT(uint8_t, 8)
+HLO_BIT_COUNT(uint16_t, 16)
+HLO_BIT_COUNT(uint32_t, 32)
+HLO_BIT_COUNT(uint64_t, 64)
+HLO_BIT_LENGTH(uint8_t, 8)
+HLO_BIT_LENGTH(uint16_t, 16)
+#if HLO_VECTOR_UNIT
+/* The exponent of x as a float. Without the bit after the highest one it does not round up to the
+ * next power of two. */
+HLO_FUNCTION uint32_t hlo_bit_length_uint32_t(uint32_t x) {
+    const int32_t positive = (int32_t)(x & ~(x >> 1));
+    const int32_t length = (int32_t)(hlo_bits_f32((float)positive) >> 23) - 126;
+    return x >> 31 ? 32u : length > 0 ? (uint32_t)length : 0u;
+}
+#else
+HLO_BIT_LENGTH(uint32_t, 32)
+#endif
+HLO_BIT_LENGTH(uint64_t, 64)
 
 /* ---- division: x / 0 = -1 (all ones), x % 0 = x, MIN / -1 = MIN, MIN % -1 = 0 ----
  * In Q, a float type: |lhs / rhs| is rounded by less than |lhs / rhs| 2^-p, p the bits of Q, which
