@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from backend_c.ir import index as ix
+from backend_c.ir.integer_ranges import IntegerRanges, is_whole
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
@@ -29,7 +29,7 @@ from backend_c.ir.loop_ir import (
 )
 from backend_c.ir.loop_rewriting import with_blocks
 from hlo.elementary.fast import BOUNDED, BOUNDED_F64, Bounded
-from hlo.types import BF16, F16, F32, F64, PRED, U32, ElementType
+from hlo.types import BF16, F16, F32, F64, U32, ElementType
 
 Interval = tuple[float, float]
 _Rule = Callable[..., Interval]
@@ -145,36 +145,6 @@ _FLOAT_RULES: dict[str, _Rule] = {
 }
 
 
-def _either(one: Interval, other: Interval) -> Interval:
-    """Bound ``or`` of unsigned words: it has no bit above the highest one of both."""
-    return max(one[0], other[0]), 2.0 ** int(max(one[1], other[1])).bit_length() - 1
-
-
-def _shifted(one: Interval, other: Interval) -> Interval:
-    if other[0] != other[1] or not 0 <= other[0] < 32:
-        return 0.0, one[1]
-    return one[0] // 2 ** other[0], one[1] // 2 ** other[0]
-
-
-# Rules for u32: how random words become the bits of a float in [1, 2).
-_WORD_RULES: dict[str, _Rule] = {
-    "or": _either,
-    "and": lambda one, other: (0.0, min(one[1], other[1])),
-    "shift-right-logical": _shifted,
-}
-
-
-def _range_of(element_type: ElementType) -> Interval:
-    """Return the least and the greatest number of a type."""
-    if element_type is PRED:
-        return 0.0, 1.0
-    if element_type.is_integer:
-        signed = element_type.kind == "signed"
-        end = 2.0 ** (element_type.bits - signed)
-        return -end * signed, end - 1.0
-    return _ALL
-
-
 def _as_float(word: Interval) -> Interval:
     """Return the floats whose encodings lie between two words, below the first one of a NaN."""
     low, high = (np.uint32(int(end)) for end in word)
@@ -188,6 +158,7 @@ class _Ranges:
 
     def __init__(self) -> None:
         self._known: dict[str, Interval] = {}
+        self._integers = IntegerRanges()
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
         """Rewrite statements."""
@@ -198,6 +169,7 @@ class _Ranges:
             case Let(variable, value):
                 rewritten = self._rewritten(value)
                 self._known[variable.name] = self._interval(rewritten)
+                self._integers.bind(variable, rewritten)
                 return statement._replace(value=rewritten)
             case Assign(_, value) | Store(_, _, value):
                 return statement._replace(value=self._rewritten(value))
@@ -218,18 +190,17 @@ class _Ranges:
 
     def _interval(self, value: Expr) -> Interval:
         """Return the interval of an expression."""
-        if value.type is INDEX:
-            return _hull([float(end) for end in ix.bounds(value)])
+        if is_whole(value.type):
+            low, high = self._integers.of(value)
+            return float(low), float(high)
         match value:
             case Constant(_, number) if not isinstance(number, complex):
                 return _hull((float(number),))
             case Variable(_, name) if not value.mutable and name in self._known:
                 return self._known[name]
             case Apply(operation, operands, _):
-                found = self._applied(operation, operands, value.type)
-                low, high = _range_of(value.type)
-                return max(found[0], low), min(found[1], high)
-        return _range_of(value.type)
+                return self._applied(operation, operands, value.type)
+        return _ALL
 
     def _applied(self, operation: str, operands: Sequence[Expr], result: ElementType) -> Interval:
         """Return the interval of an operation's results."""
@@ -239,11 +210,9 @@ class _Ranges:
         if operation == "multiply" and operands[0] == operands[1] and result.is_float:
             most = _magnitude(self._interval(operands[0]))[1]
             return 0.0, most * most
-        if result.is_float and result.bits < 16:
-            return _ALL  # each step is rounded to a few bits
-        is_word = result is U32 and set(types) == {U32}
-        rules = _FLOAT_RULES if result.is_float else _WORD_RULES if is_word else {}
-        rule = rules.get(operation)
+        # Each step of floats below 16 bits is rounded to a few of them.
+        is_float = result.is_float and result.bits >= 16
+        rule = _FLOAT_RULES.get(operation) if is_float else None
         if rule is None or any(t.is_complex for t in types):
             return _ALL
         return rule(*map(self._interval, operands))

@@ -15,6 +15,7 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
 from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.element import Element, Patch, Value, Writer, array_reader, memoised
 from backend_c.ir.loop_ir import (
     INDEX,
@@ -26,6 +27,7 @@ from backend_c.ir.loop_ir import (
     every,
     expressions,
 )
+from backend_c.ir.narrow_integers import with_narrow_integers
 from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
@@ -123,7 +125,9 @@ class KernelBuilder:
             kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
-        body = without_dead_lets(scope.statements)
+        body = with_decided_selects(without_dead_lets(scope.statements))
+        if scope.settings.has_lanes:
+            body = with_narrow_integers(body)
         return Kernel(
             (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),

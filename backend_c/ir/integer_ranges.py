@@ -1,0 +1,197 @@
+"""Bound the integers of a kernel by interval arithmetic.
+
+A range holds every value that an expression may have. Where a result may leave its type it wraps
+around, and may be anything that the type holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import INDICES, Apply, Constant, Expr, Variable
+from hlo.types import PRED, S64, ElementType
+
+Range = tuple[int, int]
+_LIMIT = 1 << 53  # indices that may be greater are not known at all
+_Rule = Callable[[Range, Range], Range | None]
+
+
+def range_of(element_type: ElementType) -> Range:
+    """Return the least and the greatest number of pred or an integer type."""
+    if element_type is PRED:
+        return 0, 1
+    is_signed = element_type.kind == "signed"
+    end = 1 << (element_type.bits - is_signed)
+    return -end * is_signed, end - 1
+
+
+def is_in(one: Range, element_type: ElementType) -> bool:
+    """Return whether a type holds all numbers of a range."""
+    low, high = range_of(element_type)
+    return low <= one[0] and one[1] <= high
+
+
+def _hull(*numbers: int) -> Range:
+    return min(numbers), max(numbers)
+
+
+def _magnitude(one: Range) -> Range:
+    return (0 if one[0] <= 0 <= one[1] else min(map(abs, one))), max(map(abs, one))
+
+
+def _and(one: Range, other: Range) -> Range | None:
+    """Bound ``and``: a number without a sign bit bounds it."""
+    bounds = [high for low, high in (one, other) if low >= 0]
+    return (0, min(bounds)) if bounds else None
+
+
+def _or(one: Range, other: Range) -> Range | None:
+    """Bound ``or``: it has no bit above the highest one of both, if neither has a sign bit."""
+    if min(one[0], other[0]) < 0:
+        return None
+    return max(one[0], other[0]), (1 << max(one[1], other[1]).bit_length()) - 1
+
+
+def _xor(one: Range, other: Range) -> Range | None:
+    found = _or(one, other)
+    return found and (0, found[1])
+
+
+def _shift(shifted: Callable[[int, int], int]) -> _Rule:
+    """Return the rule of a shift by a number of bits that may be none to 63."""
+
+    def rule(one: Range, amount: Range) -> Range | None:
+        if not 0 <= amount[0] <= amount[1] < 64:
+            return None
+        return _hull(*(shifted(end, bits) for end in one for bits in amount))
+
+    return rule
+
+
+def _logical(one: Range, amount: Range) -> Range | None:
+    """Bound a shift to the right that brings zeros: only without a sign bit is it a quotient."""
+    return None if one[0] < 0 else _shift(lambda x, bits: x >> bits)(one, amount)
+
+
+def _quotient(one: Range, divisor: Range) -> Range | None:
+    """Bound a quotient, rounded towards zero, by a positive constant."""
+    least, most = divisor
+    if least != most or least <= 0:
+        return None
+    return _hull(*(abs(end) // least * (1 if end >= 0 else -1) for end in one))
+
+
+def _remainder(one: Range, divisor: Range) -> Range | None:
+    """Bound a remainder, of the sign of the dividend, by a positive constant."""
+    least, most = divisor
+    if least != most or least <= 0:
+        return None
+    return max(min(one[0], 0), 1 - least), min(max(one[1], 0), least - 1)
+
+
+# From the ranges of two operands; None where nothing is known.
+_RULES: dict[str, _Rule] = {
+    "add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    "subtract": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    "multiply": lambda one, other: _hull(*(a * b for a in one for b in other)),
+    "maximum": lambda one, other: (max(one[0], other[0]), max(one[1], other[1])),
+    "minimum": lambda one, other: (min(one[0], other[0]), min(one[1], other[1])),
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+    "shift-left": _shift(lambda x, bits: x << bits),
+    "shift-right-arithmetic": _shift(lambda x, bits: x >> bits),
+    "shift-right-logical": _logical,
+    "divide": _quotient,
+    "remainder": _remainder,
+}
+# From the range of one.
+_UNARY: dict[str, Callable[[Range], Range]] = {
+    "negate": lambda one: (-one[1], -one[0]),
+    "not": lambda one: (~one[1], ~one[0]),
+    "abs": _magnitude,
+    "sign": lambda one: (-1, 1),
+    "convert": lambda one: one,
+}
+
+
+def _less(one: Range, other: Range) -> Range:
+    """Bound ``one < other``: 1 if it holds for all numbers of the ranges, 0 if for none."""
+    return int(one[1] < other[0]), int(one[0] < other[1])
+
+
+def _equal(one: Range, other: Range) -> Range:
+    is_possible = one[0] <= other[1] and other[0] <= one[1]
+    return int(one[0] == one[1] == other[0] == other[1]), int(is_possible)
+
+
+def _opposite(holds: Range) -> Range:
+    return 1 - holds[1], 1 - holds[0]
+
+
+# Of comparisons, from the ranges of the operands.
+_ORDERS: dict[str, Callable[[Range, Range], Range]] = {
+    "compare-EQ": _equal,
+    "compare-NE": lambda one, other: _opposite(_equal(one, other)),
+    "compare-LT": _less,
+    "compare-GT": lambda one, other: _less(other, one),
+    "compare-GE": lambda one, other: _opposite(_less(one, other)),
+    "compare-LE": lambda one, other: _opposite(_less(other, one)),
+}
+
+
+class IntegerRanges:
+    """Bound expressions of pred, integer types and indices, by what variables are bound to."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Range] = {}
+
+    def bind(self, variable: Variable, value: Expr) -> None:
+        """Note what a variable is bound to."""
+        if is_whole(variable.type):
+            self._known[variable.name] = self.of(value)
+
+    def of(self, value: Expr) -> Range:
+        """Return the range of an expression."""
+        if value.type in INDICES:
+            ends = ix.bounds(value)
+            return ends if _hull(*ends, -_LIMIT, _LIMIT) == (-_LIMIT, _LIMIT) else range_of(S64)
+        match value:
+            case Constant(_, number):
+                return int(number), int(number)  # type: ignore[arg-type]
+            case Variable(_, name) if not value.mutable and name in self._known:
+                return self._known[name]
+            case Apply():
+                found = self._applied(value)
+                return found if found and is_in(found, value.type) else range_of(value.type)
+            case _:
+                return range_of(value.type)
+
+    def _applied(self, value: Apply) -> Range | None:
+        """Return the range of an operation's exact result; None if nothing is known of it."""
+        match value:
+            case Apply("select", (_, one, other), _):
+                first, second = self.of(one), self.of(other)
+                return min(first[0], second[0]), max(first[1], second[1])
+            case Apply(operation, (one,), _) if operation in _UNARY and is_whole(one.type):
+                return _UNARY[operation](self.of(one))
+            case Apply("not", (one,), _) if value.type is PRED:
+                return _opposite(self.of(one))
+            case Apply(operation, (one, other), _) if (
+                operation in _ORDERS and is_whole(one.type) and is_whole(other.type)
+            ):
+                return _ORDERS[operation](self.of(one), self.of(other))
+            case Apply("shift-right-arithmetic", (one, other), _) if one.type.kind == "unsigned":
+                # The highest bit is copied, of unsigned integers, too.
+                has_sign = self.of(one)[1] >> (one.type.bits - 1)
+                return None if has_sign else _logical(self.of(one), self.of(other))
+            case Apply(operation, (one, other), _) if operation in _RULES:
+                return _RULES[operation](self.of(one), self.of(other))
+            case _:
+                return None
+
+
+def is_whole(element_type: ElementType) -> bool:
+    """Return whether values of a type are whole numbers: of pred, too, and indices."""
+    return element_type is PRED or element_type.is_integer or element_type in INDICES

@@ -1,0 +1,279 @@
+"""Compute integers in types as narrow as what they are made of and become, in lanes.
+
+Programs widen bytes to 32 or 64 bits, compute, and convert the result back, or compare. A vector
+has four or eight times as many bytes. Two rules, both exact:
+
+* a value whose operands and result a narrower type holds, it may be computed in
+  (:mod:`backend_c.ir.integer_ranges`);
+* of a result that is converted to fewer bits, sums, differences, products and bitwise operations
+  need no more bits of their operands than those.
+
+A computation is rewritten as a whole, from where it is narrowed back to where its operands were
+widened; if one of its operands is as wide as itself it stays as it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.integer_ranges import IntegerRanges, is_in, range_of
+from backend_c.ir.loop_ir import (
+    INDICES,
+    Apply,
+    Constant,
+    Expr,
+    If,
+    Let,
+    Loop,
+    Statement,
+    Variable,
+    expressions,
+    is_mutable,
+    subexpressions,
+    variables,
+)
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+from hlo.types import PRED, S8, S16, S32, U8, U16, U32, ElementType
+
+_TYPES = (S8, U8, S16, U16, S32, U32)  # the narrowest first
+_WRAPPING = frozenset(("add", "subtract", "multiply", "and", "or", "xor", "negate", "not"))
+_EXACT = frozenset(("maximum", "minimum", "abs", *_WRAPPING))
+_SIGNED = frozenset(("abs", "negate", "not"))  # what unsigned integers have another meaning of
+_QUOTIENTS = frozenset(("divide", "remainder"))
+_SHIFTS = frozenset(("shift-left", "shift-right-arithmetic", "shift-right-logical"))
+
+
+def with_narrow_integers(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return statements whose loops in lanes compute integers in narrow types."""
+    narrowing = _Narrowing()
+    narrowed = narrowing.block(body)
+    return without_dead_lets(narrowed) if narrowing.is_changed else narrowed
+
+
+class _Narrowing:
+    """Rewrite the loops of one kernel, with names that no other variable has."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._ranges = IntegerRanges()
+        self._inside: dict[str, Expr] = {}  # what variables of the loop at hand are bound to
+        self._uses = Counter[str]()  # of variables in that loop
+        self._made: dict[tuple[str, ElementType, bool], Expr | None] = {}  # for those variables
+        self._lets: list[Let] = []  # before the statement at hand
+        self.is_changed = False
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return tuple(map(self._statement, body))
+
+    def _statement(self, statement: Statement) -> Statement:
+        if isinstance(statement, Let):
+            self._ranges.bind(statement.variable, statement.value)
+        if isinstance(statement, Loop) and _is_straight(statement):
+            return statement._replace(body=self._lanes(statement.body))
+        return with_blocks(statement, self.block)
+
+    def _lanes(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite the statements of a loop in lanes."""
+        self._inside, self._made = {}, {}
+        used = (name for s in body for value in expressions(s) for name in variables(value))
+        self._uses = Counter(used)
+        rewritten: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Let):
+                self._ranges.bind(statement.variable, statement.value)
+                self._inside[statement.variable.name] = statement.value
+            statement = with_expressions(statement, self._rewritten)
+            rewritten += [*self._lets, statement]
+            self._lets = []
+        return tuple(rewritten)
+
+    def _rewritten(self, value: Expr) -> Expr:
+        """Rewrite the conversions and comparisons in an expression."""
+        if value.type in INDICES:
+            return value
+        match value:
+            case Apply("convert", (wide,), narrow) if _is_wide(wide, narrow):
+                found = self._converted(wide, narrow)
+            case Apply(operation, (one, other), _) if operation.startswith(
+                "compare-"
+            ) and _is_integer(one.type):
+                found = self._compared(value, one, other)
+            case _:
+                found = None
+        if found is None:
+            return with_operands(value, self._rewritten)
+        self.is_changed = True
+        return found
+
+    def _converted(self, wide: Expr, narrow: ElementType) -> Expr | None:
+        """Return an integer in a narrower type; None if nothing makes it from narrow ones."""
+        if narrow in _TYPES:
+            low = self._narrow(wide, narrow, is_low=True)
+            if low is not None:
+                return low
+        for middle in _narrower(wide.type):
+            exact = self._narrow(wide, middle, is_low=False)
+            if exact is not None:
+                return _convert(exact, narrow)
+        return None
+
+    def _compared(self, comparison: Apply, one: Expr, other: Expr) -> Expr | None:
+        """Return a comparison of narrower integers; None if they are not made from such, or if the
+        wide ones are needed, too."""
+        if not (self._is_own(one) and self._is_own(other)):
+            return None
+        for middle in _narrower(one.type):
+            if is_in(self._ranges.of(one), middle) and is_in(self._ranges.of(other), middle):
+                first = self._narrow(one, middle, is_low=False)
+                second = None if first is None else self._narrow(other, middle, is_low=False)
+                if first is not None and second is not None:
+                    return comparison._replace(operands=(first, second))
+        return None
+
+    def _is_own(self, value: Expr) -> bool:
+        """Return whether nothing else needs what a value is computed from, but for sources."""
+        names = [name for name in variables(value) if name in self._inside]
+        made = [name for name in names if not _is_simple(self._inside[name])]
+        return all(self._uses[name] == 1 and self._is_own(self._inside[name]) for name in made)
+
+    def _narrow(self, value: Expr, narrow: ElementType, *, is_low: bool) -> Expr | None:
+        """Return a value in a narrower type: its low bits, or (not ``is_low``) its number; None if
+        an operand is as wide."""
+        least, most = self._ranges.of(value)
+        is_exact = is_in((least, most), narrow)
+        if not is_exact and not is_low:
+            return None
+        if least == most:
+            return Constant(narrow, _wrapped(least, narrow))
+        match value:
+            case Variable(_, name) if name in self._inside:
+                return self._variable(value, narrow, is_low=is_low)
+            case Variable() if is_exact and not value.mutable:
+                return _convert(value, narrow)  # once, before the loop
+            case Apply("convert", (source,), _):
+                return self._source(source, narrow, is_low=is_low)
+            case Apply("select", (condition, *choices), _):
+                chosen = self._all(choices, narrow, is_low=is_low)
+                if chosen is None or all(isinstance(one, Constant) for one in chosen):
+                    return None  # numbers are as wide as the condition that chooses them
+                return Apply("select", (self._rewritten(condition), *chosen), narrow)
+            case Apply(operation, operands, _) if self._may_be(operation, operands, narrow, is_low):
+                made = self._all(operands, narrow, is_low=is_low)
+                return None if made is None else self._applied(operation, operands, made, narrow)
+            case _:
+                return None
+
+    def _variable(self, variable: Variable, narrow: ElementType, *, is_low: bool) -> Expr | None:
+        """Return what a variable of the loop at hand is in a narrower type, bound before the
+        statement at hand."""
+        key = variable.name, narrow, is_low
+        if key not in self._made:
+            value = self._inside[variable.name]
+            # It is computed later than the variable: what changes between may not be read again.
+            is_fixed = not any(map(is_mutable, subexpressions(value)))
+            made = self._narrow(value, narrow, is_low=is_low) if is_fixed else None
+            if isinstance(made, Apply) and not _is_simple(made):
+                self._lets.append(Let(Variable(narrow, f"k{next(self._numbers)}"), made))
+                made = self._lets[-1].variable
+            self._made[key] = made
+        return self._made[key]
+
+    def _source(self, source: Expr, narrow: ElementType, *, is_low: bool) -> Expr | None:
+        """Return in a narrower type what was widened from ``source``."""
+        if source.type in INDICES:
+            least = source.type.bits // 2  # lanes of indices are wide already
+            is_narrow = is_in(ix.bounds(source), narrow) and narrow.bits >= least
+            return _convert(source, narrow) if is_narrow else None
+        if not (source.type.is_integer or source.type is PRED):
+            return None
+        if source.type.bits > narrow.bits:
+            return self._narrow(source, narrow, is_low=is_low)
+        return _convert(self._rewritten(source), narrow)
+
+    def _all(
+        self, values: Iterable[Expr], narrow: ElementType, *, is_low: bool
+    ) -> tuple[Expr, ...] | None:
+        """Return values in a narrower type, if all have one."""
+        made = [self._narrow(value, narrow, is_low=is_low) for value in values]
+        return None if any(one is None for one in made) else tuple(one for one in made if one)
+
+    def _may_be(
+        self, operation: str, operands: Sequence[Expr], narrow: ElementType, is_low: bool
+    ) -> bool:
+        """Return whether an operation means the same in a narrower type: of low bits, or where
+        that holds operands and result."""
+        if operation == "multiply" and narrow.bits < 16:
+            return False  # processors have no products of bytes in lanes
+        if operation in _SHIFTS:
+            least, most = self._ranges.of(operands[1])
+            is_left = operation == "shift-left"
+            return 0 <= least <= most < narrow.bits and (
+                is_left or self._is_number(operation, operands[0], narrow)
+            )
+        if is_low:
+            return operation in _WRAPPING
+        if operation in _QUOTIENTS:
+            least, most = self._ranges.of(operands[1])
+            return 0 < least == most and narrow.bits >= 16  # as of products
+        return operation in _EXACT and not (operation in _SIGNED and narrow.kind == "unsigned")
+
+    def _is_number(self, operation: str, value: Expr, narrow: ElementType) -> bool:
+        """Return whether a narrower type holds what is shifted to the right, with its sign."""
+        found = self._ranges.of(value)
+        return is_in(found, narrow) and (found[0] >= 0 or operation == "shift-right-arithmetic")
+
+    def _applied(
+        self,
+        operation: str,
+        wide: Sequence[Expr],
+        made: tuple[Expr, ...],
+        narrow: ElementType,
+    ) -> Apply:
+        """Apply an operation to what its operands are in a narrower type, in which the highest bit
+        of a number without a sign may be the sign."""
+        if operation == "shift-right-arithmetic" and self._ranges.of(wide[0])[0] >= 0:
+            operation = "shift-right-logical"
+        return Apply(operation, made, narrow)
+
+
+def _wrapped(number: int, narrow: ElementType) -> int:
+    """Return the number whose bits are the low ones of another."""
+    low, high = range_of(narrow)
+    return (number - low) % (high - low + 1) + low
+
+
+def _is_straight(loop: Loop) -> bool:
+    """Return whether a loop in lanes has no other statements inside its own."""
+    return "lanes" in loop.kind and not any(isinstance(s, Loop | If) for s in loop.body)
+
+
+def _is_integer(element_type: ElementType) -> bool:
+    """Return whether a type is one of HLO's integers: indices have narrow types of their own."""
+    return element_type.is_integer and element_type not in INDICES
+
+
+def _is_wide(value: Expr, narrow: ElementType) -> bool:
+    """Return whether a value is an integer of more bits than an integer type."""
+    return _is_integer(value.type) and _is_integer(narrow) and value.type.bits > narrow.bits
+
+
+def _is_simple(value: Expr) -> bool:
+    """Return whether a value is there already, but for its type."""
+    return not isinstance(value, Apply) or (
+        value.operation == "convert" and not isinstance(value.operands[0], Apply)
+    )
+
+
+def _narrower(wide: ElementType) -> Iterable[ElementType]:
+    """Yield the types of fewer bits, the narrowest first."""
+    return (one for one in _TYPES if one.bits < wide.bits)
+
+
+def _convert(value: Expr, narrow: ElementType) -> Expr:
+    """Convert a value to an integer type, if it has another one."""
+    return value if value.type is narrow else Apply("convert", (value,), narrow)
