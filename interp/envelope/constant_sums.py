@@ -59,7 +59,12 @@ def _constants(computation: Computation, parameters: set[int]) -> set[str]:
 def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> Sums:
     """Find the sums of a constant whose other operand comes from such a sum or from another
     computation, or whose result goes on to one or to another computation."""
-    own = {i.name: at for i in computation.instructions if (at := _constant_of(i, constants)) >= 0}
+    given = {i.name for i in computation.instructions if i.opcode == "constant"}
+    own = {
+        i.name: at
+        for i in computation.instructions
+        if (at := _constant_of(i, constants, given)) >= 0
+    }
     after = set() if is_entry else {p.name for p in computation.parameters}
     follows, goes_on = set(), set()
     for i in computation.instructions:
@@ -77,14 +82,18 @@ def _meeting(computation: Computation, constants: set[str], is_entry: bool) -> S
     return {name: own[name] for name in follows | goes_on} or NONE
 
 
-def _constant_of(instruction: Instruction, constants: set[str]) -> int:
-    """Return the number of the constant operand of a sum with one that is none; else -1."""
+def _constant_of(instruction: Instruction, constants: set[str], given: set[str]) -> int:
+    """Return the number of the constant operand of a sum with one that is none; else -1. Of two
+    values computed of constants it is the one that the text itself gives as a constant, if the
+    other is not."""
     shape = instruction.shape
     if instruction.opcode not in _SUMS or not isinstance(shape, ArrayShape):
         return -1
     if not (shape.element_type.is_float or shape.element_type.is_complex):
         return -1
     which = [n for n, name in enumerate(instruction.operands) if name in constants]
+    if len(which) > 1:
+        which = [n for n in which if instruction.operands[n] in given]
     return which[0] if len(which) == 1 else -1
 
 

@@ -16,6 +16,7 @@ from interp.envelope.enclosure import (
     all_certain,
     anything,
     between,
+    finfo,
     greatest_of,
     is_certain,
     is_nan,
@@ -170,16 +171,44 @@ subtract = _by_kind(
     ),
     integer=_wrapping(exact.subtract, np.subtract, (1, -1)),
 )
+
+
+def _either_of_tied(rule: Rule) -> Rule:
+    """Admit either operand of a minimum or maximum where both may be zero or subnormal: a machine
+    that takes subnormals for zeros finds them equal, and returns one of them as it is (x86's MINPS
+    with denormals-are-zero: Intel SDM, vol. 2, the second)."""
+
+    def enclosed(lhs: Enclosure, rhs: Enclosure) -> Enclosure:
+        result = rule(lhs, rhs)
+        if not budget.current().flushes:
+            return result
+        tiny = finfo(lhs.low.dtype).smallest_normal
+        tied = [(x.low < tiny) & (x.high > -tiny) for x in (lhs, rhs)]
+        subnormal = [(x.low != 0) | (x.high != 0) for x in (lhs, rhs)]
+        either = tied[0] & tied[1] & (subnormal[0] | subnormal[1])
+        if not either.any():
+            return result
+        low = np.maximum(np.minimum(lhs.low, rhs.low), -tiny).astype(lhs.low.dtype)
+        high = np.minimum(np.maximum(lhs.high, rhs.high), tiny).astype(lhs.low.dtype)
+        return Enclosure(
+            np.where(either, least_of(result.low, low), result.low),
+            np.where(either, greatest_of(result.high, high), result.high),
+            result.nan,
+        )
+
+    return enclosed
+
+
 maximum = _by_kind(
     exact.maximum,
     "maximum",
-    float_=monotone(exact.maximum, "maximum", (1, 1)),
+    float_=_either_of_tied(monotone(exact.maximum, "maximum", (1, 1))),
     integer=monotone(exact.maximum, "maximum", (1, 1)),
 )
 minimum = _by_kind(
     exact.minimum,
     "minimum",
-    float_=monotone(exact.minimum, "minimum", (1, 1)),
+    float_=_either_of_tied(monotone(exact.minimum, "minimum", (1, 1))),
     integer=monotone(exact.minimum, "minimum", (1, 1)),
 )
 negate = _by_kind(
