@@ -148,11 +148,16 @@ def _unrounded(opcode: str, operands: Sequence[Enclosure], result: Enclosure) ->
     return where(kept, result, wider(result)) if kept.any() else wider(result)
 
 
-def in_effect(opcode: str, operands: Sequence[Enclosure], shown: Enclosure) -> Enclosure:
-    """Enclose what an inner value is where a chain goes on, given what a compiler shows of it:
-    another evaluation of the same operation, unrounded, with an error and roundings of operands of
-    its own."""
+def in_effect(
+    opcode: str, operands: Sequence[Enclosure], legal: Enclosure, shown: Enclosure
+) -> Enclosure:
+    """Enclose what an inner value is where a chain goes on, given what is legal of its operands and
+    what a compiler shows of it: another evaluation of the same operation, unrounded, with an error
+    and roundings of operands of its own. Of complex numbers the error is that of both components,
+    so that x / y^z, which is x y^-z, may be any that is legal."""
     peer = budget.current()
+    if peer.rewrites and shown.element_type.is_complex and opcode not in _SUMS:
+        return unstored(legal)
     if not peer.rewrites or not shown.element_type.is_float:
         return unstored(shown)
     ulps = 1 + round(2 * peer.of(opcode, shown.element_type))

@@ -149,9 +149,9 @@ class Enclosing:
         if not isinstance(result, Enclosure):
             return result if known is None else known
         if known is not None:
-            result = known
-            if instruction.name in self._inner[computation.name]:
-                result = chains.in_effect(instruction.opcode, operands, known)
+            is_inner = instruction.name in self._inner[computation.name]
+            effective = partial(chains.in_effect, instruction.opcode, operands, result)
+            result = effective(known) if is_inner else known
         constant = self._constant_sums[computation.name].get(instruction.name)
         if constant is None:
             return result

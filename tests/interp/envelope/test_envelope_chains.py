@@ -70,9 +70,27 @@ def test_a_shown_exponential_may_be_of_the_number_beside(element_type: ElementTy
 
     shown = exponential(1.0).astype(element_type.numpy)
     with budget.using(XLA_CPU), np.errstate(all="ignore"):
-        legal = chains.in_effect("exponential", [point(x)], point(shown))
+        legal = chains.in_effect("exponential", [point(x)], point(shown), point(shown))
         for factor in (1 - eps / 2, 1 + eps / 2):
             assert contains(legal, exponential(factor).astype(element_type.numpy)).all()
     assert (legal.high[-2:] < info.smallest_normal).all()
     widest = np.exp(1.1 * eps * np.abs(x[:-2].astype(np.float64))) * (1 + 16 * eps)
     assert (legal.high[:-2].astype(np.float64) <= shown[:-2].astype(np.float64) * widest).all()
+
+
+def test_a_quotient_by_a_complex_power_need_not_use_the_shown_power() -> None:
+    """x / x^x may be x x^-x, with an error of its own; what is off by more stays outside."""
+    module = hlo.parse("""HloModule m
+ENTRY main {
+  x = c64[] parameter(0)
+  p = c64[] power(x, x)
+  ROOT r = c64[] divide(x, p)
+}
+""")
+    x = np.complex64(1 - 7j)
+    power = np.complex128(x) ** np.complex128(x)
+    shown = {"p": np.asarray(power * (1 + 5e-5), np.complex64)}
+    found, outside = followed(module, shown, x, peer=XLA_CPU)
+    assert not outside
+    assert contains(found.result, np.asarray(x / power, np.complex64)).all()
+    assert not contains(found.result, np.asarray(x / power * 1.01, np.complex64)).any()
