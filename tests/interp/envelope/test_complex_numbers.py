@@ -104,3 +104,15 @@ ENTRY e { x = c64[2] parameter(0)
         peer=XLA_CPU,
     ).result
     assert contains(certain, x).all() and not contains(certain, other)[0]
+
+
+def test_quotients_that_are_flushed_where_they_are_halved() -> None:
+    """XLA:CPU gives 0 for a real part of 1.98 times the smallest normal number, and the number
+    itself from twice that on."""
+    module, *arrays = quotients([23.5 - 0.26j, 23.5 - 0.54j], [2 - 1.11656097e37j] * 2)
+    exact = evaluate(module, *arrays)
+    flushed = np.array([1j * value.imag for value in np.asarray(exact)], np.complex64)
+    legal: Any = enclose(module, *arrays, peer=XLA_CPU).result
+    assert contains(legal, flushed).tolist() == [True, False]
+    keeping: Any = enclose(module, *arrays, peer=replace(XLA_CPU, flushes=False)).result
+    assert not contains(keeping, flushed).any()
