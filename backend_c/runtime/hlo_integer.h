@@ -197,10 +197,17 @@ HLO_BIT_LENGTH(uint64_t, 64)
     }
 
 /* ---- from floats ---- Without traps, gcc 12 makes one truncation of (F)(T)x, where T is as wide as
- * what x is converted to: -0 of what is between -1 and 0, where integers have no sign of zero. */
+ * what x is converted to: -0 of what is between -1 and 0, where integers have no sign of zero. So
+ * what becomes 0 is +0 before; by a truncation where it is one instruction, as 64 bits are not
+ * converted in lanes, where a select is a branch. */
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__NO_TRAPPING_MATH__) || __GNUC__ < 12)
+#if defined(__SSE4_1__) || defined(__aarch64__)
+HLO_FUNCTION float hlo_to_convert_f32(float x) { return __builtin_truncf(x) + 0.0f; }
+HLO_FUNCTION double hlo_to_convert_f64(double x) { return __builtin_trunc(x) + 0.0; }
+#else
 HLO_FUNCTION float hlo_to_convert_f32(float x) { return __builtin_fabsf(x) < 1.0f ? 0.0f : x; }
 HLO_FUNCTION double hlo_to_convert_f64(double x) { return __builtin_fabs(x) < 1.0 ? 0.0 : x; }
+#endif
 #else
 HLO_FUNCTION float hlo_to_convert_f32(float x) { return x; }
 HLO_FUNCTION double hlo_to_convert_f64(double x) { return x; }
