@@ -30,6 +30,7 @@ _EMULATED = {
 _LEVELS = ("-O0", "-O3")
 # Without optimisation, too: what a compiler does then is the same for models as for their level.
 _UNOPTIMISED = ("x86-64", "x86-64-v3", "x86-64-v4", "native")
+_AVX2 = "x86-64-v3"
 _EMBEDDED = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
 # Signed overflow is undefined again, so that it is found. Division by zero is not: IEEE 754 says
 # what it gives, and HLO wants that; float-cast-overflow is not part of -fsanitize=undefined.
@@ -144,12 +145,15 @@ def _replaced(flags: tuple[str, ...], others: Mapping[str, str]) -> tuple[str, .
 
 def _embedded(name: str, compiler: Compiler) -> Iterator[Configuration]:
     """Strict C99 with a ``main`` of its own, which compares."""
+    contract = ("-ffp-contract=off",) if takes(compiler.command, ["-ffp-contract=off"]) else ()
     for level in _LEVELS:
-        contract = ("-ffp-contract=off",) if takes(compiler.command, ["-ffp-contract=off"]) else ()
         built = replace(compiler, flags=(*_EMBEDDED, *contract, level))
         yield Configuration(f"{name} {level} embedded C99", built, "embedded")
         if not contract:  # no optimiser: all levels are the same
             return
+    if not refusal(compiler.command, _AVX2):
+        built = replace(compiler, flags=(*_EMBEDDED, *contract, "-O3", f"-march={_AVX2}"))
+        yield Configuration(f"{name} -O3 {PROCESSORS[_AVX2]} embedded C99", built, "embedded")
 
 
 def _sanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Missing]:

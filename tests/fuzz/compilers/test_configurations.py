@@ -143,6 +143,7 @@ def test_a_processor_without_what_code_needs_is_left_out(tmp_path: Path) -> None
         ("clang MSan", "topk_of_fewer_than_k"),
         ("clang -O0 AVX2", "xor_of_constants"),
         ("gcc -O0 embedded C99", "select_of_the_lesser_pred"),
+        ("gcc -O3 AVX2 embedded C99", "masked_rows_beside_a_computed_place"),
         ("gcc ASan + UBSan, openmp", "ragged_dot_without_groups"),
     ],
 )
