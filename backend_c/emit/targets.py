@@ -19,6 +19,7 @@ from backend_c.cuda.host_plan import (
     LaunchKernel,
     host_plan,
 )
+from backend_c.emit import openmp_project
 from backend_c.emit.cuda_main import check_files
 from backend_c.emit.cuda_project import project_files
 from backend_c.emit.embedded_check import test_text
@@ -67,13 +68,11 @@ class Wanted:
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
-    """Emit translation units, the runtime headers, and the block of constants."""
+    """Emit a project of OpenMP C."""
     if recorded is not None:
         raise Unsupported("recorded bits are checked on embedded and cuda, not on openmp")
     program = render_plan(plan, OPENMP)
-    files = {name: text.encode() for name, text in program.sources.items()}
-    files |= {header.name: header.read_bytes() for header in sorted(RUNTIME.glob("*.h"))}
-    return files | {"constants.bin": program.constants} | _manifest(program)
+    return openmp_project.project_files(program) | _manifest(program)
 
 
 def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:

@@ -32,14 +32,17 @@ RUNTIME = Path(__file__).parents[1] / "runtime"
 
 # numerics.md: nothing that changes a result. -fno-trapping-math and -fno-math-errno let selects
 # and square roots become vector instructions; -fwrapv and -fno-strict-aliasing define the rest.
-_FLAGS = (
-    "-std=gnu11",
-    "-O3",
+_SEMANTICS = (
     "-fno-trapping-math",
     "-fno-math-errno",
     "-ffp-contract=off",
     "-fwrapv",
     "-fno-strict-aliasing",
+)
+_FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    *_SEMANTICS,
     "-fPIC",
     "-Wall",
     "-Wextra",
@@ -52,6 +55,14 @@ _FLAGS = (
 # straight code with complex products; loops are vectorised without it, at the same speed.
 # -fno-loop-unroll-and-jam: gcc 12 unrolls loops that pack 16 rows of a factor so far that one takes
 # it 14 s (tests/regressions/packed_rows_of_bf16.hlo), 0.1 s without; other loops stay as they are.
+_WITHHELD = (
+    "-fno-tree-pre",
+    "-fno-tree-sink",
+    "-fno-tree-slp-vectorize",
+    "-fno-loop-unroll-and-jam",
+)
+# What whoever compiles generated C elsewhere needs, as far as the compiler takes it.
+PORTABLE_FLAGS = (*_SEMANTICS, *_WITHHELD)
 # -Wno-bool-compare and the like: a program may say what is always true. The headers disable these
 # warnings, too, but headers that were compiled before lose that.
 # -Wno-pass-failed: clang warns of loops after `omp simd` that it did not make vectors of.
@@ -59,10 +70,7 @@ _OPTIONAL_FLAGS = (
     "-march=native",
     "-mprefer-vector-width=512",
     "-fopenmp",
-    "-fno-tree-pre",
-    "-fno-tree-sink",
-    "-fno-tree-slp-vectorize",
-    "-fno-loop-unroll-and-jam",
+    *_WITHHELD,
     "-Wno-pass-failed",
     "-Wno-bool-compare",
     "-Wno-tautological-compare",

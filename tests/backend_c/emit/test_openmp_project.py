@@ -1,0 +1,70 @@
+"""The project of OpenMP C, built and called as its users do it: without this package's flags."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import TESTS, has_c_compiler
+
+import backend_c
+import hlo
+import interp
+from backend_c.native.toolchain import PORTABLE_FLAGS
+from fuzz.compilers.processors import refusal
+from hlo_oracle.arguments import from_seed
+
+MASKED = (TESTS / "regressions" / "masked_rows_of_two.hlo").read_text()
+needs_cmake = pytest.mark.skipif(
+    not (has_c_compiler() and shutil.which("cmake")), reason="no cmake or no C compiler"
+)
+
+
+def _written(text: str, directory: Path) -> None:
+    for name, content in backend_c.emit(hlo.parse(text), "openmp", "exact").items():
+        (directory / name).write_bytes(content)
+
+
+@needs_cmake
+def test_a_shared_library_has_the_bits_of_the_interpreter(tmp_path: Path) -> None:
+    """For AVX2 if this processor has it, of which gcc 12.2 gets most wrong."""
+    _written(MASKED, tmp_path)
+    given = ["-DBUILD_SHARED_LIBS=ON"]
+    if not refusal(["cc"], "x86-64-v3"):
+        given.append("-DCMAKE_C_FLAGS=-march=x86-64-v3")
+    subprocess.run(["cmake", "-B", "build", *given], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", "build"], cwd=tmp_path, check=True, capture_output=True)
+    (library,) = (tmp_path / "build").glob("libmodule.*")
+    module = hlo.parse(MASKED)
+    values = from_seed(module, 0)
+    arrays = [np.ascontiguousarray(value) for value in values]
+    result = np.empty((50, 2), np.float32)
+    pointers = (ctypes.c_void_p * 3)(*(array.ctypes.data for array in arrays))
+    results = (ctypes.c_void_p * 1)(result.ctypes.data)
+    ctypes.CDLL(str(library)).hlo_entry(pointers, results, None, None, ctypes.c_uint64(0))
+    np.testing.assert_array_equal(result, interp.evaluate(module, *values))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+def test_the_header_is_clean_in_cpp(tmp_path: Path) -> None:
+    _written(MASKED, tmp_path)
+    (tmp_path / "call.cpp").write_text(
+        '#include "module.h"\n'
+        "void call(const void *const *in, void *const *out) {\n"
+        "    static unsigned char constants[MODULE_CONSTANT_BYTES + 1];\n"
+        "    static unsigned char workspace[MODULE_WORKSPACE_BYTES + 1];\n"
+        "    hlo_entry(in, out, constants, workspace, 0);\n}\n"
+    )
+    words = ["g++", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "call.cpp"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+
+
+def test_the_build_names_every_unit_and_flag(tmp_path: Path) -> None:
+    _written(MASKED, tmp_path)
+    text = (tmp_path / "CMakeLists.txt").read_text().split()
+    assert set(PORTABLE_FLAGS) <= {word.rstrip(")") for word in text}
+    assert {path.name for path in tmp_path.glob("unit_*.c")} <= {word.rstrip(")") for word in text}
