@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from selftest.microcontrollers.stack import deepest_chain
+
 HERE = Path(__file__).parent
 _SECONDS = 300
 _WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
@@ -75,7 +77,7 @@ BOARDS = (
 class Ran(NamedTuple):
     """Tell what became of a program with its test: exit status of the test (0: the recorded bits),
     instructions of all of it, None if the timer may have begun again; bytes of code and constants
-    (``text``) and of the deepest function's stack frame, both without the test."""
+    (``text``) and of stack at the deepest chain of calls, both without the test."""
 
     status: int
     instructions: int | None
@@ -94,7 +96,7 @@ def ran(
     where a compiler refuses them, TimeoutExpired after some minutes."""
     for file, content in files.items():
         (directory / file).write_bytes(content)
-    flags = [*board.flags, "-std=c99", optimize, "-ffunction-sections", "-fstack-usage"]
+    flags = [*board.flags, "-std=c99", optimize, "-ffunction-sections", "-fcallgraph-info=su"]
     own = [file for file in files if file.endswith(".c") and file != f"{name}_test.c"]
     for file in own:
         _run([board.compiler, *flags, *_WARNINGS, "-c", file], directory)
@@ -111,7 +113,7 @@ def ran(
         done.returncode,
         _instructions(board, done.stdout + done.stderr),
         _text(board, objects, directory),
-        _deepest(directory),
+        deepest_chain(path.read_text() for path in sorted(directory.glob("*.ci"))),
     )
 
 
@@ -131,13 +133,3 @@ def _text(board: Board, objects: Sequence[str], directory: Path) -> int:
     """Add up code and constants of object files."""
     sizes = _run([board.compiler.replace("gcc", "size"), *objects], directory).splitlines()[1:]
     return sum(int(line.split()[0]) for line in sizes)
-
-
-def _deepest(directory: Path) -> int:
-    """Return the largest stack frame of a function."""
-    rows = [line.split("\t") for path in directory.glob("*.su") for line in _lines(path)]
-    return max((int(row[1]) for row in rows if "_test.c" not in row[0]), default=0)
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines()

@@ -36,7 +36,7 @@ def test_the_bits_of_the_interpreter(board: Board, tmp_path: Path) -> None:
     expected = interp.evaluate(module, x)
     files = backend_c.emit(module, "embedded", "exact", ((x,), expected), name="layer")
     found = ran(board, files, "layer", tmp_path)
-    assert found.status == 0 and found.text > 0
+    assert found.status == 0 and found.text > 0 and 0 < found.stack <= 512
     assert found.instructions is not None and found.instructions > 100
     wrong = np.nextafter(expected, np.float32(9))
     files = backend_c.emit(module, "embedded", "exact", ((x,), wrong), name="layer")
