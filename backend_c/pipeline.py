@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from backend_c.cuda import phases
@@ -14,7 +15,7 @@ from backend_c.cuda.host_plan import host_plan
 from backend_c.emit.c_names import parameter_names, required_prefix
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.explain.profile import Profile
-from backend_c.ir.settings import Numerics, Settings, alone, launched, threaded
+from backend_c.ir.settings import Numerics, Optimize, Settings, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
@@ -214,6 +215,7 @@ def emit(
     external_weights: bool = False,
     *,
     max_workspace: int | None = None,
+    optimize: str | None = None,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
@@ -221,18 +223,22 @@ def emit(
     a ``main`` that runs the module and exits with 0 if the bits are those. Of the target embedded:
     ``name`` begins its files and public names (by default ``module``), and ``external_weights``
     makes a file of the constants, in place of code, and a workspace of more than ``max_workspace``
-    bytes is Unsupported, with the instruction that needs it. Raises as :func:`compile`.
+    bytes is Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the
+    default, or ``size``. Raises as :func:`compile`.
     """
     dialect = _require(target)
-    if dialect is not EMBEDDED and (name, external_weights, max_workspace) != (None, False, None):
+    wished = (name, external_weights or None, max_workspace, optimize)
+    if dialect is not EMBEDDED and any(one is not None for one in wished):
         raise Unsupported(
-            f"a name, external weights and a most workspace are for the target {EMBEDDED.name}"
+            "a name, external weights, a most workspace and what to optimize for are for the target"
+            f" {EMBEDDED.name}"
         )
     given = None if recorded is None else Recorded(module, *recorded)
-    plan = lowered(module, settings_for(numerics, dialect))
+    goal = _goal(Optimize.SPEED if optimize is None else optimize)
+    plan = lowered(module, replace(settings_for(numerics, dialect), optimize=goal))
     prefix = required_prefix("module" if name is None else name)
     names, count = parameter_names(module), multiply_accumulates(module)
-    wanted = Wanted(prefix, names, external_weights, max_workspace, count)
+    wanted = Wanted(prefix, names, external_weights, max_workspace, count, goal)
     return EMITTERS[dialect.name](plan, given, wanted)
 
 
@@ -270,6 +276,13 @@ def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     if numerics not in list(Numerics):
         raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
     return _SETTINGS.get(dialect.name, threaded)(Numerics(numerics))
+
+
+def _goal(optimize: str) -> Optimize:
+    """Return what to optimize for by name; raise Unsupported for an unknown one."""
+    if optimize not in list(Optimize):
+        raise Unsupported(f"optimize {optimize!r}: one of {', '.join(Optimize)}")
+    return Optimize(optimize)
 
 
 def _require(target: str) -> Dialect:

@@ -50,11 +50,13 @@ def emit(
     name: str | None = None,
     external_weights: bool = False,
     max_workspace: int | None = None,
+    optimize: str | None = None,
 ) -> dict[str, bytes]:
     """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
 
     ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
-    ``external_weights`` and ``max_workspace`` are for ``embedded``: :func:`backend_c.emit`.
+    ``external_weights``, ``max_workspace`` and ``optimize`` (``speed`` or ``size``) are for
+    ``embedded``: :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
     return backend_c.emit(
@@ -62,4 +64,5 @@ def emit(
         name=name,
         external_weights=external_weights,
         max_workspace=max_workspace,
+        optimize=optimize,
     )

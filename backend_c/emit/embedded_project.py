@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from backend_c.emit.byte_array import aligned_union, initializer
 from backend_c.emit.c_names import result_names
+from backend_c.ir.settings import Optimize
 from backend_c.lower.buffers import peak
 from backend_c.lower.plan import Buffer, Plan
 from backend_c.render.c_types import memory_type
@@ -96,7 +97,7 @@ add_library({name} STATIC {sources})
 target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 set_target_properties({name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 # What exact bits need: no fused multiply-adds, and floats of their own width.
-target_compile_options({name} PRIVATE -ffp-contract=off)
+target_compile_options({name} PRIVATE -ffp-contract=off {level})
 """
 _CMAKE_TEST = """
 enable_testing()
@@ -111,6 +112,7 @@ _NO_MASKED_LOADS = """\
 #pragma GCC optimize("no-tree-loop-if-convert")
 #endif
 """
+_LEVELS = {Optimize.SPEED: "-O2", Optimize.SIZE: "-Os"}
 _SIZES = (("uint8_t", 1), ("uint64_t", 8), ("float", 4), ("double", 8))
 
 
@@ -121,7 +123,8 @@ class EmbeddedProject:
     All public names begin with ``name``. ``parameters`` are names in C of the arrays of the
     parameters, by default numbered. Weights, which are the constants of the program, are code, or a
     file whose bytes are given to each run (``has_external_weights``). ``multiply_accumulates`` are
-    those of products of matrices and convolutions, each loop run once.
+    those of products of matrices and convolutions, each loop run once; ``optimize`` is what the
+    build asks of a compiler.
     """
 
     plan: Plan
@@ -130,6 +133,7 @@ class EmbeddedProject:
     parameters: tuple[str, ...]
     has_external_weights: bool
     multiply_accumulates: int = 0
+    optimize: Optimize = Optimize.SPEED
 
     @property
     def macro(self) -> str:
@@ -181,7 +185,8 @@ class EmbeddedProject:
         sources = [f"{self.name}.c"]
         if self.weights and not self.takes_weights:
             sources.append(f"{self.name}_weights.c")
-        text = _CMAKE.format(name=self.name, sources=" ".join(sources))
+        level = _LEVELS[self.optimize]
+        text = _CMAKE.format(name=self.name, sources=" ".join(sources), level=level)
         return (text + _CMAKE_TEST.format(name=self.name) * has_test).encode()
 
     def _parameters(self) -> list[str]:

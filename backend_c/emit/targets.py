@@ -25,6 +25,7 @@ from backend_c.emit.cuda_project import project_files
 from backend_c.emit.embedded_check import test_text
 from backend_c.emit.embedded_project import EmbeddedProject
 from backend_c.emit.workspace_limit import required_workspace
+from backend_c.ir.settings import Optimize
 from backend_c.lower.plan import Plan
 from backend_c.native.toolchain import RUNTIME
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
@@ -57,7 +58,7 @@ class Wanted:
     ``name``: what its names begin with. ``parameters``: names in C of the arrays of the parameters,
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
     ``max_workspace``: the most bytes that the workspace may have. ``multiply_accumulates``: the
-    products that the program adds up, to be told.
+    products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
     """
 
     name: str = "module"
@@ -65,6 +66,7 @@ class Wanted:
     has_external_weights: bool = False
     max_workspace: int | None = None
     multiply_accumulates: int = 0
+    optimize: Optimize = Optimize.SPEED
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
@@ -82,7 +84,7 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     names = wanted.parameters or tuple(f"in_{n}" for n, _ in enumerate(plan.arguments))
     project = EmbeddedProject(
         *(plan, program, wanted.name, names),
-        *(wanted.has_external_weights, wanted.multiply_accumulates),
+        *(wanted.has_external_weights, wanted.multiply_accumulates, wanted.optimize),
     )
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
     body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")

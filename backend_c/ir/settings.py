@@ -19,6 +19,13 @@ class Numerics(StrEnum):
     EXACT = "exact"
 
 
+class Optimize(StrEnum):
+    """Choose between two ways to write a loop where one is sooner done and one is less code."""
+
+    SPEED = "speed"
+    SIZE = "size"
+
+
 # The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
 # others, which takes some 20 microseconds.
 GRAIN = 1 << 16
@@ -39,7 +46,7 @@ class Settings:
     A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
     computed into, if it can, instead of being copied. ``has_blocks``: the target runs blocks of
     threads that share memory, as CUDA does. ``is_scalar``: it has neither threads nor lanes nor
-    memory to spare, as microcontrollers.
+    memory to spare, as microcontrollers; ``optimize`` is what of its code matters more.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -48,6 +55,7 @@ class Settings:
     least_exchanged: int = LEAST_EXCHANGED
     has_blocks: bool = False
     is_scalar: bool = False
+    optimize: Optimize = Optimize.SPEED
 
     @property
     def is_fast(self) -> bool:

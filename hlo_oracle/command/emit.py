@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="of embedded: the most that the workspace may have, else say what needs more",
     )
+    parser.add_argument(
+        "--optimize",
+        choices=("speed", "size"),
+        help="of embedded: what of its code matters more, by default speed",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -85,6 +90,7 @@ def main(options: argparse.Namespace) -> int:
             name=options.name,
             external_weights=options.external_weights,
             max_workspace=options.max_workspace,
+            optimize=options.optimize,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

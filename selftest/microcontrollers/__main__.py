@@ -41,18 +41,17 @@ def main() -> int:
     parser.add_argument("--numerics", action="append", choices=_NUMERICS, help="default: both")
     names = [board.name for board in BOARDS]
     parser.add_argument("--board", action="append", choices=names, help="default: all")
-    parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="size", help="-Os or -O2")
+    parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="speed", help="-O2 or -Os")
     options = parser.parse_args()
     boards = [board for board in BOARDS if board.name in (options.board or names)]
     missing = sorted({name for board in boards for name in board.missing})
     if missing:
         parser.error(f"not installed: {', '.join(missing)}")
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
-    flag = _OPTIMIZE[options.optimize]
     differing = [
         file
         for file in options.files
-        if _differs(file, boards, options.numerics or _NUMERICS, flag)
+        if _differs(file, boards, options.numerics or _NUMERICS, options.optimize)
     ]
     return int(bool(differing))
 
@@ -66,11 +65,11 @@ def _differs(file: Path, boards: Sequence[Board], numerics: Sequence[str], optim
         expected = interp.evaluate(module, *values)
         if kind == "fast" and _has_floats(module):
             expected = results_here(module, values)
-        files = backend_c.emit(module, "embedded", kind, (values, expected))
+        files = backend_c.emit(module, "embedded", kind, (values, expected), optimize=optimize)
         manifest = json.loads(files["manifest.json"])
         for board in boards:
             with tempfile.TemporaryDirectory() as directory:
-                found = ran(board, files, "module", Path(directory), optimize)
+                found = ran(board, files, "module", Path(directory), _OPTIMIZE[optimize])
             differs |= found.status != 0
             row = (_program(file), kind, board.name, *_figures(found, manifest))
             print(f"| {' | '.join(map(str, row))} |", flush=True)

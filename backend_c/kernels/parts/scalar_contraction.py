@@ -13,12 +13,14 @@ from typing import NamedTuple
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
+from backend_c.ir.settings import Optimize
 from backend_c.kernels.parts.contraction_loops import Write, as_type, counted
 from backend_c.kernels.parts.factors import Factors
 from hlo.types import ElementType
 
-# Sums: with what they share and the pointers to it they fit the 13 registers of Arm.
-_SIDE_BY_SIDE = 4
+# Sums: with what they share and the pointers to it, four fit the 13 registers of Arm. One is a
+# third less code and twice the instructions (docs/embedded.md).
+_SIDE_BY_SIDE = {Optimize.SPEED: 4, Optimize.SIZE: 1}
 
 
 class Place(NamedTuple):
@@ -68,7 +70,7 @@ class ScalarContraction:
 
     def side_by_side(self, extent: int) -> Iterator[list[Expr]]:
         """Open the loop over so many numbers, some at a time; yield those, and then the rest."""
-        width = min(_SIDE_BY_SIDE, extent)
+        width = min(_SIDE_BY_SIDE[self.scope.settings.optimize], extent)
         with self.scope.loop(extent // width) as block:
             yield [ix.add(ix.multiply(block, width), lane) for lane in range(width)]
         if extent % width:

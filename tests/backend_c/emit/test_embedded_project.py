@@ -18,6 +18,7 @@ import interp
 from backend_c.emit.c_names import parameter_names
 from hlo.errors import Unsupported
 from hlo_oracle.arguments import from_seed
+from selftest.microcontrollers.host import results_here
 
 STRICT = (
     *("-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror"),
@@ -255,3 +256,33 @@ def test_fast_convolutions_pack_nothing(
         (tmp_path / name).write_bytes(content)
     assert status(tmp_path) == 0
     assert json.loads(files["manifest.json"])["workspace_bytes"] == 0
+
+
+@needs_c
+def test_size_is_one_sum_at_a_time_with_the_same_bits(tmp_path: Path) -> None:
+    """Sums are of the same order in both: convolutions of fractions tell."""
+    x, w, result, attributes = CONVOLUTIONS[0]
+    text = (
+        f"HloModule c\nENTRY e {{\n x = f32[{x}] parameter(0)\n w = f32[{w}] parameter(1)\n"
+        f" ROOT r = f32[{result}] convolution(x, w), {attributes}\n}}\n"
+    )
+    module, lines = hlo.parse(text), {}
+    arguments = from_seed(module, 0)
+    given = (arguments, results_here(module, arguments))
+    for optimize, level in (("size", b"-Os)"), ("speed", b"-O2)")):
+        files = backend_c.emit(module, "embedded", "fast", given, optimize=optimize)
+        assert level in files["CMakeLists.txt"]
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        assert status(tmp_path) == 0
+        lines[optimize] = files["module.c"].count(b"\n")
+    assert lines["size"] < lines["speed"]
+
+
+def test_what_to_optimize_for_is_known_and_of_embedded() -> None:
+    module = hlo.parse(LAYER)
+    with pytest.raises(Unsupported, match="optimize 'space': one of speed, size"):
+        backend_c.emit(module, "embedded", optimize="space")
+    for target in ("openmp", "cuda"):
+        with pytest.raises(Unsupported, match="what to optimize for are for the target embedded"):
+            backend_c.emit(module, target, optimize="speed")
