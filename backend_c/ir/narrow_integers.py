@@ -52,7 +52,8 @@ def with_narrow_integers(body: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return statements whose loops in lanes compute integers in narrow types."""
     narrowing = _Narrowing()
     narrowed = narrowing.block(body)
-    return without_dead_lets(narrowed) if narrowing.is_changed else narrowed
+    # What was tried in vain has left values that nothing uses.
+    return without_dead_lets(narrowed) if narrowing.is_changed else tuple(body)
 
 
 class _Narrowing:
