@@ -130,11 +130,9 @@ class _Narrowing:
         if not (self._is_own(one) and self._is_own(other)):
             return None
         for middle in _narrower(one.type):
-            if is_in(self._ranges.of(one), middle) and is_in(self._ranges.of(other), middle):
-                first = self._narrow(one, middle, is_low=False)
-                second = None if first is None else self._narrow(other, middle, is_low=False)
-                if first is not None and second is not None:
-                    return comparison._replace(operands=(first, second))
+            made = self._all((one, other), middle, is_low=False)
+            if made is not None:
+                return comparison._replace(operands=made)
         return None
 
     def _is_own(self, value: Expr) -> bool:
