@@ -6,12 +6,16 @@ over the calls in it (:mod:`backend_c.render.loop_distribution`):
 
     for block:  for lane: x[lane] = …;  hlo_log_f64_lanes(x, y, lanes);  for lane: … = y[lane]
 
-The function itself is compiled once for a unit.
+The function itself is compiled once for a unit. Shorter functions are copied into the loop, which
+keeps their values in registers, until the copies are together as long: then those that the loop
+calls several times are computed in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from backend_c.ir import index as ix
@@ -26,13 +30,17 @@ from backend_c.ir.loop_ir import (
     Pointer,
     Statement,
     Variable,
+    expressions,
+    subexpressions,
 )
 from backend_c.ir.settings import Numerics
-from backend_c.render.elementary_functions import is_long
+from backend_c.render.elementary_functions import is_long, lines_of
 from backend_c.render.loop_distribution import Distribution, Item, Lanes, Point, Points
 from backend_c.render.operations import f64_function
 from hlo.types import F64, ElementType
 
+# Lines of functions that are copied into one loop: gcc takes 1.2 ms for each.
+_MOST_COPIED = 1000
 _TOGETHER = ({"cosine_f64", "sine_f64"}, {"cosine_f64_fast", "sine_f64_fast"})
 
 
@@ -50,6 +58,35 @@ class _Functions(Distribution):
 
     def points(self, loop: Loop, number: str) -> Points:
         return _Calls(loop, number, self._numerics)
+
+
+def _called(loop: Loop, numerics: Numerics) -> Iterator[str]:
+    """Yield the name of the function of f64 values of each operation in a loop that is one."""
+    parts = {
+        part for one in loop.body for value in expressions(one) for part in subexpressions(value)
+    }
+    for part in parts:
+        name = _function(part, numerics) if isinstance(part, Apply) else None
+        if name is not None:
+            yield name
+
+
+def _distributed(loop: Loop, numerics: Numerics) -> AbstractSet[str]:
+    """Return the names of the functions that a loop computes for blocks of elements: the long ones,
+    and the repeated ones if copies of all the others would be too long."""
+    calls = Counter(_called(loop, numerics))
+    long = {name for name in calls if is_long(name)}
+    copied = sum(lines_of(name) * count for name, count in calls.items() if name not in long)
+    if copied <= _MOST_COPIED:
+        return long
+    return long | {name for name, count in calls.items() if count > 1}
+
+
+def _function(value: Apply, numerics: Numerics) -> str | None:
+    """Return the name of the function of f64 values that computes an operation, or None."""
+    if not value.operands:
+        return None
+    return f64_function(value.operation, value.operands[0].type, numerics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +115,14 @@ class _Calls(Points):
     def __init__(self, loop: Loop, number: str, numerics: Numerics) -> None:
         super().__init__(loop, number)
         self._numerics = numerics
+        self._distributed = _distributed(loop, numerics)
 
     def taken(self, value: Apply | Load) -> Expr:
-        """Return what stands for an operation: itself if it is no long function."""
-        if isinstance(value, Load) or not value.operands:
+        """Return what stands for an operation: itself if it is not distributed."""
+        if isinstance(value, Load):
             return value
-        types = [operand.type for operand in value.operands]
-        name = f64_function(value.operation, types[0], self._numerics)
-        if name is None or not is_long(name):
+        name = _function(value, self._numerics)
+        if name is None or name not in self._distributed:
             return value
         given = tuple(o if o.type is F64 else Apply("widen", (o,), F64) for o in value.operands)
         result = self.result(F64)

@@ -42,12 +42,12 @@ def definitions(body: str, dialect: Dialect) -> str:
     for name in dict.fromkeys(match[1] for match in _CALL.finditer(body)):
         if name.endswith("_lanes"):
             functions = name.removesuffix("_lanes").split("_and_")
-            if all(map(is_long, functions)):
+            if all(name in _IN_TWO_PASSES or _is_sequence(name) for name in functions):
                 parts = itertools.chain(*map(_elements, functions))
                 texts |= dict.fromkeys([*parts, _procedure_of_lanes(*functions)])
         elif name in _IN_TWO_PASSES or (dialect is OPENMP and is_long(name)):
             texts |= dict.fromkeys([*_elements(name), _procedure(name)])
-        elif name in elementary.FUNCTIONS and name not in _RUNTIME:
+        elif _is_sequence(name):
             texts[_function(name, dialect.function)] = None
         elif name.removesuffix("_fast") in FAST_FUNCTIONS and name.endswith("_fast"):
             texts[_fast_function(name.removesuffix("_fast"), dialect.function)] = None
@@ -60,10 +60,17 @@ def definitions(body: str, dialect: Dialect) -> str:
 
 def is_long(name: str) -> bool:
     """Return whether a function of f64 values is so long that loops call it."""
-    if name in _IN_TWO_PASSES:
-        return True
-    known = name in elementary.FUNCTIONS and name not in _RUNTIME
-    return known and _function(name, "HLO_FUNCTION").count("\n") > _LONG
+    return name in _IN_TWO_PASSES or lines_of(name) > _LONG
+
+
+def lines_of(name: str) -> int:
+    """Count the lines of a function's sequence, about one for each operation; 0 if it has none."""
+    return _function(name, "HLO_FUNCTION").count("\n") if _is_sequence(name) else 0
+
+
+def _is_sequence(name: str) -> bool:
+    """Return whether a name is that of a function by a sequence of :mod:`hlo.elementary`."""
+    return name in elementary.FUNCTIONS and name not in _RUNTIME
 
 
 @cache

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -240,22 +242,55 @@ class _Stages:
         self._place()
         elements = max(-(-most // _GROUP), 1) * _GROUP
         needed = [self._needed(stage) for stage in range(max(self._placed) + 1)]
-        arrays: list[Array] = []
-        for variable, item in self._bound.items():
-            if self._crosses(item, needed, variable.name):
-                name = f"d{self.number}x{len(arrays)}"
-                arrays.append(Array(name, self._type(item, variable), elements, True, True))
-                self._arrays[variable.name] = arrays[-1]
-        given = {
-            (n, k): Array(f"x{self.number}x{n}x{k}", item.argument_type, elements, True, True)
-            for n, item in enumerate(self.items)
-            if isinstance(item, Point)
-            for k in range(len(item.arguments))
-        }
-        written: list[Statement] = [LocalArray(array) for array in (*arrays, *given.values())]
+        arrays = self._of_values(needed, elements)
+        given = self._of_arguments(elements)
+        unique = dict.fromkeys([*arrays, *given.values()])
+        written: list[Statement] = [LocalArray(array) for array in unique]
         for stage, names in enumerate(needed):
             written += self._stage(stage, names, given, lane, lanes)
         return written
+
+    def _of_values(self, needed: Sequence[AbstractSet[str]], elements: int) -> list[Array]:
+        """Give each value that crosses an array, which is another's before and after; return them.
+
+        A stage reads values, and then its points write theirs: in time 2·stage and 2·stage + 1.
+        """
+        crossing = [
+            (2 * self._placed[item] + isinstance(self.items[item], Point), variable, item)
+            for variable, item in self._bound.items()
+            if self._crosses(item, needed, variable.name)
+        ]
+        arrays: list[Array] = []
+        read_last: list[int] = []  # the time at which the value in each array is read last
+        for time, variable, item in sorted(crossing, key=lambda one: one[0]):
+            element_type = self._type(item, variable)
+            reads = [2 * stage for stage, names in enumerate(needed) if variable.name in names]
+            last = max(time + 1, *reads[-1:])
+            for n, array in enumerate(arrays):
+                if array.element_type is element_type and read_last[n] < time:
+                    break
+            else:
+                n = len(arrays)
+                name = f"d{self.number}x{n}"
+                arrays.append(Array(name, element_type, elements, True, True))
+                read_last.append(0)
+            read_last[n] = last
+            self._arrays[variable.name] = arrays[n]
+        return arrays
+
+    def _of_arguments(self, elements: int) -> dict[tuple[int, int], Array]:
+        """Return the array of each argument of each point; points of other stages have the same."""
+        taken = Counter[tuple[int, ElementType]]()
+        given: dict[tuple[int, int], Array] = {}
+        for n, item in enumerate(self.items):
+            for k in range(len(item.arguments) if isinstance(item, Point) else 0):
+                assert isinstance(item, Point)
+                element_type = item.argument_type
+                place = self._placed[n], element_type
+                name = f"x{self.number}x{element_type.name}x{taken[place]}"
+                given[n, k] = Array(name, element_type, elements, True, True)
+                taken[place] += 1
+        return given
 
     def _place(self) -> None:
         """Give each item its stage."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -97,6 +98,31 @@ def test_however_many_uses_a_function_is_written_once() -> None:
             assert functions.count(f"double hlo_{name}_f64_element(double x)") == 1
             assert f"hlo_{name}_f64_element(" not in kernels
         assert "hlo_cosine_f64_and_sine_f64_lanes(" in kernels  # with one reduction of the argument
+
+
+def _sines(links: int) -> str:
+    """Return a program that applies the sine of f32 many times, and adds its operand in the end."""
+    lines = [f"a{n} = f32[100] sine({f'a{n - 1}' if n else 'x'})" for n in range(links)]
+    lines += [f"ROOT s = f32[100] add(x, a{links - 1})"]
+    body = "\n  ".join(lines)
+    return f"HloModule m\nENTRY main {{\n  x = f32[100] parameter(0)\n  {body}\n}}\n"
+
+
+def test_short_functions_are_written_once_where_copies_would_be_long() -> None:
+    """gcc took 14 s for 100 sines in one loop."""
+    for text in _texts(_sines(40), OPENMP):
+        functions, _, kernels = text.partition("void kernel_")
+        assert functions.count("double hlo_sine_element(double x)") == 1
+        assert kernels.count("hlo_sine_lanes(") == 40
+        # Arrays of values that nobody needs any more are taken again.
+        arrays = re.findall(r"double \w+\[64\];", kernels)
+        assert len(arrays) == 2 * text.count("void kernel_")
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_short_functions_of_blocks_have_the_bits_of_the_interpreter() -> None:
+    draw = np.random.default_rng(0)
+    assert_same_bits(_sines(20), draw.normal(2.0, 30.0, 100).astype(np.float32))
 
 
 def test_fast_functions_take_the_exact_sequence_for_huge_operands_in_a_second_pass() -> None:
