@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 from backend_c.elemental.data_movement import all_of
 from backend_c.ir import index as ix
@@ -21,13 +22,14 @@ from backend_c.kernels.parts.block_groups import Rows, has_groups
 from backend_c.kernels.parts.block_groups import fold as grouped_fold
 from backend_c.kernels.parts.block_running_sums import RunningSums, has_chunks
 from backend_c.kernels.parts.combiner import Combiner, apply_combiner
-from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
+from backend_c.kernels.parts.exact_lane_sums import Add, LaneSums, Over, lanes_of
 from backend_c.kernels.parts.exact_sum import Accumulator
 from backend_c.kernels.parts.grouped_updates import GroupedUpdates
 from backend_c.kernels.parts.monoids import Monoid, monoid_of
 from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from backend_c.kernels.parts.prefix_scan import PrefixScan
 from backend_c.kernels.parts.running_window import Growth, growth
+from backend_c.kernels.parts.window_lanes import tap_lanes
 from backend_c.kernels.parts.window_positions import Windows
 from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
@@ -93,6 +95,14 @@ def _wide(monoid: Monoid, elements: int) -> Monoid:
     return monoid if elements <= _LONG else replace(monoid, state=F64)
 
 
+class _Lanes(NamedTuple):
+    """Describe ``size`` neighbouring positions from ``first`` on of the last dimension."""
+
+    outer: _Index
+    first: Expr
+    size: Expr
+
+
 class _Fold:
     """Write one reduce-window."""
 
@@ -111,53 +121,53 @@ class _Fold:
         self._dims = (*outer, -(-self._last // self._width))
 
     @contextmanager
-    def _lanes(self) -> Iterator[tuple[_Index, Expr, Callable[[Expr], _Index]]]:
-        """Open loops over positions, of whose last dimension each iteration has some lanes.
-
-        Yields the outer position, the number of lanes, and a function from a lane to its position.
-        """
+    def _lanes(self) -> Iterator[_Lanes]:
+        """Open loops over positions, of whose last dimension each iteration has some lanes."""
         work = self._windows.elements * self._width
         with nest.outer(self._scope, self._dims, work) as (*outer, part):
             first = ix.multiply(part, self._width)
             count = ix.clamp(0, ix.subtract(self._last, first), self._width)
+            yield _Lanes(tuple(outer), first, self._scope.bind(count))
 
-            def place(lane: Expr) -> _Index:
-                return (*outer, ix.add(first, lane)) if self._windows.positions else ()
-
-            yield tuple(outer), self._scope.bind(count), place
+    def _place(self, lanes: _Lanes, lane: Expr) -> _Index:
+        """Return the position of a lane."""
+        return (*lanes.outer, ix.add(lanes.first, lane)) if self._windows.positions else ()
 
     @contextmanager
-    def _taps(self, outer: _Index) -> Iterator[Callable[[_Index], tuple[_Index, Expr | None]]]:
-        """Open loops over the taps of the windows of all lanes.
+    def _taps(self, lanes: _Lanes, over: Over) -> Iterator[tuple[Expr, _Index, Expr | None]]:
+        """Open loops over the taps of the windows of all lanes, and over the lanes of each.
 
-        Yields a function from the position of a lane to the operand's index and the condition under
-        which it counts. Conditions on outer dimensions, which all lanes share, are tested once.
+        Yields a lane, the operand's index, and the condition under which that counts. Conditions on
+        outer dimensions, which all lanes share, are tested once; those on the last one are a range
+        of lanes, if there are no holes in it.
         """
-        windows = self._windows
+        windows, last = self._windows, len(self._windows.positions) - 1
         with windows.taps() as taps:
-            above, conditions = windows.at(outer, taps[:-1])
-
-            def element(place: _Index) -> tuple[_Index, Expr | None]:
-                if not place:
-                    return (), None
-                last, inside = windows.at(place[-1:], taps[-1:], len(above))
-                return (*above, *last), all_of(inside) if inside else None
-
-            with windows.where(conditions):
-                yield element
+            above, conditions = windows.at(lanes.outer, taps[:-1])
+            inside = None
+            if last >= 0 and windows.is_padded(last):
+                dimension, extent = windows.dimensions[last], windows.operand.shape.dims[last]
+                inside = tap_lanes(
+                    lanes.first, taps[-1], dimension, extent, lanes.size, self._scope
+                )
+            with windows.where(conditions), over(inside and inside.lanes) as lane:
+                if inside:
+                    yield lane, (*above, inside.at(lane)), None
+                else:
+                    index, within = windows.at(self._place(lanes, lane)[last:], taps[-1:], last)
+                    yield lane, (*above, *index), all_of(within) if within else None
 
     def in_order(self, monoid: Monoid | None = None) -> None:
         """Write the fold in row-major order, the init first: in the states of a monoid if one is
         given, else by the computation."""
         scope = self._scope
         types = [monoid.state if monoid else init.shape.element_type for init in self._inits]
-        with self._lanes() as (outer, lanes, place):
+        with self._lanes() as lanes:
             states = [scope.local(type, self._width, is_opaque=False) for type in types]
-            with scope.loop(lanes, "lanes") as lane:
+            with scope.loop(lanes.size, "lanes") as lane:
                 for state, init in zip(states, self._inits, strict=True):
                     scope.store(state, lane, monoid.lifted(init.at()) if monoid else init.at())
-            with self._taps(outer) as at, scope.loop(lanes, "lanes") as lane:
-                index, condition = at(place(lane))
+            with self._taps(lanes, lanes_of(scope, lanes.size)) as (lane, index, condition):
                 before = [scope.bind(scope.load(state, lane)) for state in states]
                 if monoid is None:
                     values = self._combined(before, index)
@@ -168,11 +178,11 @@ class _Fold:
                     if condition is not None:
                         value = apply("select", condition, value, old, type=value.type)
                     scope.store(state, lane, value)
-            with scope.loop(lanes, "lanes") as lane:
+            with scope.loop(lanes.size, "lanes") as lane:
                 folded: list[Expr] = [scope.load(state, lane) for state in states]
                 if monoid is not None:
                     folded = [monoid.value(one) for one in folded]
-                self._write(place(lane), tuple(folded))
+                self._write(self._place(lanes, lane), tuple(folded))
 
     def _combined(self, before: Sequence[Expr], index: _Index) -> list[Expr]:
         """Return the results of the computation on a state and the elements at an index."""
@@ -182,18 +192,19 @@ class _Fold:
     def sums(self) -> None:
         """Write the exact sum of each window and the init."""
         (operand,), (init,) = self._inputs, self._inits
-        with self._lanes() as (outer, lanes, place):
+        with self._lanes() as lanes:
 
-            def addends(over_lanes: Lanes, add: Add) -> None:
-                with self._taps(outer) as element, over_lanes() as lane:
-                    index, condition = element(place(lane))
+            def addends(over: Over, add: Add) -> None:
+                with self._taps(lanes, over) as (lane, index, condition):
                     add(lane, operand.at(*index), condition)
 
-            count = ix.constant(self._windows.elements + 1)
-            sums = LaneSums(self._scope, lambda lane: init.at(), lanes, self._width, count, addends)
+            most = ix.constant(self._windows.elements + 1)
+            sums = LaneSums(
+                self._scope, lambda lane: init.at(), lanes.size, self._width, most, addends
+            )
             sums.emit(
                 operand.shape.element_type,
-                lambda lane, value: self._write(place(lane), (value,)),
+                lambda lane, value: self._write(self._place(lanes, lane), (value,)),
             )
 
     def running(self, growing: Growth, is_sum: bool) -> None:

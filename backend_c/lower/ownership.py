@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from backend_c.lower.plan import Buffer, Plan, Value
 from hlo.module import Computation, Instruction
+from hlo.passes.rewriting import integer
 
 
 class Ownership:
@@ -27,9 +28,17 @@ class Ownership:
         self._plan, self._given = plan, given
         self._first = len(plan.buffers)  # of the buffers that are allocated from here on
         self._position = {i.name: n for n, i in enumerate(order)}
-        # The position of each name's last use; the root is needed in the end.
-        self._last = {name: n for n, i in enumerate(order) for name in (i.name, *i.operands)}
-        self._last[computation.root] = len(order)
+        # The position of each name's last use; the root is needed in the end. Of a tuple, a
+        # get-tuple-element needs one part.
+        self._last = {computation.root: len(order)}
+        self._parts: dict[str, dict[int, int]] = {}
+        for n, instruction in enumerate(order):
+            if instruction.opcode == "get-tuple-element":
+                parts = self._parts.setdefault(instruction.operands[0], {})
+                parts[integer(instruction, "index")] = n
+                continue
+            for name in instruction.operands:
+                self._last[name] = max(n, self._last.get(name, n))
         names = (parameter.name for parameter in computation.parameters)
         self._values = dict(zip(names, arguments, strict=True))
 
@@ -44,8 +53,17 @@ class Ownership:
             return mine
         mine -= {buffer for buffer, _ in self._plan.constants}
         now = self._position[instruction.name]
-        later = (value for name, value in self._values.items() if self._last.get(name, -1) > now)
-        return mine.difference(_buffers(tuple(later)))
+        return mine.difference(_buffers(tuple(self._needed_after(now))))
+
+    def _needed_after(self, position: int) -> Iterator[Value]:
+        """Yield the values, and the parts of tuples, that instructions after a position use."""
+        for name, value in self._values.items():
+            if self._last.get(name, -1) > position:
+                yield value
+            for part, last in self._parts.get(name, {}).items():
+                if last > position:
+                    assert isinstance(value, tuple)
+                    yield value[part]
 
 
 def _buffers(value: Value | Sequence[Value]) -> Iterator[Buffer]:

@@ -334,7 +334,7 @@ class _Stages:
                 names.update(_names(item))
         return names
 
-    def _crosses(self, item: int, needed: Sequence[set[str]], name: str) -> bool:
+    def _crosses(self, item: int, needed: Sequence[AbstractSet[str]], name: str) -> bool:
         """Return whether a value is needed after the stage that computes it, or is a result."""
         if self._is_everywhere(item):
             return False

@@ -7,19 +7,34 @@ are added in superaccumulators at once. See runtime/hlo_exact_sum.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.exact_sum import Addend, accumulated, decide_rounding
+from backend_c.kernels.parts.window_lanes import LaneRange
 from hlo.types import F64, PRED, ElementType
 
-Lanes = Callable[[], AbstractContextManager[Expr]]
+# Opens a loop over a range of lanes, or over all of them.
+Over = Callable[[LaneRange | None], AbstractContextManager[Expr]]
 # add(lane, value, condition): the value counts where the condition, if there is one, holds.
 Add = Callable[[Expr, Expr, Expr | None], None]
-# The loops over all addends of the lanes that ``lanes()`` runs over.
-LaneAddends = Callable[[Lanes, Add], None]
+# The loops over all addends of the lanes that ``over()`` runs over.
+LaneAddends = Callable[[Over, Add], None]
+
+
+def lanes_of(scope: Scope, lanes: Expr) -> Over:
+    """Return what opens loops over ranges of ``lanes`` lanes."""
+
+    @contextmanager
+    def over(part: LaneRange | None) -> Iterator[Expr]:
+        first, count = part or (ix.constant(0), lanes)
+        with scope.loop(count, "lanes") as number:
+            yield ix.add(first, number)
+
+    return over
 
 
 class LaneSums:
@@ -63,7 +78,7 @@ class LaneSums:
             size = apply("add", self._scope.load(sizes, lane), apply("abs", wide))
             self._scope.store(sizes, lane, size)
 
-        self._addends(lambda: self._scope.loop(self._lanes, "lanes"), add)
+        self._addends(lanes_of(self._scope, self._lanes), add)
         self._decide(element_type, totals, sizes, write)
 
     def _decide(
@@ -97,6 +112,11 @@ class LaneSums:
     def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
         """Return the loops over the addends of one lane."""
 
+        @contextmanager
+        def only(part: LaneRange | None) -> Iterator[Expr]:
+            with self._scope.when(part.has(lane)) if part else nullcontext():
+                yield lane
+
         def addends(sums: Sequence[Variable], add: Addend) -> None:
             def add_if(lane: Expr, value: Expr, condition: Expr | None) -> None:
                 if condition is None:
@@ -105,6 +125,6 @@ class LaneSums:
                     with self._scope.when(condition):
                         add(value)
 
-            self._addends(lambda: nullcontext(lane), add_if)
+            self._addends(only, add_if)
 
         return addends

@@ -18,7 +18,7 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.block_groups import Rows, grouped, has_groups
-from backend_c.kernels.parts.exact_lane_sums import Add, Lanes, LaneSums
+from backend_c.kernels.parts.exact_lane_sums import Add, LaneSums, Over
 from hlo.types import PRED
 
 _WIDTH = 64  # lanes whose totals stay in the first cache
@@ -132,8 +132,8 @@ class GroupedUpdates:
         """Write the exact sum of a group."""
         init, update = self._init, self._update
 
-        def addends(over_lanes: Lanes, add: Add) -> None:
-            with group.members() as position, over_lanes() as lane:
+        def addends(over: Over, add: Add) -> None:
+            with group.members() as position, over(None) as lane:
                 add(lane, update.at(*group.source(position, lane)), None)
 
         def start(lane: Expr) -> Expr:

@@ -78,6 +78,16 @@ class Windows:
         pairs = enumerate(self.dimensions)
         return tuple(position_count(self.operand.size(d), window) for d, window in pairs)
 
+    def is_padded(self, d: int) -> bool:
+        """Return whether taps of windows leave the operand along a dimension, which is static and
+        has no holes of base dilation."""
+        dimension, extent = self.dimensions[d], self.operand.shape.dims[d]
+        if self.operand.sizes or dimension.base_dilation > 1 or not extent:
+            return False
+        reach = (self.positions[d] - 1) * dimension.stride
+        reach += (dimension.size - 1) * dimension.window_dilation - dimension.padding_low
+        return dimension.padding_low > 0 or reach >= extent
+
     def at(
         self, place: Sequence[Expr], taps: Sequence[Expr], first: int = 0
     ) -> tuple[Index, list[Expr]]:
