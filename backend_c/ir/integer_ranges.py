@@ -168,6 +168,11 @@ class IntegerRanges:
             case _:
                 return range_of(value.type)
 
+    def fits(self, value: Apply) -> bool:
+        """Return whether the type of an operation holds its exact result, so that none wraps."""
+        found = self._applied(value)
+        return found is not None and is_in(found, value.type)
+
     def _applied(self, value: Apply) -> Range | None:
         """Return the range of an operation's exact result; None if nothing is known of it."""
         match value:

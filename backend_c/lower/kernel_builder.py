@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
+from backend_c.ir.affine_indices import with_affine_indices
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
 from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.decided_selects import with_decided_selects
@@ -125,7 +126,8 @@ class KernelBuilder:
             kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
-        body = with_decided_selects(without_dead_lets(scope.statements))
+        body = with_affine_indices(without_dead_lets(scope.statements))
+        body = with_decided_selects(body)
         if scope.settings.has_lanes:
             body = with_narrow_integers(body)
         return Kernel(

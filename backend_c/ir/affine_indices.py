@@ -1,0 +1,163 @@
+"""Compute indices from the variables of loops, where the program computes them as integers.
+
+Frames of a signal, diagonals and windows are gathers whose start indices come from iotas:
+
+    v = (int)i + (int)j;  a[clamp(0, (index)v, 9999)]        becomes        a[i + j]
+
+if intervals prove that no integer wraps around. What is left is affine: a load of neighbouring
+elements instead of a gather, and no clamp where the bounds are inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.integer_ranges import IntegerRanges, is_in, is_whole
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Constant,
+    Expr,
+    Let,
+    Statement,
+    Variable,
+    is_mutable,
+    subexpressions,
+)
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+
+_MOST = 1 << 53  # of an integer that may be an index
+
+
+def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return statements whose indices come from indices, as far as that gives the same numbers."""
+    indices = _Indices()
+    rewritten = indices.block(body)
+    return without_dead_lets(rewritten) if indices.is_changed else tuple(body)
+
+
+class _Indices:
+    """Walk the statements of a kernel in order, keeping the definitions of integer variables."""
+
+    def __init__(self) -> None:
+        self._ranges = IntegerRanges()
+        self._definitions: dict[str, Expr] = {}
+        self.is_changed = False
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return tuple(map(self._statement, body))
+
+    def _statement(self, statement: Statement) -> Statement:
+        statement = with_expressions(statement, self._rewritten)
+        if isinstance(statement, Let):
+            self._ranges.bind(statement.variable, statement.value)
+            self._definitions[statement.variable.name] = statement.value
+        return with_blocks(statement, self.block)
+
+    def _rewritten(self, value: Expr) -> Expr:
+        """Return an expression with its indices rewritten."""
+        match value:
+            case Apply("convert", (source,), element_type) if element_type is INDEX:
+                found = self._number(source) if source.type is not INDEX else None
+                if found is not None:
+                    self.is_changed = True
+                    return found
+        again = with_operands(value, self._rewritten)
+        if isinstance(again, Apply) and again.type is INDEX and again != value:
+            return _folded(again)
+        return again
+
+    def _number(self, value: Expr) -> Expr | None:
+        """Return an integer as an index computed from indices; None if it is not known to be."""
+        if max(map(abs, self._ranges.of(value))) > _MOST:
+            return None
+        match value:
+            case Constant(_, number):
+                return ix.constant(int(number))  # type: ignore[arg-type]
+            case Variable(_, name):
+                known = self._definitions.get(name)
+                return None if known is None or value.mutable else self._number(known)
+            case Apply("convert", (source,), element_type):
+                if not is_whole(source.type) or not is_in(self._ranges.of(source), element_type):
+                    return None
+                if source.type is not INDEX:
+                    return self._number(source)
+                # What changes may have changed since the variable was bound.
+                is_fixed = not any(map(is_mutable, subexpressions(source)))
+                return self._rewritten(source) if is_fixed else None
+            case Apply("select", (condition, one, other), _):
+                least, most = self._ranges.of(condition)
+                return self._number(one if least else other) if least == most else None
+            case Apply(operation, operands, _) if operation in _RULES and self._ranges.fits(value):
+                numbers = [self._number(operand) for operand in operands]
+                known_numbers = [number for number in numbers if number is not None]
+                complete = len(known_numbers) == len(numbers)
+                return _RULES[operation](*known_numbers) if complete else None
+            case _:
+                return None
+
+
+def _product(one: Expr, other: Expr) -> Expr | None:
+    """Build a product of which one factor is a number."""
+    factor = ix.value_of(other)
+    if factor is not None:
+        return ix.multiply(one, factor)
+    factor = ix.value_of(one)
+    return None if factor is None else ix.multiply(other, factor)
+
+
+def _quotient(one: Expr, other: Expr) -> Expr | None:
+    """Build a quotient of what is not negative by a positive number."""
+    divisor = ix.value_of(other) or 0
+    return ix.divide(one, divisor) if divisor > 0 and ix.bounds(one)[0] >= 0 else None
+
+
+def _remainder(one: Expr, other: Expr) -> Expr | None:
+    """Build a remainder of what is not negative by a positive number."""
+    divisor = ix.value_of(other) or 0
+    return ix.modulo(one, divisor) if divisor > 0 and ix.bounds(one)[0] >= 0 else None
+
+
+def _greater(one: Expr, other: Expr) -> Expr | None:
+    """Build a maximum of which one operand is a number."""
+    for value, least in ((one, ix.value_of(other)), (other, ix.value_of(one))):
+        if least is not None:
+            return ix.clamp(least, value, max(least, ix.bounds(value)[1]))
+    return None
+
+
+def _less(one: Expr, other: Expr) -> Expr | None:
+    """Build a minimum of which one operand is a number."""
+    for value, most in ((one, ix.value_of(other)), (other, ix.value_of(one))):
+        if most is not None:
+            return ix.clamp(min(most, ix.bounds(value)[0]), value, most)
+    return None
+
+
+# From the operands of operations on integers that do not wrap around; None for what is no index.
+_RULES: dict[str, Callable[..., Expr | None]] = {
+    "add": ix.add,
+    "subtract": ix.subtract,
+    "negate": lambda one: ix.multiply(one, -1),
+    "multiply": _product,
+    "divide": _quotient,
+    "remainder": _remainder,
+    "maximum": _greater,
+    "minimum": _less,
+}
+
+
+def _folded(value: Apply) -> Expr:
+    """Return an operation on indices as :mod:`backend_c.ir.index` builds it from its operands."""
+    match value:
+        case Apply("add", (one, other), _):
+            return ix.add(one, other)
+        case Apply("multiply", (one, Constant(_, factor)), _):
+            return ix.multiply(one, int(factor))  # type: ignore[arg-type]
+        case Apply("clamp", (Constant(_, low), one, high), _):
+            return ix.clamp(int(low), one, high)  # type: ignore[arg-type]
+        case _:
+            return value
