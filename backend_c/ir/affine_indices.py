@@ -39,11 +39,10 @@ def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
 
 
 class _Indices:
-    """Walk the statements of a kernel in order, keeping the definitions of integer variables."""
+    """Walk the statements of a kernel in order, keeping the ranges of variables."""
 
     def __init__(self) -> None:
         self._ranges = IntegerRanges()
-        self._definitions: dict[str, Expr] = {}
         self.is_changed = False
 
     def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -54,7 +53,6 @@ class _Indices:
         statement = with_expressions(statement, self._rewritten)
         if isinstance(statement, Let):
             self._ranges.bind(statement.variable, statement.value)
-            self._definitions[statement.variable.name] = statement.value
         return with_blocks(statement, self.block)
 
     def _rewritten(self, value: Expr) -> Expr:
@@ -65,10 +63,23 @@ class _Indices:
                 if found is not None:
                     self.is_changed = True
                     return found
+            case Apply("clamp", (Constant(_, low), index, high), element_type) if (
+                element_type is INDEX and self._is_inside(index, int(low), high)  # type: ignore[arg-type]
+            ):
+                self.is_changed = True
+                return self._rewritten(index)
         again = with_operands(value, self._rewritten)
         if isinstance(again, Apply) and again.type is INDEX and again != value:
             return _folded(again)
         return again
+
+    def _is_inside(self, index: Expr, low: int, high: Expr) -> bool:
+        """Return whether an integer that is an index is within bounds."""
+        match index:
+            case Apply("convert", (source,), _) if source.type is not INDEX:
+                least, most = self._ranges.of(source)
+                return low <= least and most <= ix.bounds(high)[0]
+        return False
 
     def _number(self, value: Expr) -> Expr | None:
         """Return an integer as an index computed from indices; None if it is not known to be."""
@@ -77,9 +88,9 @@ class _Indices:
         match value:
             case Constant(_, number):
                 return ix.constant(int(number))  # type: ignore[arg-type]
-            case Variable(_, name):
-                known = self._definitions.get(name)
-                return None if known is None or value.mutable else self._number(known)
+            case Variable():
+                bound = self._ranges.definition(value)
+                return None if bound is value else self._number(bound)
             case Apply("convert", (source,), element_type):
                 if not is_whole(source.type) or not is_in(self._ranges.of(source), element_type):
                     return None

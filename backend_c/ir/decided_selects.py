@@ -1,7 +1,9 @@
 """Choose at compile time what the ranges of integers decide.
 
 Sequences of slices are written out as selects by their index, and indices are normalised as in
-NumPy, ``i < 0 ? i + n : i``: often enough it is known which it is.
+NumPy, ``i < 0 ? i + n : i``: often enough it is known which it is. An integer of which one number
+is left is a constant: a compiler does not see it where it is computed outside of a parallel loop,
+and divides by it.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend_c.ir.dead_lets import without_dead_lets
-from backend_c.ir.integer_ranges import IntegerRanges
-from backend_c.ir.loop_ir import Apply, Expr, Let, Statement
+from backend_c.ir.floored_remainders import with_floored_remainder
+from backend_c.ir.integer_ranges import IntegerRanges, is_whole
+from backend_c.ir.loop_ir import INDICES, Apply, Constant, Expr, Let, Statement, Variable
 from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+from hlo.types import PRED
 
 
 def with_decided_selects(body: Sequence[Statement]) -> tuple[Statement, ...]:
@@ -39,11 +43,17 @@ class _Selects:
         return with_blocks(statement, self.block)
 
     def _decided(self, value: Expr) -> Expr:
-        """Return an expression with what its selects are known to choose."""
+        """Return an expression with what its selects are known to choose, and the numbers that it
+        is known to have."""
+        if isinstance(value, Apply | Variable) and value.type not in INDICES:
+            least, most = self._ranges.of(value) if is_whole(value.type) else (0, 1)
+            if least == most:
+                self.is_changed = True
+                return Constant(value.type, bool(least) if value.type is PRED else least)
         if isinstance(value, Apply) and value.operation == "select":
             condition, one, other = value.operands
             least, most = self._ranges.of(condition)
             if least == most:
                 self.is_changed = True
                 return self._decided(one if least else other)
-        return with_operands(value, self._decided)
+        return with_floored_remainder(with_operands(value, self._decided), self._ranges)

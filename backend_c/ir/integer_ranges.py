@@ -146,11 +146,13 @@ class IntegerRanges:
 
     def __init__(self) -> None:
         self._known: dict[str, Range] = {}
+        self._values: dict[str, Expr] = {}
 
     def bind(self, variable: Variable, value: Expr) -> None:
         """Note what a variable is bound to."""
         if is_whole(variable.type):
             self._known[variable.name] = self.of(value)
+            self._values[variable.name] = value
 
     def of(self, value: Expr) -> Range:
         """Return the range of an expression."""
@@ -176,8 +178,8 @@ class IntegerRanges:
     def _applied(self, value: Apply) -> Range | None:
         """Return the range of an operation's exact result; None if nothing is known of it."""
         match value:
-            case Apply("select", (_, one, other), _):
-                first, second = self.of(one), self.of(other)
+            case Apply("select", (condition, one, other), _):
+                first, second = self._where(condition, one, other)
                 return min(first[0], second[0]), max(first[1], second[1])
             case Apply(operation, (one,), _) if operation in _UNARY and is_whole(one.type):
                 return _UNARY[operation](self.of(one))
@@ -195,6 +197,29 @@ class IntegerRanges:
                 return _RULES[operation](self.of(one), self.of(other))
             case _:
                 return None
+
+    def _where(self, condition: Expr, one: Expr, other: Expr) -> tuple[Range, Range]:
+        """Return the ranges of one value where a condition holds, of another where it does not."""
+        match self.definition(condition):
+            case Apply("compare-LT", (Variable(_, name), Constant(_, end)), _) if (
+                name in self._known
+            ):
+                low, high = known = self._known[name]
+                least = int(end)  # type: ignore[arg-type]
+                self._known[name] = low, min(high, least - 1)
+                first = self.of(self.definition(one))
+                self._known[name] = max(low, least), high
+                second = self.of(self.definition(other))
+                self._known[name] = known
+                return first, second
+            case _:
+                return self.of(one), self.of(other)
+
+    def definition(self, value: Expr) -> Expr:
+        """Return what an integer variable is bound to, other expressions as they are."""
+        if isinstance(value, Variable) and not value.mutable:
+            return self._values.get(value.name, value)
+        return value
 
 
 def is_whole(element_type: ElementType) -> bool:

@@ -126,8 +126,8 @@ class KernelBuilder:
             kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
-        body = with_affine_indices(without_dead_lets(scope.statements))
-        body = with_decided_selects(body)
+        body = with_decided_selects(without_dead_lets(scope.statements))
+        body = with_affine_indices(body)
         if scope.settings.has_lanes:
             body = with_narrow_integers(body)
         return Kernel(

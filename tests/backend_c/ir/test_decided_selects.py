@@ -8,8 +8,22 @@ from against_interp import assert_same_bits
 from conftest import has_c_compiler
 
 import hlo
+import interp
 from backend_c.ir.decided_selects import with_decided_selects
-from backend_c.ir.loop_ir import INDEX, Apply, Array, Constant, Let, Load, Loop, Store, Variable
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Constant,
+    Let,
+    Load,
+    Loop,
+    Store,
+    Variable,
+    every,
+    expressions,
+    subexpressions,
+)
 from backend_c.ir.settings import Numerics, alone, threaded
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP
@@ -82,3 +96,56 @@ def test_what_may_be_either_stays() -> None:
     assert decided(63) == body(63)
     assert decided(64) == (Store(result, i, Load(array, i)),)
     assert decided(0) == (Store(result, i, Constant(F32, 0.0)),)
+
+
+def _modulo(element_type: str, divisor: int, n: int) -> list[str]:
+    """Return instructions for ``x % divisor`` rounded down, as JAX writes it."""
+    kind = f"{element_type}[{n}]"
+    return [
+        f"x = {kind} parameter(0)",
+        f"c = s64[] constant({divisor})",
+        f"narrow = {element_type}[] convert(c)",
+        f"d = {kind} broadcast(narrow), dimensions={{}}",
+        f"zero = {element_type}[] constant(0)",
+        f"zeros = {kind} broadcast(zero), dimensions={{}}",
+        f"r = {kind} remainder(x, d)",
+        f"a = pred[{n}] compare(r, zeros), direction=LT",
+        f"b = pred[{n}] compare(d, zeros), direction=LT",
+        f"differ = pred[{n}] compare(a, b), direction=NE",
+        f"rest = pred[{n}] compare(r, zeros), direction=NE",
+        f"both = pred[{n}] and(differ, rest)",
+        f"corrected = {kind} add(r, d)",
+        f"ROOT m = {kind} select(both, corrected, r)",
+    ]
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@pytest.mark.parametrize("element_type", ["s8", "s16", "s32", "s64", "u8", "u64"])
+def test_remainders_rounded_down(element_type: str) -> None:
+    ends = np.iinfo({"s": "int", "u": "uint"}[element_type[0]] + element_type[1:])
+    near = range(-20, 21) if ends.min else range(41)
+    numbers = [ends.min, ends.min + 1, *near, ends.max - 1, ends.max]
+    x = np.array(numbers, ends.dtype)
+    divisors = [1, 2, 3, 8, 100, *((-1, -3, -8) if ends.min else ())]
+    for divisor in divisors:
+        lines = "\n  ".join(_modulo(element_type, divisor, x.size))
+        text = f"HloModule m\nENTRY e {{\n  {lines}\n}}\n"
+        found = np.asarray(interp.evaluate(hlo.parse(text), x))
+        assert found.tolist() == [number % divisor for number in numbers]
+        assert_same_bits(text, x)
+
+
+def test_a_remainder_by_a_power_of_two_is_one_operation() -> None:
+    """A divisor that was converted outside of a parallel loop was no constant inside of it, so that
+    the loop divided: 11 times as long."""
+    for divisor, operations in ((8, {"and"}), (100, {"remainder", "compare-LT", "add", "select"})):
+        lines = "\n  ".join(_modulo("s32", divisor, 4096))
+        module = hlo.parse(f"HloModule m\nENTRY e {{\n  {lines}\n}}\n")
+        (kernel,) = lowered(module, threaded(Numerics.EXACT)).kernels
+        parts = [
+            part
+            for statement in every(kernel.body)
+            for value in expressions(statement)
+            for part in subexpressions(value)
+        ]
+        assert {p.operation for p in parts if isinstance(p, Apply)} == operations
