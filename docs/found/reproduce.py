@@ -69,10 +69,14 @@ if sys.argv[2:]:
     given = [load("arguments.npz", f"p{n}", dtype) for n, dtype in enumerate(types)]
     results = run(sys.argv[2], given)
     wrong = len(results) != FACTS["outputs"]
-    if FACTS.get("mismatch"):  # results of other types or sizes than declared
+    for n, (x, bounds) in enumerate(zip(results, FACTS.get("bounds", []))):
+        if list(x.shape) == bounds:  # XLA returns all the room, whose first elements are in use
+            dims = FACTS["results"][n][1]
+            results[n] = x.ravel()[: int(np.prod(dims))].reshape(dims)
+    if FACTS.get("mismatch"):  # results of other types or sizes
         found = [[str(x.dtype), list(x.shape)] for x in results]
         wrong = found != FACTS["results"]
-        print(f"results {found}, declared {FACTS['results']}")
+        print(f"results {found}, expected {FACTS['results']}")
     is_compared = FACTS["kind"] == "wrong result" and not FACTS.get("mismatch")
     for n, x in enumerate(results if is_compared else []):
         ends = [load("expected.npz", f"{e}{n}", x.dtype) for e in ("exact", "low", "high", "nan")]

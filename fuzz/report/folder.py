@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hlo
-from fuzz.judge.failure import Failure
+import interp
 from fuzz.report import machine
 from fuzz.report.evidence import elements
 from fuzz.report.issue import issue
 from fuzz.report.report import Report
 from hlo import archive
-from hlo.types import leaves
+from hlo.types import ArrayShape, leaves
 from hlo.values import Array, arrays_of
 from interp.envelope.verdict import KINDS
 
@@ -31,10 +31,10 @@ _SCRIPT = Path(__file__).with_name("reproduce.txt")
 def write(report: Report, directory: Path) -> Path:
     """Write the folder, and beside it the same as .zip, whose path is returned."""
     directory.mkdir(parents=True, exist_ok=True)
-    versions = machine.versions()
+    versions, exact = machine.versions(), _exact(report)
     texts = {
         "reduced.hlo": hlo.format(report.module),
-        "facts.json": json.dumps(_facts(report, versions), indent=1) + "\n",
+        "facts.json": json.dumps(_facts(report, exact, versions), indent=1) + "\n",
         "issue.md": issue(report, versions),
     }
     if report.judged.command is None:
@@ -44,7 +44,7 @@ def write(report: Report, directory: Path) -> Path:
     (directory / "original.hlo").write_bytes(report.original)
     _save(directory / "arguments.npz", archive.numbered(tuple(report.arrays)))
     _save(directory / "original_arguments.npz", archive.numbered(tuple(report.original_arrays)))
-    _save(directory / "expected.npz", _expected(report.judged.failure).items())
+    _save(directory / "expected.npz", _expected(report, exact).items())
     whole = directory.resolve()
     shutil.make_archive(str(whole), "zip", whole.parent, whole.name)
     return directory.parent / f"{whole.name}.zip" if directory.name else Path(f"{whole}.zip")
@@ -54,21 +54,43 @@ def _save(path: Path, arrays: Iterable[tuple[str, Array]]) -> None:
     archive.write(path, arrays, is_compressed=True)
 
 
-def _expected(failure: Failure) -> dict[str, Array]:
-    arrays: dict[str, Array] = {}
-    outputs = failure.found.outputs if failure.found is not None else ()
-    for n, output in enumerate(outputs):
+def _exact(report: Report) -> tuple[Array, ...]:
+    """Evaluate the program where results are judged; of a crash nothing is expected."""
+    if report.judged.failure.found is None:
+        return ()
+    return tuple(arrays_of(interp.evaluate(report.module, *report.arrays, seed=report.seed)))
+
+
+def _expected(report: Report, exact: Iterable[Array]) -> dict[str, Array]:
+    """Return what is right, and of results of the right types and sizes what is legal."""
+    arrays = {f"exact{n}": np.array(array, order="C") for n, array in enumerate(exact)}
+    found = report.judged.failure.found
+    for n, output in enumerate(found.outputs if found is not None else ()):
         legal = output.legal
-        parts = (output.exact, legal.low, legal.high, legal.nan, output.actual)
-        for name, part in zip(("exact", "low", "high", "nan", "actual"), parts, strict=True):
+        parts = (legal.low, legal.high, legal.nan, output.actual)
+        for name, part in zip(("low", "high", "nan", "actual"), parts, strict=True):
             arrays[f"{name}{n}"] = np.array(part, order="C")
     return arrays
 
 
-def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
+def _results(report: Report, exact: Sequence[Array]) -> dict[str, Any]:
+    """Describe the arrays of the result: types and sizes, and of bounded ones their bounds, whose
+    room a compiler may return. The sizes are the interpreter's; of a crash there are only those
+    that the program declares."""
+    shapes = leaves(report.module.entry.root_instruction.shape)
+    declared: list[ArrayShape] = [shape for shape in shapes if shape.element_type.is_array]
+    dims = [list(array.shape) for array in exact] or [list(shape.dims) for shape in declared]
+    types = [str(shape.element_type.numpy) for shape in declared]
+    return {
+        "outputs": len(shapes),
+        "results": [list(pair) for pair in zip(types, dims, strict=True)],
+        "bounds": [list(shape.dims) if shape.is_dynamic else None for shape in declared],
+    }
+
+
+def _facts(report: Report, exact: Sequence[Array], versions: Mapping[str, str]) -> dict[str, Any]:
     failure, found = report.judged.failure, report.judged.failure.found
     outputs = found.outputs if found is not None else ()
-    shape = report.module.entry.root_instruction.shape
     return {
         "kind": failure.kind,
         "signs": sorted(failure.signs),
@@ -80,12 +102,7 @@ def _facts(report: Report, versions: Mapping[str, str]) -> dict[str, Any]:
             for e in (elements(found) if found is not None else ())
         ],
         "arguments": [str(array.dtype) for array in arrays_of(report.arrays)],
-        "outputs": len(leaves(shape)),
-        "results": [
-            [str(leaf.element_type.numpy), list(leaf.dims)]
-            for leaf in leaves(shape)
-            if leaf.element_type.is_array
-        ],
+        **_results(report, exact),
         "seed": report.seed,
         "seconds": report.seconds,
         "versions": dict(versions),

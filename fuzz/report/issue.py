@@ -109,7 +109,7 @@ def _facts(failure: Failure) -> Iterator[str]:
     found = failure.found
     assert found is not None
     if found.mismatch is not None:
-        yield f"Other types or sizes than declared: {found.mismatch}."
+        yield f"Other types or sizes than expected: {found.mismatch}."
         return
     yield from ("| element | actual | expected | legal |", "|---|---|---|---|")
     for element in elements(found):

@@ -239,8 +239,37 @@ def test_a_report_of_another_type_runs(tmp_path: Path) -> None:
     failure = against.failure(module, (x,))
     assert failure is not None
     write(Report(module, (x,), Judged(failure, XLA_CPU), b"", (x,)), tmp_path / "found")
-    said = "results [['int32', [2]]], declared [['int32', [2]]]"
+    said = "results [['int32', [2]]], expected [['int32', [2]]]"
     assert _script_says(tmp_path / "found") == (0, [said, "right"])
+
+
+def test_a_report_of_other_sizes_expects_those_in_use(tmp_path: Path) -> None:
+    """XLA is right here, and returns the room of three rows, of which two are in use."""
+    pytest.importorskip("jaxlib")
+    from fuzz.judge.failure import Against, Judged
+    from fuzz.peers.xla import Answer
+    from fuzz.report import Report, write
+    from interp.envelope.budget import XLA_CPU
+
+    module = hlo.parse(
+        """HloModule m
+        ENTRY e { x = f32[3,2] parameter(0)
+                  n = s32[] parameter(1)
+                  b = f32[<=3,2] set-dimension-size(x, n), dimensions={0}
+                  ROOT r = f32[<=3,2] negate(b) }"""
+    )
+    x, n = np.arange(6, dtype=np.float32).reshape(3, 2), np.int32(2)
+    against = Against(lambda text, arrays: Answer((-x[:1],)), XLA_CPU)
+    failure = against.failure(module, (x, n))
+    assert failure is not None
+    folder = tmp_path / "found"
+    write(Report(module, (x, n), Judged(failure, XLA_CPU), b"", (x, n)), folder)
+    facts = json.loads((folder / "facts.json").read_text())
+    assert (facts["results"], facts["bounds"]) == ([["float32", [2, 2]]], [[3, 2]])
+    with np.load(folder / "expected.npz") as expected:
+        assert np.array_equal(expected["exact0"], -x[:2])
+    said = "results [['float32', [2, 2]]], expected [['float32', [2, 2]]]"
+    assert _script_says(folder) == (0, [said, "right"])
 
 
 def test_a_report_with_arguments_that_jaxlib_cannot_hold_runs(tmp_path: Path) -> None:
