@@ -1,6 +1,7 @@
 """Show programs in a browser: pages of one file that need no network, and pictures."""
 
 from pages.explanation import explanation
+from pages.findings import index
 from pages.html_file import Page
 from pages.pictures import dot, svg
 from pages.sources import source_lines
@@ -15,6 +16,7 @@ __all__ = [
     "Stage",
     "dot",
     "explanation",
+    "index",
     "judged",
     "source_lines",
     "stages",

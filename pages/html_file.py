@@ -10,18 +10,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-# In the order in which they run: each names only what stands before it.
-SCRIPTS = (
-    *("model.js", "scene.js", "canvas.js", "lists.js", "values.js", "details.js"),
-    *("charts.js", "stages.js", "main.js"),
+# The code of each kind of page, in the order in which it runs: each names only what stands before.
+PROGRAM = (
+    *("elements.js", "tabs.js", "model.js", "scene.js", "canvas.js", "lists.js", "values.js"),
+    *("details.js", "charts.js", "stages.js", "main.js"),
 )
+INDEX = ("elements.js", "tabs.js", "findings.js", "growth.js", "coverage.js", "index.js")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,9 +45,9 @@ class Page:
         return f'<iframe {frame} srcdoc="{escape(self.text)}"></iframe>'
 
 
-def page(title: str, data: Mapping[str, object]) -> Page:
-    """Return the page about some data."""
-    style, script = asset("page.css"), "\n".join(map(asset, SCRIPTS))
+def page(title: str, data: Mapping[str, object], scripts: Sequence[str] = PROGRAM) -> Page:
+    """Return the page about some data, which ``scripts`` show."""
+    style, script = asset("page.css"), "\n".join(map(asset, scripts))
     text = Template(asset("page.html")).substitute(
         policy=f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
         " img-src data:; base-uri 'none'; form-action 'none'",

@@ -1,7 +1,7 @@
 """Open the pages of programs in chromium: no errors, no requests, and how long they take.
 
     python -m selftest.browser_pages                      # of the corpus
-    python -m selftest.browser_pages --screenshots docs/see
+    python -m selftest.browser_pages --screenshots docs/see --campaign DIR
 
 Each page is opened, every tab shown, everything opened and closed. Times are those of the page's
 main thread, in seconds of the processor: what else the machine does is not in them. Exit status: 0
@@ -18,12 +18,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import backend_c
 import hlo
 import pages
+from fuzz.campaign.overview import overview
 from hlo.errors import Error
 from hlo.module import Module
 
@@ -85,7 +87,7 @@ class Browser:
         session = context.new_cdp_session(tab)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         tab.goto(file)
-        tab.wait_for_function("window.page && window.page.picture.frames > 0")
+        tab.wait_for_function("window.page && window.page.picture?.frames !== 0")
         try:
             yield tab, session
         finally:
@@ -128,8 +130,14 @@ def explained(module: Module) -> pages.Page:
         return pages.explanation(module)
 
 
-def screenshots(browser: Browser, directory: Path) -> None:
-    """Write the pictures of docs/see.md."""
+def found_in(directories: list[Path]) -> pages.Page:
+    """Return the index page of directories."""
+    seen = overview(directories)
+    return pages.index("Found", [*map(asdict, seen.campaigns)], [*map(asdict, seen.found)])
+
+
+def screenshots(browser: Browser, directory: Path, campaign: Path | None) -> None:
+    """Write the pictures of docs/see.md, that of the index if there is a campaign to show."""
     directory.mkdir(parents=True, exist_ok=True)
     attention = _module(ROOT / "examples" / "attention.hlo")
     training = _module(ROOT / "examples" / "training_step.hlo")
@@ -145,6 +153,10 @@ def screenshots(browser: Browser, directory: Path) -> None:
     with browser.open(pages.stages(training.name, stages)) as (tab, session):
         tab.evaluate("window.page.selected.show(2)")
         _write_picture(session, directory / "stages.webp")
+    if campaign is not None:
+        with browser.open(found_in([campaign, ROOT / "docs" / "found"])) as (tab, session):
+            tab.locator(".finding-row", has_text="wrong result").first.click()
+            _write_picture(session, directory / "index.webp")
 
 
 def _write_picture(session: Any, path: Path) -> None:
@@ -173,13 +185,16 @@ def main() -> int:
     parser.add_argument(
         "--screenshots", type=Path, metavar="DIR", help="write those of docs/see.md"
     )
+    parser.add_argument(
+        "--campaign", type=Path, metavar="DIR", help="of hlo fuzz, which the index shows"
+    )
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         browser = Browser(driver)
         if options.screenshots is not None:
-            screenshots(browser, options.screenshots)
+            screenshots(browser, options.screenshots, options.campaign)
         else:
             for path in _programs(options.paths):
                 module = _module(path)

@@ -111,6 +111,10 @@ class Directory:
         path = self._chunk(number)
         return _read(path) if path.exists() else None
 
+    def finished(self, number: int) -> float:
+        """Return when a finished chunk was done, in seconds of the file system's clock."""
+        return self._chunk(number).stat().st_mtime
+
     def numbers(self) -> list[int]:
         """List the finished chunks."""
         return sorted(int(path.stem) for path in (self.path / "chunks").glob("*.json"))

@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "emit": "a program as C for a target, without running it.",
     "explain": "the kernels of a program: what each does, why it is one, what limits it.",
     "graph": "a program as a picture: SVG, text for Graphviz, or a page to look around in.",
+    "index": "a page of what campaigns and reports have found.",
     "completion": "a script for the shell that completes subcommands, options and their values.",
 }
 

@@ -1,14 +1,5 @@
 // What is known of the instruction and the kernel that are selected; what the pointer is over.
 
-/** A table of facts: pairs of a name and a value, which is text or elements. */
-function facts(pairs) {
-  const rows = pairs.filter(([, value]) => value !== undefined && value !== "" && value !== null);
-  return element("dl", {}, ...rows.flatMap(([name, value]) => [
-    element("dt", {}, name),
-    element("dd", {}, ...(Array.isArray(value) ? value : [String(value)])),
-  ]));
-}
-
 /** A button that selects an instruction. */
 function link(i) {
   return element("button", { class: "link", click: () => selected.choose([i], { from: "details" }) },
@@ -24,13 +15,6 @@ function links(numbers) {
 function stepLink(number) {
   const { kind } = STEPS[number];
   return element("button", { class: "link", click: () => selected.step(number, "details") }, `#${number} ${kind}`);
-}
-
-/** A share of a whole as a bar with its number. */
-function bar(share, text) {
-  const filled = element("span", { class: "filled" });
-  filled.style.width = `${Math.round(Math.min(1, share) * 100)}%`;
-  return element("span", { class: "bar", role: "img", "aria-label": text }, filled, part("value", text));
 }
 
 class Details {

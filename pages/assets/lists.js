@@ -69,11 +69,6 @@ class Lines {
   }
 }
 
-/** A part of a line in a colour of its own. */
-function part(kind, text) {
-  return element("span", { class: kind }, text);
-}
-
 /** What a stage did with an instruction: + for a new one, ~ for one that is another now. */
 function change(program, i) {
   return program.added?.has(i) ? "+ " : program.changed?.has(i) ? "~ " : "  ";

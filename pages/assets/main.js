@@ -1,44 +1,5 @@
 // The page: its header, its panels, and what changes in them when something is selected.
 
-/** A tab for each panel, of which one is shown. */
-class Tabs {
-  constructor(name, panels) {
-    this.panels = panels.filter(Boolean);
-    this.bar = element("div", { role: "tablist", "aria-label": name, keydown: (event) => this.key(event) });
-    this.root = element("section", { class: `panel ${name.toLowerCase()}` }, this.bar);
-    this.panels.forEach((panel, n) => {
-      const id = `tab-${name}-${n}`.toLowerCase();
-      panel.tab = element("button", { role: "tab", id, "aria-controls": `${id}-panel`, click: () => this.show(n) }, panel.name);
-      panel.body = element("div", { role: "tabpanel", id: `${id}-panel`, "aria-labelledby": id, hidden: true }, panel.root);
-      this.bar.append(panel.tab);
-      this.root.append(panel.body);
-    });
-    this.show(0, false);
-  }
-
-  show(number, draw = true) {
-    this.current = number;
-    this.panels.forEach((panel, n) => {
-      panel.tab.setAttribute("aria-selected", n === number ? "true" : "false");
-      panel.tab.tabIndex = n === number ? 0 : -1;
-      panel.body.hidden = n !== number;
-    });
-    if (draw) this.panels[number].update?.(true);
-  }
-
-  key(event) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const next = (this.current + step + this.panels.length) % this.panels.length;
-    this.show(next);
-    this.panels[next].tab.focus();
-  }
-
-  update() {
-    this.panels[this.current].update?.(true);
-  }
-}
-
 /** The graph with its tools. */
 function graphPanel() {
   const canvas = element("canvas", {
@@ -103,19 +64,6 @@ function search(text) {
   return ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 12).map(([, i]) => i);
 }
 
-/** A button for light, dark, or what the system says. */
-function themeButton() {
-  const names = ["auto", "light", "dark"];
-  let current = 0;
-  const button = element("button", { "aria-label": "Theme: auto", title: "Theme", click: () => {
-    current = (current + 1) % 3;
-    document.documentElement.dataset.theme = names[current];
-    button.setAttribute("aria-label", `Theme: ${names[current]}`);
-    picture.ask();
-  } }, "◐");
-  return button;
-}
-
 const graph = graphPanel();
 const picture = graph.picture;
 const hloList = hloLines(), source = sourceLines(), c = DATA.kernels ? cLines() : null;
@@ -148,7 +96,7 @@ function header() {
   });
   document.querySelector("header").append(
     element("h1", { title: DATA.title }, DATA.title), searching,
-    ...(DATA.views.length > 1 && !DATA.slider ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton());
+    ...(DATA.views.length > 1 && !DATA.slider ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton(() => picture.ask()));
 }
 
 header();
@@ -156,7 +104,6 @@ if (DATA.slider) document.querySelector("header").after(stageSlider());
 if (DATA.slider && selected.program.marked?.size) selected.choose([...selected.program.marked]);
 document.querySelector("main").append(...panels.map((panel) => panel.root));
 selected.listeners.push(() => { for (const panel of panels) panel.update(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => picture.ask());
 for (const panel of panels) panel.update();
 // For tests and for measuring: what is shown, and how to reach it.
 window.page = { selected, picture, programs: PROGRAMS, opened: performance.now() };

@@ -1,48 +1,4 @@
-// The data of the page, what follows from it, and what is selected.
-"use strict";
-
-const DATA = JSON.parse(document.getElementById("data").textContent);
-
-/** Make an element; children that are strings become text, never markup. */
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(name, value);
-    else if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== undefined) made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-/** Make an element of SVG. */
-function drawn(tag, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(name, value);
-    else made.setAttribute(name, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-/** Print a number in three digits, with the prefix of its thousands. */
-function size(number) {
-  for (const prefix of ["", "k", "M", "G"]) {
-    if (number < 999.5) return `${Number(number.toPrecision(3))}${prefix}`;
-    number /= 1000;
-  }
-  return `${Number(number.toPrecision(3))}T`;
-}
-
-/** Print seconds in three digits, in the unit that fits. */
-function time(seconds) {
-  for (const unit of ["s", "ms", "µs"]) {
-    if (seconds >= 0.9995) return `${Number(seconds.toPrecision(3))} ${unit}`;
-    seconds *= 1000;
-  }
-  return `${Number(seconds.toPrecision(3))} ns`;
-}
+// The programs of the page, what follows from them, and what is selected.
 
 /** A program as a view has it: its instructions by number, their users, its lines of text. */
 class Program {
@@ -167,11 +123,6 @@ const selected = {
     this.choose(kept, { from: "view" });
   },
 };
-
-/** Say something to those who listen to the page. */
-function say(text) {
-  document.getElementById("said").textContent = text;
-}
 
 /** A shortest path along operands and users, from one instruction to another; empty if none. */
 function pathBetween(program, from, to) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from functools import cache
 
 import hlo
@@ -12,6 +13,7 @@ from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.toolchain import known_compiler
 from backend_c.profiler import Profiler
+from fuzz.campaign.overview import Found
 from hlo.module import Module
 
 # Of a machine that moves 10 GB and does 100 billion operations a second, on any number of threads.
@@ -106,3 +108,8 @@ def chain(count: int) -> str:
         lines.append(f"x{n} = f32[8] add(x{n - 1 if n % 4 else max(0, n - 4)}, {other})")
     root = f"ROOT r = f32[8] negate(x{count - 2})"
     return "\n".join(["HloModule chain", "ENTRY main {", *lines, root, "}"])
+
+
+def found(oracle: str, kind: str, **more: object) -> dict[str, object]:
+    """Return a finding as an index page has it."""
+    return asdict(Found("runs/a/findings/b", oracle, kind, **more))  # type: ignore[arg-type]

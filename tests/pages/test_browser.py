@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import has_c_compiler
-from page_examples import HOSTILE, MODEL, NAMES, SOURCES, chain, module, profile
+from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, chain, found, module, profile
 
 import interp
 import pages
@@ -67,7 +67,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
         page.on("dialog", lambda dialog: events.append(dialog.message))
         page.on("request", lambda r: r.url in (file, "data:,") or events.append(r.url))
         page.goto(file)
-        page.wait_for_function("window.page && window.page.picture.frames > 0", polling=20)
+        page.wait_for_function("window.page && window.page.picture?.frames !== 0", polling=20)
         return page
 
     yield open_page
@@ -224,3 +224,54 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     assert page.locator(".heat-map rect.outside").count() == 1
     page.get_by_role("tab", name="Graph").click()
     page.get_by_label("Colour shows").select_option("values")
+
+
+def campaign(**more: object) -> dict[str, object]:
+    """A campaign as its page has it."""
+    counts = {"programs": 90, "xla: holds": 60, f"xla: left out, {TAG}": 28, "xla: violated": 2}
+    growth = [(0.0, 0, 0), (1800.0, 40, 1), (7200.0, 90, 2)]
+    coverage = {"add f32": 70, "add s4": 1, "tanh f32": 9, "constructor <b>": 1}
+    facts = {"seed": "7", "oracles": "xla"}
+    common = {"directory": f"runs/{TAG}", "facts": facts, "counts": counts, "coverage": coverage}
+    return {**common, "growth": growth, **more}
+
+
+def test_an_index_has_findings_their_evidence_growth_and_coverage(opened: Open) -> None:
+    crash = found("xla", "crash: llvm_util.cc", times=3, seconds=1800.0, program=HOSTILE[:200])
+    wrong = found("xla", "wrong result", blamed="abs(s32) -> s32", wrong=[["[0]", "1", "2", TAG]])
+    other = found("same-bits", TAG, detail=TAG, issue="# why", facts={"seed": "7"})
+    page = opened(pages.index(TAG, [campaign()], [crash, wrong, other]))
+    assert page.get_by_role("option", name="crash", exact=False).first.get_attribute("class")
+    assert "×3, 30 min" in page.inner_text(".finding-row.lit")
+    assert "HloModule" in page.inner_text(".finding .program")
+    page.focus(".findings-list")
+    page.keyboard.press("ArrowDown")
+    assert page.inner_text(".finding td.bad") == "1"
+    page.get_by_label("Oracle").select_option("same-bits")
+    assert page.locator(".finding-row").count() == 1
+    page.locator(".finding-row").click()
+    assert page.inner_text(".finding h2") == TAG
+    page.get_by_label("Oracle").select_option("")
+    page.keyboard.press("/")
+    page.get_by_label("Search findings").fill("ABS s32")
+    assert page.locator(".finding-row").count() == 1
+    page.get_by_label("Search findings").fill("nothing has this")
+    assert "Nothing is found" in page.inner_text(".findings-list")
+    assert page.locator("path.curve").count() == 1
+    page.get_by_role("tab", name="Outcomes").click()
+    assert page.locator(".outcomes .bar").count() == 3
+    page.get_by_role("tab", name="Coverage").click()
+    assert page.locator("td[title='add s4: 1']").inner_text() == "1"
+    assert "Not drawn: abs" in page.inner_text(".coverage p")
+    assert page.evaluate(NAMELESS) == []
+    assert page.evaluate("typeof hacked") == "undefined" and page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_index_fits_a_small_screen_in_both_themes(opened: Open, scheme: str) -> None:
+    page = opened(pages.index("n" * 500, [campaign()], [found("xla", "k" * 500)]), 400, scheme)
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.get_by_role("button", name="Theme: auto").click()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"

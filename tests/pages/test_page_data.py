@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, has_c_compiler
 from hypothesis import HealthCheck, given, settings
-from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, module, profile
+from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, found, module, profile
 
 import fuzz
 import hlo
@@ -65,8 +65,14 @@ def test_hostile_text_stands_in_the_data_alone() -> None:
     assert data_of(page)["views"][0]["instructions"]["operation"][0] == TAG
 
 
-def test_only_the_code_of_the_page_may_run_and_nothing_may_be_asked_for() -> None:
-    blocks = Blocks(pages.explanation(module(HOSTILE)).text)
+@pytest.mark.parametrize(
+    "page",
+    [pages.explanation(module(HOSTILE)), pages.index(TAG, [], [found(TAG, TAG, program=HOSTILE)])],
+    ids=["program", "index"],
+)
+def test_only_the_code_of_the_page_may_run_and_nothing_may_be_asked_for(page: pages.Page) -> None:
+    blocks = Blocks(page.text)
+    assert page.text.count(TAG) == 0
     rules = dict(rule.strip().split(" ", 1) for rule in blocks.policy.split(";"))
     assert rules["default-src"] == "'none'" and "connect-src" not in rules
     for block, rule in (("module", "script-src"), ("style", "style-src")):
