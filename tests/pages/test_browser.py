@@ -255,7 +255,7 @@ def test_an_index_has_findings_their_evidence_growth_and_coverage(opened: Open) 
     page.keyboard.press("/")
     page.get_by_label("Search findings").fill("ABS s32")
     assert page.locator(".finding-row").count() == 1
-    page.get_by_label("Search findings").fill("nothing has this")
+    page.get_by_label("Search findings").fill("abs llvm_util")
     assert "Nothing is found" in page.inner_text(".findings-list")
     assert page.locator("path.curve").count() == 1
     page.get_by_role("tab", name="Outcomes").click()
@@ -269,7 +269,8 @@ def test_an_index_has_findings_their_evidence_growth_and_coverage(opened: Open) 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_an_index_fits_a_small_screen_in_both_themes(opened: Open, scheme: str) -> None:
-    page = opened(pages.index("n" * 500, [campaign()], [found("xla", "k" * 500)]), 400, scheme)
+    finding = found("xla", "k" * 500, wrong=[["x" * 300] * 4], program="p" * 300)
+    page = opened(pages.index("n" * 500, [campaign()], [finding]), 400, scheme)
     for tab in page.get_by_role("tab").all():
         tab.click()
         assert page.evaluate("document.documentElement.scrollWidth") <= 400
