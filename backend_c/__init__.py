@@ -7,7 +7,7 @@ from backend_c.native.device_arrays import DeviceArray
 from backend_c.native.emulation_findings import EmulationError
 from backend_c.native.executable import Bound, Executable
 from backend_c.native.recycled_memory import keep_result_memory
-from backend_c.pipeline import compile, emit, emulate, explain
+from backend_c.pipeline import compile, emit, emulate, explain, listing
 
 __all__ = [
     "Bound",
@@ -23,4 +23,5 @@ __all__ = [
     "emulate",
     "explain",
     "keep_result_memory",
+    "listing",
 ]

@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
+from backend_c.compilation import compilation
 from backend_c.cuda import phases
 from backend_c.cuda.host_plan import host_plan
 from backend_c.emit.c_names import parameter_names, required_prefix
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
+from backend_c.explain.listing import Listing
 from backend_c.explain.profile import Profile
 from backend_c.ir.settings import Numerics, Optimize, Settings, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
@@ -206,6 +208,16 @@ def explain(
     return Profiler(module, settings, pipeline, compiler, kept).explain(threads)
 
 
+def listing(module: Module, target: str = "openmp", numerics: str = "fast") -> Listing:
+    """Return a module beside the C that a target makes of it, kernel by kernel; raise as
+    :func:`compile`."""
+    dialect = _require(target)
+    settings = settings_for(numerics, dialect)
+    verify(module)
+    _require_one_rank(module)
+    return compilation(module, settings, _pipeline(settings), dialect).listing
+
+
 def emit(
     module: Module,
     target: str = "openmp",
@@ -253,12 +265,16 @@ def lowered(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> 
 def planned(module: Module, settings: Settings = _EXACT, pipeline: str = "") -> Plan:
     """Lower a module that was verified."""
     _require_one_rank(module)
-    own = _SCALAR_PIPELINE if settings.is_scalar else _PIPELINE[settings.numerics]
     try:
-        return lower(run(module, pipeline or own), settings)
+        return lower(run(module, pipeline or _pipeline(settings)), settings)
     # The text decides how large constants are: they may need more memory than there is.
     except MemoryError as error:
         raise Unsupported("constants that the program needs do not fit into memory") from error
+
+
+def _pipeline(settings: Settings) -> str:
+    """Return the name of the passes for settings."""
+    return _SCALAR_PIPELINE if settings.is_scalar else _PIPELINE[settings.numerics]
 
 
 def _require_one_rank(module: Module) -> None:

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from backend_c.compilation import Compilation, compilation
 from backend_c.explain.describer import Describer
 from backend_c.explain.limits import Limits, best
-from backend_c.explain.listing import listing
 from backend_c.explain.profile import Memory, Profile
 from backend_c.explain.rows import Machine
 from backend_c.ir.settings import Settings
-from backend_c.lower.lowering import lower
-from backend_c.lower.plan import Plan
 from backend_c.native.cache import Cache
 from backend_c.native.executable import Executable
 from backend_c.native.libraries import build
@@ -23,31 +21,11 @@ from backend_c.native.loaded_library import LoadedLibrary
 from backend_c.native.machine_limits import measured_quickly
 from backend_c.native.marshalling import Value
 from backend_c.native.toolchain import Compiler
-from backend_c.render.dialect import OPENMP
 from backend_c.render.timers import READINGS
-from backend_c.render.translation_units import Program, render_plan
+from backend_c.render.translation_units import Program
 from hlo.errors import ArgumentError
 from hlo.module import Module
 from hlo.operating_system import processors
-from hlo.passes.fusion import fused_with_reasons
-from hlo.passes.fusion_reasons import Groups
-from hlo.passes.pipelines import run
-
-
-@dataclass(frozen=True, slots=True)
-class _Compiled:
-    """Hold the stages of a module, and the seconds that each took.
-
-    ``before`` is the module as fusion saw it, and ``groups`` what that decided; ``after`` is what
-    was lowered.
-    """
-
-    before: Module
-    groups: Groups
-    after: Module
-    plan: Plan
-    program: Program
-    stages: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -113,33 +91,13 @@ class Profiler:
             describer.free(rows),
             memory,
             made.stages,
-            listing(made.before, made.groups, made.after, made.plan, made.program),
+            made.listing,
         )
 
     @cached_property
-    def _compiled(self) -> _Compiled:
+    def _compiled(self) -> Compilation:
         """Run the passes, lower and render with timers."""
-        stages: list[Module] = [self.module]
-        groups: Groups = {}
-        before = self.module
-
-        def after(name: str, module: Module) -> None:
-            nonlocal groups, before
-            if name == "fusion":
-                before = stages[-1]
-                _, groups = fused_with_reasons(before)
-            stages.append(module)
-
-        clock = [time.perf_counter()]
-        module = run(self.module, self.pipeline, after)
-        clock.append(time.perf_counter())
-        plan = lower(module, self.settings)
-        clock.append(time.perf_counter())
-        program = render_plan(plan, OPENMP, timed=True)
-        clock.append(time.perf_counter())
-        names = ("passes", "lowering", "rendering")
-        seconds = {name: b - a for name, a, b in zip(names, clock, clock[1:])}
-        return _Compiled(before, groups, module, plan, program, seconds)
+        return compilation(self.module, self.settings, self.pipeline)
 
     def _machine(self, threads: int) -> Machine:
         """Measure the machine."""

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import backend_c
 import pages
+from backend_c.explain.listing import Listing
+from backend_c.render.dialect import DIALECTS, OPENMP
+from hlo.errors import Unsupported
+from hlo.module import Module
 from hlo_oracle import arguments as drawing
 from hlo_oracle.loading import objects
 
@@ -37,7 +42,21 @@ def explain(
     else:
         profile = backend_c.explain(found.module, numerics, threads=threads)
     files = _own_file(program) if source is None else [Path(file) for file in source]
-    return pages.explanation(found.module, profile, pages.source_lines(found.module, files))
+    lines = pages.source_lines(found.module, files)
+    return pages.explanation(
+        found.module, profile, lines, targets=other_targets(found.module, numerics)
+    )
+
+
+def other_targets(module: Module, numerics: str) -> dict[str, Listing]:
+    """Return what targets other than OpenMP make of a module, by their names; those that do not
+    take it are left out."""
+    found = {}
+    for name in DIALECTS:
+        if name != OPENMP.name:
+            with suppress(Unsupported):
+                found[name] = backend_c.listing(module, name, numerics)
+    return found
 
 
 def _own_file(program: object) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from backend_c.explain.listing import Listing
 from backend_c.explain.profile import Profile
 from hlo.module import Module
 from pages import layered_layout
@@ -25,18 +26,24 @@ def explanation(
     profile: Profile | None = None,
     sources: Sources | None = None,
     values: Data | None = None,
+    targets: Mapping[str, Listing] | None = None,
 ) -> Page:
     """Return the page of a module: with its kernels, if a profile of it is given.
 
     ``sources`` are lines of files that come along; of others the page has names and numbers only.
     ``values`` are those of a run (:class:`pages.values.Observed`), perhaps with the verdict on
-    another compiler's results (:func:`pages.values.judged`).
+    another compiler's results (:func:`pages.values.judged`). ``targets`` is the program as other
+    targets than OpenMP have it (:func:`backend_c.listing`), by their names, beside the profile.
     """
     views = [view("as written", module)]
     data: Data = {"title": module.name, "views": views, "sources": sources or {}, "first": 0}
     if profile is not None:
         views.append(compiled_view(profile))
-        data |= {"kernels": kernels(profile), "compiled": len(views) - 1, "first": len(views) - 1}
+        data |= {
+            "kernels": kernels(profile, targets),
+            "compiled": len(views) - 1,
+            "first": len(views) - 1,
+        }
     if values is not None:
         data["values"] = values
     return page(f"{module.name}: hlo explain", {**data, **MEASURES})

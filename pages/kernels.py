@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple
 
+from backend_c.explain.listing import Listing
+from backend_c.explain.loop_nests import loop_nests
 from backend_c.explain.profile import Profile
 from backend_c.explain.rows import Row
+from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
 from pages.graphs import Kernels, numbered
 from pages.views import Data, view
+
+_LANGUAGES = {OPENMP.name: "OpenMP C", EMBEDDED.name: "Embedded C", CUDA.name: "CUDA"}
 
 
 def compiled_view(profile: Profile) -> Data:
@@ -33,8 +38,11 @@ def _numbers(rows: Sequence[Row]) -> dict[tuple[str, str], int]:
     return found
 
 
-def kernels(profile: Profile) -> Data:
-    """Describe the steps of a program: figures, members, reasons, C and the life of arrays."""
+def kernels(profile: Profile, others: Mapping[str, Listing] | None = None) -> Data:
+    """Describe the steps of a program: figures, members, reasons, C and the life of arrays.
+
+    ``others`` is the program as other targets have it, by the name of each.
+    """
     listing = profile.listing
     numbers = numbered(listing.before)
     return {
@@ -43,8 +51,8 @@ def kernels(profile: Profile) -> Data:
         "seconds": profile.seconds,
         "memory": asdict(profile.memory) | {"peak": profile.memory.peak},
         "rows": [
-            _row(profile, row, function, numbers)
-            for row, function in zip(profile.rows, listing.functions, strict=True)
+            _row(profile, row, called.function, numbers)
+            for row, called in zip(profile.rows, listing.steps, strict=True)
         ],
         "edges": [
             [
@@ -55,10 +63,34 @@ def kernels(profile: Profile) -> Data:
             ]
             for e in profile.edges
         ],
-        "functions": dict(listing.texts),
+        "targets": [
+            _target(name, one, numbers)
+            for name, one in {OPENMP.name: listing, **(others or {})}.items()
+        ],
         "lifetimes": [
             [numbers.get((a.computation, a.instruction), -1), a.offset, a.bytes, a.first, a.last]
             for a in listing.lifetimes
+        ],
+    }
+
+
+def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) -> Data:
+    """Describe what a target makes of a program: the C of each function and its loops, and what
+    each step calls and computes, with the instructions that stored its arrays."""
+    return {
+        "name": _LANGUAGES[name],
+        "functions": dict(listing.texts),
+        "nests": {
+            function: [list(astuple(nest)) for nest in loop_nests(text)]
+            for function, text in listing.texts.items()
+        },
+        "steps": [
+            [
+                called.function,
+                [numbers[named] for named in called.computes if named in numbers],
+                {name: numbers[at] for name, at in called.arrays.items() if at in numbers},
+            ]
+            for called in listing.steps
         ],
     }
 

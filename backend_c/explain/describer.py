@@ -120,7 +120,7 @@ class Describer:
 
     def _launch(self, row: Row, launch: Launch) -> Row:
         """Describe the launch of a kernel."""
-        origins, kernel = _joined(launch.origin), self._plan.kernels[launch.kernel]
+        origins, kernel = joined(launch.origin), self._plan.kernels[launch.kernel]
         given = sum(buffer.bytes for buffer in launch.inputs)
         read, written = given, min(given, sum(buffer.bytes for buffer in launch.outputs))
         operations: Counter[str] = Counter()
@@ -141,7 +141,9 @@ class Describer:
             row,
             kind=kernel.kind,
             shapes=tuple(_short(buffer.shape) for buffer in launch.outputs),
-            instructions=tuple(dict.fromkeys(n for o in origins for n in self._members(o))),
+            instructions=tuple(
+                dict.fromkeys(n for o in origins for n in members(o, self._groups, self._before))
+            ),
             repeated=repeated,
             read=read,
             written=written,
@@ -150,14 +152,6 @@ class Describer:
             regions=regions,
             bound=self._bound(read, written, operations, regions),
         )
-
-    def _members(self, origin: Origin) -> tuple[str, ...]:
-        """Return the instructions that a kernel computes; constants in its text are free."""
-        group = self._group(origin)
-        if group is None:
-            return (origin.instruction,)
-        opcodes = {i.name: i.opcode for i in self._before[origin.computation].instructions}
-        return tuple(name for name in group.members if opcodes[name] != "constant")
 
     def _work(
         self, computation: Computation, group: Group | None
@@ -239,7 +233,16 @@ def _read(step: Step) -> tuple[Buffer, ...]:
             return ()
 
 
-def _joined(origin: Origin) -> tuple[Origin, ...]:
+def members(origin: Origin, groups: Groups, before: Mapping[str, Computation]) -> tuple[str, ...]:
+    """Return the instructions that a kernel computes; constants in its text are free."""
+    group = groups.get(origin.computation, {}).get(origin.instruction)
+    if group is None:
+        return (origin.instruction,)
+    opcodes = {i.name: i.opcode for i in before[origin.computation].instructions}
+    return tuple(name for name in group.members if opcodes[name] != "constant")
+
+
+def joined(origin: Origin) -> tuple[Origin, ...]:
     """Return an origin and those of the launches that were merged with its own."""
     return (replace(origin, joined=()), *origin.joined)
 
@@ -247,7 +250,7 @@ def _joined(origin: Origin) -> tuple[Origin, ...]:
 def written_origins(step: Step) -> tuple[Origin, ...]:
     """Return the origin of each buffer that a step writes, as far as it is known."""
     written = written_buffers(step)
-    origins = _joined(step.origin)
+    origins = joined(step.origin)
     # Of merged launches, those whose results nothing else reads have none.
     return origins[-len(written) :] if len(origins) > 1 else origins * len(written)
 

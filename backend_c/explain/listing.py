@@ -5,18 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from backend_c.explain.describer import written_buffers, written_origins
+from backend_c.explain.describer import joined, members, written_buffers, written_origins
 from backend_c.lower.buffers import workspace_lifetimes
 from backend_c.lower.plan import Buffer, Launch, Plan, Repeat, Step, in_order, inner_steps
 from backend_c.render.translation_units import Program
 from hlo.module import Module
 from hlo.passes.fusion_reasons import Groups
+from hlo.types import leaves
 
 # Of rendered C alone: a kernel is a function without a result, whose brace closes it at column 1.
 _FUNCTION = re.compile(
-    r"^(?:static|__attribute__\S+) void (kernel_\d+)\([^;{]*\{\n.*?^\}\n", re.M | re.S
+    r"^[^\n;{]*\bvoid (?:__launch_bounds__\(\d+\) )?(kernel_\d+)\([^;{]*\{\n.*?^\}\n", re.M | re.S
 )
+
+
+class Named(NamedTuple):
+    """Name an instruction, and the computation that it is in."""
+
+    computation: str
+    instruction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Say what a step computes and where it is written: the C function, empty for steps that call
+    none, the instructions in it, and for each of its arrays by the name in C the instruction that
+    stored it last, where that is known: a parameter, or the result of a step."""
+
+    function: str
+    computes: tuple[Named, ...]
+    arrays: Mapping[str, Named]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +60,66 @@ class Listing:
     """Hold the stages of one compilation, for whoever shows them side by side.
 
     ``before`` is the module as fusion saw it, whose names :class:`Row` uses; ``groups`` is what
-    fusion decided, ``after`` what was lowered. ``functions`` names the C function of each step,
-    empty for steps that call none, and ``texts`` has the C of each function. ``lifetimes`` are the
-    arrays of the workspace by their first step.
+    fusion decided, ``after`` what was lowered. ``steps`` are in the order of their numbers, and
+    ``texts`` has the C of each function. ``lifetimes`` are the arrays of the workspace by their
+    first step.
     """
 
     before: Module
     groups: Groups
     after: Module
-    functions: tuple[str, ...]
+    steps: tuple[Called, ...]
     texts: Mapping[str, str]
     lifetimes: tuple[Lifetime, ...]
 
 
 def listing(before: Module, groups: Groups, after: Module, plan: Plan, program: Program) -> Listing:
     """Return the listing of a compilation from its stages."""
-    functions = tuple(
-        program.kernel_names[step.kernel] if isinstance(step, Launch) else ""
-        for _, step in in_order(plan.steps)
-    )
     texts = {
         found[1]: found[0].replace("HLO_RESTRICT ", "")
         for text in program.sources.values()
         for found in _FUNCTION.finditer(text)
     }
-    return Listing(before, groups, after, functions, texts, tuple(_lifetimes(plan, program)))
+    steps = tuple(_called(before, groups, plan, program))
+    return Listing(before, groups, after, steps, texts, tuple(_lifetimes(plan, program)))
+
+
+def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Iterator[Called]:
+    """Yield what each step calls and computes."""
+    computations = {c.name: c for c in before.computations}
+    stored, first = _parameters(before, plan), _first_stores(plan)
+    for _, step in in_order(plan.steps):
+        computes = [
+            Named(origin.computation, name)
+            for origin in joined(step.origin)
+            for name in members(origin, groups, computations)
+        ]
+        function, arrays = "", {}
+        if isinstance(step, Launch):
+            kernel, function = plan.kernels[step.kernel], program.kernel_names[step.kernel]
+            pairs = [*zip(kernel.inputs, step.inputs), *zip(kernel.outputs, step.outputs)]
+            for buffer, origin in zip(step.outputs, written_origins(step), strict=False):
+                first[buffer] = Named(origin.computation, origin.instruction)
+            known = {array.name: stored.get(b) or first.get(b) for array, b in pairs}
+            arrays = {name: named for name, named in known.items() if named is not None}
+        yield Called(function, tuple(dict.fromkeys(computes)), arrays)
+
+
+def _parameters(before: Module, plan: Plan) -> dict[Buffer, Named]:
+    """Return the parameter that each argument is, or is part of."""
+    entry = before.entry
+    names = (p.name for p in entry.parameters for s in leaves(p.shape) if s.element_type.is_array)
+    return {b: Named(entry.name, name) for b, name in zip(plan.arguments, names, strict=True)}
+
+
+def _first_stores(plan: Plan) -> dict[Buffer, Named]:
+    """Return the instruction whose step stores each buffer first: what a loop reads in its first
+    trip, of a buffer that it stores later."""
+    found: dict[Buffer, Named] = {}
+    for _, step in in_order(plan.steps):
+        for buffer, origin in zip(written_buffers(step), written_origins(step), strict=False):
+            found.setdefault(buffer, Named(origin.computation, origin.instruction))
+    return found
 
 
 def _lifetimes(plan: Plan, program: Program) -> Iterator[Lifetime]:

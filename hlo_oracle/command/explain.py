@@ -20,6 +20,7 @@ import pages
 from hlo.errors import ArgumentError
 from hlo.program_file import named
 from hlo_oracle import arguments, option_types, peer_verdicts
+from hlo_oracle.explaining import other_targets
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
 from hlo_oracle.page_values import page_values
@@ -106,7 +107,8 @@ def _page(program: Program, profile: backend_c.Profile, options: argparse.Namesp
             given = programs.values(program, options.file, options)
             values = page_values(program, given, options.seed or 0, options.against)
     sources = pages.source_lines(program.module, options.source)
-    return pages.explanation(program.module, profile, sources, values)
+    targets = other_targets(program.module, options.numerics)
+    return pages.explanation(program.module, profile, sources, values, targets)
 
 
 def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile:

@@ -31,6 +31,7 @@ class Details {
     }
     const parts = [];
     if (selected.path.size) parts.push(this.path());
+    if (selected.loop) parts.push(this.loop(selected.loop));
     if (i >= 0) parts.push(this.instruction(program, i));
     for (const number of [...selected.steps].slice(0, 6)) parts.push(this.step(number));
     this.root.replaceChildren(...parts);
@@ -74,6 +75,16 @@ class Details {
         ["kernel", noSteps ? "none: it takes no time" : ""],
       ]),
       ...valueParts(program, i), actions);
+  }
+
+  /** A loop of the C: who shares its iterations, what it reads and calls. */
+  loop(loop) {
+    const owner = TARGETS[loop.target], [, , extent, kind, , , , calls] = loop.nest;
+    const arrays = owner.arraysOf(loop).map(([name, i]) => [name, selected.fromCompiled(i)]).filter(([, i]) => i >= 0);
+    return element("section", {},
+      element("h2", {}, loopHead(loop.nest), part("muted", ` ${loop.called}`)),
+      facts([["target", owner.name], ["iterations", extent], ["shared by", kind === "serial" ? "nobody" : kind],
+        ["arrays", arrays.flatMap(([name, i]) => [`${name} `, link(i)])], ["calls", calls.join(", ")]]));
   }
 
   step(number) {

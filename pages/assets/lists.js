@@ -99,48 +99,6 @@ function hloLines() {
   return list;
 }
 
-/** The C of all kernels, and which steps call each line's function. */
-function cLines() {
-  const lines = [], stepsOf = [], firstOf = new Map();
-  for (const [name, text] of Object.entries(DATA.kernels.functions)) {
-    const steps = STEPS.map((row, n) => (row.function === name ? n : -1)).filter((n) => n >= 0);
-    for (const step of steps) firstOf.set(step, lines.length);
-    for (const line of text.replace(/\n$/, "").split("\n")) {
-      lines.push(line);
-      stepsOf.push(steps);
-    }
-    lines.push("");
-    stepsOf.push([]);
-  }
-  return new Lines("C", {
-    count: () => lines.length,
-    line: (n) => [part("number", String(n + 1)), ...coloured(lines[n])],
-    chosen: (n) => {
-      const steps = stepsOf[n];
-      if (!steps.length) return;
-      const members = steps.flatMap((s) => STEPS[s].members.map((i) => selected.fromCompiled(i)));
-      selected.choose(members.filter((i) => i >= 0), { steps, from: "c" });
-    },
-    lit: (n) => stepsOf[n].some((step) => selected.steps.has(step)),
-    first: () => Math.min(...[...selected.steps].map((s) => firstOf.get(s) ?? Infinity), Infinity) === Infinity
-      ? -1 : Math.min(...[...selected.steps].map((s) => firstOf.get(s) ?? Infinity)),
-  });
-}
-
-const C_WORD = /\b(?:const|static|void|for|if|else|return|float|double|int64_t|int32_t|uint\w+|int\w*|while|do|switch|case|break|HLO_RESTRICT)\b|#pragma.*|\/\/.*/g;
-
-/** A line of C with its keywords in a colour of their own. */
-function coloured(line) {
-  const parts = [];
-  let end = 0;
-  for (const found of line.matchAll(C_WORD)) {
-    parts.push(line.slice(end, found.index), part(found[0].startsWith("#") ? "muted" : "opcode", found[0]));
-    end = found.index + found[0].length;
-  }
-  parts.push(line.slice(end));
-  return parts;
-}
-
 /** The lines of the user's own source: all of a file that came along, of others those named. */
 function sourceLines() {
   let rows = [], rowOf = new Map(), shown = null;

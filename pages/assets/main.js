@@ -66,7 +66,7 @@ function search(text) {
 
 const graph = graphPanel();
 const picture = graph.picture;
-const hloList = hloLines(), source = sourceLines(), c = DATA.kernels ? cLines() : null;
+const hloList = hloLines(), source = sourceLines(), c = DATA.kernels ? cLines() : null, loops = DATA.kernels ? loopLines() : null;
 const details = new Details();
 const table = DATA.kernels ? new KernelTable() : null;
 const treemap = DATA.kernels ? new Treemap() : null;
@@ -83,7 +83,7 @@ const panels = [
     DATA.values?.judged && { name: "Verdict", root: verdict.root, update: () => verdict.draw() },
     workspace && { name: "Memory", root: workspace.root, update: () => { if (!workspace.body.firstChild) workspace.draw(); workspace.light(); } },
   ]),
-  new Tabs("Selection", [{ name: "Details", root: details.root, update: () => details.draw() }, listPanel("C", c)]),
+  new Tabs("Selection", [{ name: "Details", root: details.root, update: () => details.draw() }, listPanel("Loops", loops), listPanel("C", c)]),
 ];
 
 function header() {

@@ -82,18 +82,21 @@ const selected = {
   steps: new Set(),
   places: new Set(),
   path: new Set(),
+  loop: null, // of the C of a target: { target, called, nest }
+  target: 0, // of those that C is shown of
   listeners: [],
   get program() { return PROGRAMS[this.view]; },
   get compiled() { return this.view === COMPILED; },
 
   /** Select instructions, the last of them first of all, and the steps that compute them. */
-  choose(instructions, { steps = null, from = "", path = [] } = {}) {
+  choose(instructions, { steps = null, from = "", path = [], loop = null } = {}) {
     this.instructions = new Set(instructions);
     this.instruction = instructions.length ? instructions[instructions.length - 1] : -1;
     const linked = instructions.flatMap((i) => STEPS_OF.get(this.inCompiled(i)) ?? []);
     this.steps = new Set(steps ?? linked);
     this.places = new Set(instructions.map((i) => this.program.place[i]).filter((p) => p >= 0));
     this.path = new Set(path);
+    this.loop = loop;
     for (const listener of this.listeners) listener(from);
   },
 
@@ -102,6 +105,13 @@ const selected = {
     const { members, instruction } = STEPS[number];
     const wanted = [...members.filter((i) => i !== instruction), instruction].filter((i) => i >= 0);
     this.choose(wanted.map((i) => this.fromCompiled(i)).filter((i) => i >= 0), { steps: [number], from });
+  },
+
+  /** Show the C of another target; what is selected stays so. */
+  aim(number) {
+    this.target = number;
+    this.loop = null;
+    for (const listener of this.listeners) listener("target");
   },
 
   /** The instruction of the compiled view that has the name of one of the view that is shown. */

@@ -13,6 +13,7 @@ import pytest
 from conftest import has_c_compiler
 from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, chain, found, module, profile
 
+import backend_c
 import interp
 import pages
 from interp.envelope.enclosure import Enclosure
@@ -83,7 +84,8 @@ def lit(page: Any, panel: str) -> list[str]:
 
 
 def explained() -> pages.Page:
-    return pages.explanation(module(MODEL), profile(MODEL), SOURCES)
+    others = {name: backend_c.listing(module(MODEL), name) for name in ("embedded", "cuda")}
+    return pages.explanation(module(MODEL), profile(MODEL), SOURCES, targets=others)
 
 
 def test_what_belongs_together_lights_up(opened: Open) -> None:
@@ -110,6 +112,31 @@ def test_what_belongs_together_lights_up(opened: Open) -> None:
     assert [line.split()[0] for line in lit(page, ".text")] == ["product"]
     page.get_by_role("tab", name="Details").click()
     assert "a dot is a kernel of its own" in page.inner_text(".details")
+
+
+def test_loops_light_up_with_their_lines_of_c_in_every_target(opened: Open) -> None:
+    page = opened(explained())
+    page.get_by_role("option", name="active = ").click()
+    page.get_by_role("tab", name="Loops").click()
+    assert "biased" not in "".join(lit(page, ".selection"))
+    page.locator(".line.lit", has_text="by lanes").filter(has_text="product").first.click()
+    (loop,) = lit(page, ".selection")
+    assert "by lanes" in loop and "a1 product" in loop
+    page.get_by_role("tab", name="Details").click()
+    assert "iterations" in page.inner_text(".details") and "512" in page.inner_text(".details")
+    page.get_by_role("tab", name="C", exact=True).click()
+    lines = lit(page, ".selection")
+    assert " for (" in lines[0] and lines[-1].strip().endswith("}") and len(lines) > 2
+    page.get_by_label("Target of C").select_option("CUDA")
+    assert any("__global__ void kernel" in line for line in lit(page, ".selection"))
+    page.locator(".line.lit", has_text="threadIdx.x").first.click()
+    assert " for (" in lit(page, ".selection")[0]
+    assert any(line.strip().startswith("active = ") for line in lit(page, ".text"))
+    page.get_by_role("tab", name="Loops").click()
+    (loop,) = lit(page, ".selection")
+    assert "by threads" in loop
+    page.get_by_label("Target of Loops").select_option("Embedded C")
+    assert all(" by " not in line for line in lit(page, ".selection"))
 
 
 def test_the_graph_is_clicked_opened_and_searched(opened: Open) -> None:

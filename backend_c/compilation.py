@@ -1,0 +1,72 @@
+"""Keep the stages of a compilation, for whoever explains it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from backend_c.cuda import phases
+from backend_c.explain.listing import Listing, listing
+from backend_c.ir.settings import Settings
+from backend_c.lower.lowering import lower
+from backend_c.lower.plan import Plan
+from backend_c.render.dialect import CUDA, OPENMP, Dialect
+from backend_c.render.translation_units import Program, render_plan
+from hlo.module import Module
+from hlo.passes.fusion import fused_with_reasons
+from hlo.passes.fusion_reasons import Groups
+from hlo.passes.pipelines import run
+
+_FUSIONS = {"fusion": False, "fusion_with_epilogues": True}  # and whether that has epilogues
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """Hold the stages of a module, and the seconds that each took.
+
+    ``before`` is the module as fusion saw it, and ``groups`` what that decided; ``after`` is what
+    was lowered.
+    """
+
+    before: Module
+    groups: Groups
+    after: Module
+    plan: Plan
+    program: Program
+    stages: dict[str, float]
+
+    @property
+    def listing(self) -> Listing:
+        """Return the stages side by side."""
+        return listing(self.before, self.groups, self.after, self.plan, self.program)
+
+
+def compilation(
+    module: Module, settings: Settings, pipeline: str, dialect: Dialect = OPENMP
+) -> Compilation:
+    """Run the passes, lower and render a module that was verified; OpenMP C with timers.
+
+    Raises Unsupported for what the backend does not take.
+    """
+    stages: list[Module] = [module]
+    groups: Groups = {}
+    before = module
+
+    def after(name: str, changed: Module) -> None:
+        nonlocal groups, before
+        if name in _FUSIONS:
+            before = stages[-1]
+            _, groups = fused_with_reasons(before, has_epilogues=_FUSIONS[name])
+        stages.append(changed)
+
+    clock = [time.perf_counter()]
+    last = run(module, pipeline, after)
+    clock.append(time.perf_counter())
+    plan = lower(last, settings)
+    plan = phases.split(plan) if dialect is CUDA else plan
+    clock.append(time.perf_counter())
+    program = render_plan(plan, dialect, timed=dialect is OPENMP)
+    clock.append(time.perf_counter())
+    names = ("passes", "lowering", "rendering")
+    seconds = {name: b - a for name, a, b in zip(names, clock, clock[1:])}
+    return Compilation(before, groups, last, plan, program, seconds)
