@@ -16,7 +16,9 @@ from interp.observation import Seen
 from pages.views import Data
 
 _BINS = 32
-_ROWS, _COLUMNS = 48, 64  # of a heat map, at most
+_CELLS = 48, 64  # rows and columns of a heat map, at most
+_INNER_CELLS = 16, 32  # the same of an instruction, of which there may be thousands
+_MOST_MAPS = 500  # of instructions
 _MOST_ULPS = 1e30  # beyond it is infinity, which JSON has not
 
 
@@ -84,19 +86,35 @@ class Observed:
         }
 
 
-def judged(values: Data, peer: str, found: Found, evidence: Sequence[str]) -> Data:
+def judged(
+    values: Data, peer: str, found: Found, evidence: Sequence[str], inner: Sequence[Output] = ()
+) -> Data:
     """Add how another compiler's results were judged to values: deviations as heat maps, and the
-    steps that nothing legal takes."""
+    steps that nothing legal takes. ``inner`` are its values of the entry's instructions, by name;
+    those that are farthest off have maps, too."""
+    farthest = sorted(range(len(inner)), key=lambda n: -_largest(inner[n]))[:_MOST_MAPS]
     verdict: Data = {
         "peer": peer,
         "evidence": list(evidence),
         "wrong": [step.instruction.name for step in found.wrong],
         "outputs": [_output(output) for output in found.outputs],
+        "inner": [_inner(output, n in farthest) for n, output in enumerate(inner)],
     }
     return values | {"judged": verdict}
 
 
-def _output(output: Output) -> Data:
+def _largest(output: Output) -> float:
+    """Return the largest deviation of an array."""
+    return float(deviations(np.asarray(output.actual), np.asarray(output.exact)).max(initial=0.0))
+
+
+def _inner(output: Output, has_map: bool) -> Data:
+    """Describe an instruction's array in short: a map only where it is wanted and not all zeros."""
+    data = _output(output, _INNER_CELLS)
+    return data if has_map and data["largest"] else {**data, "cells": None, "outside": None}
+
+
+def _output(output: Output, most: tuple[int, int] = _CELLS) -> Data:
     """Describe an output: in each cell of a map the largest deviation, and whether one element is
     outside of the envelope of the whole program."""
     actual, exact = np.asarray(output.actual), np.asarray(output.exact)
@@ -108,8 +126,8 @@ def _output(output: Output) -> Data:
         "shape": list(actual.shape),
         "counts": dict(output.verdict.counts),
         "largest": float(off.max(initial=0.0)),
-        "cells": largest_in_cells(off).tolist(),
-        "outside": largest_in_cells(outside.astype(np.float64)).tolist(),
+        "cells": _short(largest_in_cells(off, most)),
+        "outside": _short(largest_in_cells(outside.astype(np.float64), most)),
         "first": None if first is None else [int(n) for n in first],
     }
 
@@ -130,14 +148,19 @@ def deviations(actual: Array, exact: Array) -> Array:
     return np.minimum(np.where(np.isnan(off), _MOST_ULPS, off), _MOST_ULPS)
 
 
-def largest_in_cells(array: Array) -> Array:
-    """Return the largest element in each cell of a grid of at most 48 × 64 over an array: its last
-    dimension from left to right, all others from top to bottom."""
+def _short(cells: Array) -> list[list[float]]:
+    """Return cells in three digits, which is what a colour shows."""
+    return [[float(f"{x:.3g}") for x in row] for row in cells.tolist()]
+
+
+def largest_in_cells(array: Array, most: tuple[int, int] = _CELLS) -> Array:
+    """Return the largest element in each cell of a grid of at most so many rows and columns over an
+    array: its last dimension from left to right, all others from top to bottom."""
     columns = array.shape[-1] if array.ndim else 1
     table = array.reshape(-1, columns) if array.size else np.zeros((1, 1))
-    for axis, most in enumerate((_ROWS, _COLUMNS)):
+    for axis, limit in enumerate(most):
         size = table.shape[axis]
-        begins = np.unique(np.arange(min(size, most)) * size // min(size, most))
+        begins = np.unique(np.arange(min(size, limit)) * size // min(size, limit))
         table = np.maximum.reduceat(table, begins, axis=axis)
     return table
 

@@ -28,6 +28,9 @@ import pages
 from fuzz.campaign.overview import overview
 from hlo.errors import Error
 from hlo.module import Module
+from hlo_oracle import arguments
+from hlo_oracle.loading import programs
+from hlo_oracle.page_values import page_values
 
 ROOT = Path(__file__).resolve().parents[1]
 FRAMES = 20
@@ -50,6 +53,11 @@ SOFTMAX = """() => {
   picture.fit();
   selected.step(4, 'test');
   [...document.querySelectorAll('[role=tab]')].find(tab => tab.textContent === 'C').click();
+}"""
+
+FARTHEST = """() => {
+  const { selected } = window.page, { deviation } = selected.program;
+  selected.choose([deviation.indexOf(Math.max(...deviation))], { from: 'test' });
 }"""
 
 
@@ -130,6 +138,13 @@ def explained(module: Module) -> pages.Page:
         return pages.explanation(module)
 
 
+def judged_by_xla(module: Module) -> pages.Page:
+    """Return the page of a module with values, its own and those of XLA."""
+    program = programs.Program(module, hlo.format(module))
+    values = page_values(program, arguments.from_seed(module, 0), 0, "xla")
+    return pages.explanation(module, backend_c.explain(module, threads=1), values=values)
+
+
 def found_in(directories: list[Path]) -> pages.Page:
     """Return the index page of directories."""
     seen = overview(directories)
@@ -153,6 +168,10 @@ def screenshots(browser: Browser, directory: Path, campaign: Path | None) -> Non
     with browser.open(pages.stages(training.name, stages)) as (tab, session):
         tab.evaluate("window.page.selected.show(2)")
         _write_picture(session, directory / "stages.webp")
+    with browser.open(judged_by_xla(training)) as (tab, session):
+        tab.get_by_label("Colour shows").select_option("deviation")
+        tab.evaluate(FARTHEST)
+        _write_picture(session, directory / "values.webp")
     if campaign is not None:
         with browser.open(found_in([campaign, ROOT / "docs" / "found"])) as (tab, session):
             tab.locator(".finding-row", has_text="wrong result").first.click()

@@ -148,7 +148,7 @@ class Against:
             return None
 
     def _wrong_step(self, whole: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
-        names = affordable(filter(_is_step, whole.entry.instructions))
+        names = affordable(filter(is_step, whole.entry.instructions))
         outputs = self._declared(exposed(whole, names), arrays)
         if outputs is None:
             return None
@@ -230,7 +230,8 @@ def place(number: int) -> str:
     return f"output {number}"
 
 
-def _is_step(instruction: Instruction) -> bool:
+def is_step(instruction: Instruction) -> bool:
+    """Test for an array that is computed and can be a result."""
     is_array = not isinstance(instruction.shape, TupleShape) and can_be_shown(instruction)
     return is_array and instruction.opcode not in _GIVEN
 

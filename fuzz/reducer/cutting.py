@@ -52,13 +52,13 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
     return values
 
 
-def affordable(instructions: Iterable[Instruction]) -> tuple[str, ...]:
-    """The smallest values that take no more than the limit together, in their order."""
+def affordable(instructions: Iterable[Instruction], most: int = _MOST_BYTES) -> tuple[str, ...]:
+    """The smallest values that take no more than so many bytes together, in their order."""
     sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
     taken, total = set[str](), 0
     for name, size in sorted(sizes.items(), key=itemgetter(1)):
         total += size
-        if total > _MOST_BYTES:
+        if total > most:
             break
         taken.add(name)
     return tuple(name for name in sizes if name in taken)

@@ -131,6 +131,7 @@ class Picture {
       time: () => (step ? step.measured ?? step.predicted : 0),
       bytes: () => (step ? step.read + step.written : this.scene.program.bytes[node.i]),
       flops: () => (step ? step.flops : this.scene.program.flops[node.i]),
+      deviation: () => (this.scene.program.deviation ? this.scene.program.deviation[node.i] : 0),
       values: () => (this.scene.program.suspicion ? this.scene.program.suspicion[node.i] : 0),
     }[this.heat];
     return value ? value() : null;

@@ -7,7 +7,8 @@ function graphPanel() {
     "aria-label": "Graph of the program: arrow keys go to operands, users and neighbours, Enter opens a node",
   });
   const picture = new Picture(canvas);
-  const names = ["family", ...(DATA.kernels ? ["time"] : []), "bytes", "flops", ...(DATA.values ? ["values"] : [])];
+  const names = ["family", ...(DATA.kernels ? ["time"] : []), "bytes", "flops", ...(DATA.values ? ["values"] : []),
+    ...(DATA.values?.judged?.inner.length ? ["deviation"] : [])];
   const heat = element("select", { "aria-label": "Colour shows", change: () => { picture.heat = heat.value; picture.worst = null; picture.ask(); } },
     ...names.map((name) => element("option", { value: name }, name)));
   const tool = (label, text, act) => element("button", { "aria-label": label, title: label, click: act }, text);

@@ -17,10 +17,25 @@ function linkValues() {
       program.suspicion[i] = Math.max(0, ...arrays.map(({ counts, elements }) =>
         ((counts.NaN ?? 0) + (counts.infinite ?? 0)) / Math.max(1, elements)));
     }
+    linkInner(program);
     for (const name of wrong) {
       const i = program.byName.get(name);
       if (i !== undefined) program.marked.add(i);
     }
+  }
+}
+
+/** Link a compiler's values of the entry's instructions: what is outside is marked. */
+function linkInner(program) {
+  program.inner = new Map();
+  program.deviation = new Float64Array(program.count);
+  const entry = program.view.computations.find((computation) => computation.entry).name;
+  for (const one of DATA.values.judged?.inner ?? []) {
+    const i = program.byName.get(`${entry}\0${one.place}`);
+    if (i === undefined) continue;
+    program.inner.set(i, one);
+    program.deviation[i] = Math.log1p(Math.min(one.largest, 1e9));
+    if (one.counts.outside) program.marked.add(i);
   }
 }
 linkValues();
@@ -41,12 +56,10 @@ function histogram({ bins, low, high }) {
     }));
 }
 
-/** What the values of an instruction were; of a page without values, nothing. */
+/** What the values of an instruction were, and another compiler's; of a page without, nothing. */
 function valueParts(program, i) {
-  const arrays = program.summaries?.get(i);
-  if (!arrays) return [];
-  const most = 6;
-  return arrays.slice(0, most).flatMap((array) => [
+  const most = 6, arrays = program.summaries?.get(i) ?? [];
+  return [...arrays.slice(0, most).flatMap((array) => [
     element("h3", {}, `Values${array.place ? ` of ${array.place}` : ""}`),
     facts([
       ["evaluated", array.runs > 1 ? `${array.runs} times` : ""], ["elements", array.elements],
@@ -54,7 +67,26 @@ function valueParts(program, i) {
       ...["NaN", "infinite", "subnormal", "zero"].map((kind) => [kind, array.counts[kind] ?? ""]),
     ]),
     ...(array.bins.length > 1 ? [histogram(array)] : []),
-  ]);
+  ]), ...deviationParts(program.inner?.get(i))];
+}
+
+/** The elements of an array by verdict, as text. */
+function verdictText(counts) {
+  return Object.entries(counts).filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`).join(", ");
+}
+
+/** The largest deviation of an array, as text. */
+function deviationText(largest) {
+  return `largest deviation ${largest >= 1e30 ? "infinite" : size(largest)} ulps`;
+}
+
+/** How far another compiler's value of an instruction is off. */
+function deviationParts(inner) {
+  if (!inner) return [];
+  const { counts, largest, cells, outside, first } = inner, text = deviationText(largest);
+  return [element("h3", {}, `Value of ${DATA.values.judged.peer}`),
+    facts([["elements", verdictText(counts)], ["deviation", largest ? text : "none"], ["first outside", first ? `[${first}]` : ""]]),
+    ...(cells ? [heatMap(cells, outside, text)] : [])];
 }
 
 /** The verdict on another compiler's results: evidence, and deviations as heat maps. */
@@ -78,10 +110,9 @@ class VerdictPanel {
   }
 
   output({ place, shape, counts, largest, cells, outside, first }) {
-    const verdicts = Object.entries(counts).filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`);
-    const text = `largest deviation ${largest >= 1e30 ? "infinite" : size(largest)} ulps`;
+    const text = deviationText(largest);
     return element("section", {}, element("h2", {}, place || "result"),
-      facts([["shape", `[${shape}]`], ["elements", verdicts.join(", ")], ["deviation", text],
+      facts([["shape", `[${shape}]`], ["elements", verdictText(counts)], ["deviation", text],
         ["first outside", first ? `[${first}]` : ""]]),
       heatMap(cells, outside, text));
   }

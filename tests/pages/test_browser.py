@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, chain, found, mod
 import backend_c
 import interp
 import pages
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.judgement import Found, Output
 from interp.envelope.verdict import judged
 
@@ -241,16 +242,32 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     actual = exact.copy()
     actual[3, 5] += 1
     output = Output("", judged(actual, exact, legal), actual, exact, legal)
-    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"])
+    row = Output(
+        "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
+    )
+    inner = [replace(output, place="scaled"), row]
+    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner)
     page = opened(pages.explanation(module(MODEL), profile(MODEL), None, values))
     page.evaluate("window.page.selected.step(1, 'test')")
     assert "elements" in page.inner_text(".selection")
     assert page.locator(".histogram").count() == 1
+    page.evaluate("page.selected.choose([page.selected.program.byName.get('rows')], {})")
+    assert "Value of peer" in page.inner_text(".selection .details")
+    assert (
+        "none" in page.inner_text(".selection .details")
+        and page.locator(".selection .heat-map").count() == 0
+    )
+    page.evaluate("page.selected.choose([page.selected.program.byName.get('scaled')], {})")
+    assert "1 outside" in page.inner_text(".selection .details")
+    assert page.locator(".selection .heat-map rect.outside").count() == 1
+    assert page.locator(".text .bad").inner_text() == "scaled"
     page.get_by_role("tab", name="Verdict").click()
     assert "proof <b>" in page.inner_text(".picture")
-    assert page.locator(".heat-map rect.outside").count() == 1
+    assert page.locator(".picture .heat-map rect.outside").count() == 1
     page.get_by_role("tab", name="Graph").click()
-    page.get_by_label("Colour shows").select_option("values")
+    for colour in ("values", "deviation"):
+        page.get_by_label("Colour shows").select_option(colour)
+    page.wait_for_function("window.page.picture.worst > 0", polling=20)
 
 
 def campaign(**more: object) -> dict[str, object]:

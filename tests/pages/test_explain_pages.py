@@ -39,6 +39,9 @@ def test_the_command_shows_values_and_proofs(
     values = data_of(page.read_text())["values"]
     assert values["judged"]["evidence"][0].startswith("result: 1 of 1 outside")
     assert values["judged"]["outputs"][0]["outside"] == [[1.0]]
+    assert {one["place"] for one in values["judged"]["inner"]} <= {
+        one["name"] for one in values["observed"]
+    }
     (array,) = values["observed"][0]["arrays"]
     assert array["elements"] == 1 and array["low"] == array["high"]
 

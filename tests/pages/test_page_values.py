@@ -106,3 +106,18 @@ def test_a_verdict_says_where_it_is_outside() -> None:
     (shown,) = data["outputs"]
     assert shown["outside"] == [[0.0, 0.0, 1.0]] and shown["first"] == [2]
     assert shown["largest"] == 2**22 and data["evidence"] == ["line"]
+
+
+def test_maps_of_instructions_are_of_those_that_are_off() -> None:
+    exact = np.ones((40, 100), np.float32)
+    legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
+    off = exact + np.float32(2**-20)
+    right, wrong = (
+        Output(name, judged(actual, exact, legal), actual, exact, legal)
+        for name, actual in (("right", exact), ("wrong", off))
+    )
+    data: Any = pages.judged({}, "peer", Found(()), [], [right, wrong])["judged"]
+    first, second = data["inner"]
+    assert (first["place"], first["largest"], first["cells"]) == ("right", 0, None)
+    assert second["largest"] == 8 and second["counts"]["outside"] == 4000
+    assert len(second["cells"]) <= 16 and len(second["cells"][0]) <= 32
