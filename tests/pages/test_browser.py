@@ -3,7 +3,6 @@ use it. They are skipped without Debian's chromium, or playwright (pip install '
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +19,9 @@ import pages
 from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.judgement import Found, Output
 from interp.envelope.verdict import judged
+from selftest.browser import CHROMIUM, NAMELESS
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium"),
     pytest.mark.skipif(not has_c_compiler(), reason="no C compiler"),
@@ -39,9 +38,6 @@ PLACE = """name => {
   return [box.left + (node.x + node.width / 2 - picture.x) * picture.scale,
           box.top + (node.y + 12 - picture.y) * picture.scale];
 }"""
-NAMELESS = """() => [...document.querySelectorAll('button, select, input, canvas, [tabindex="0"]')]
-  .filter(e => e.checkVisibility() && !(e.ariaLabel || e.labels?.length || e.textContent.trim()))
-  .map(e => e.outerHTML)"""
 
 
 @pytest.fixture(scope="module")
