@@ -51,12 +51,13 @@ def emit(
     external_weights: bool = False,
     max_workspace: int | None = None,
     optimize: str | None = None,
+    compiler: str | None = None,
 ) -> dict[str, bytes]:
     """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
 
     ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
-    ``external_weights``, ``max_workspace`` and ``optimize`` (``speed`` or ``size``) are for
-    ``embedded``: :func:`backend_c.emit`.
+    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``) and ``compiler``
+    are for ``embedded``: :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
     return backend_c.emit(
@@ -65,4 +66,5 @@ def emit(
         external_weights=external_weights,
         max_workspace=max_workspace,
         optimize=optimize,
+        compiler=compiler,
     )

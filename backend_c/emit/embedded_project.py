@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from backend_c.emit.byte_array import aligned_union, initializer
 from backend_c.emit.c_names import result_names
+from backend_c.emit.compiled_sizes import CompiledSizes
 from backend_c.ir.settings import Optimize
 from backend_c.lower.buffers import peak
-from backend_c.lower.plan import Buffer, Plan
+from backend_c.lower.plan import Buffer, Launch, Plan, in_order
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Program, with_sizes
 
@@ -97,7 +98,7 @@ add_library({name} STATIC {sources})
 target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 set_target_properties({name} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 # What exact bits need: no fused multiply-adds, and floats of their own width.
-target_compile_options({name} PRIVATE -ffp-contract=off {level})
+target_compile_options({name} PRIVATE {options})
 """
 _CMAKE_TEST = """
 enable_testing()
@@ -112,6 +113,7 @@ _NO_MASKED_LOADS = """\
 #pragma GCC optimize("no-tree-loop-if-convert")
 #endif
 """
+_EXACT_FLAGS = ("-ffp-contract=off",)
 _LEVELS = {Optimize.SPEED: "-O2", Optimize.SIZE: "-Os"}
 _SIZES = (("uint8_t", 1), ("uint64_t", 8), ("float", 4), ("double", 8))
 
@@ -169,7 +171,8 @@ class EmbeddedProject:
         return found
 
     def files(self, body: str) -> dict[str, bytes]:
-        """Return the files by name; ``body`` is the code with an internal ``hlo_entry``."""
+        """Return the C and the weights by file; ``body`` is the code with an internal
+        ``hlo_entry``."""
         files = {
             f"{self.name}.h": self._header().encode(),
             f"{self.name}.c": f"{self._source_head()}\n{body}\n{self._run()}".encode(),
@@ -178,15 +181,20 @@ class EmbeddedProject:
             files[f"{self.name}_weights.bin"] = self.weights_file
         elif self.weights:
             files[f"{self.name}_weights.c"] = self._weights_source().encode()
-        return files | {"manifest.json": self._manifest().encode()}
+        return files
+
+    @property
+    def compiler_flags(self) -> tuple[str, ...]:
+        """Return what the build gives a compiler for the code."""
+        return ("-std=c99", *_EXACT_FLAGS, _LEVELS[self.optimize])
 
     def cmake(self, has_test: bool) -> bytes:
         """Return CMakeLists.txt: a static library, and the test if bits were recorded."""
         sources = [f"{self.name}.c"]
         if self.weights and not self.takes_weights:
             sources.append(f"{self.name}_weights.c")
-        level = _LEVELS[self.optimize]
-        text = _CMAKE.format(name=self.name, sources=" ".join(sources), level=level)
+        options = " ".join((*_EXACT_FLAGS, _LEVELS[self.optimize]))
+        text = _CMAKE.format(name=self.name, sources=" ".join(sources), options=options)
         return (text + _CMAKE_TEST.format(name=self.name) * has_test).encode()
 
     def _parameters(self) -> list[str]:
@@ -263,8 +271,8 @@ class EmbeddedProject:
         )
         return "\n".join(lines) + check * self.takes_weights
 
-    def _manifest(self) -> str:
-        """Describe the call as JSON, for programs that make it."""
+    def manifest(self, compiled: CompiledSizes | None) -> bytes:
+        """Describe the call as JSON, for programs that make it, and what a compiler made of it."""
 
         def described(is_result: bool) -> list[dict[str, object]]:
             return [
@@ -289,8 +297,39 @@ class EmbeddedProject:
             "workspace_bytes": self.program.workspace_bytes,
             "workspace_bound_bytes": peak(self.plan).bytes,
             "multiply_accumulates": self.multiply_accumulates,
+            "kernels": self._kernels(compiled),
         }
-        return json.dumps(manifest, indent=2) + "\n"
+        if compiled is not None:
+            manifest |= self._measured(compiled)
+        return (json.dumps(manifest, indent=2) + "\n").encode()
+
+    def _kernels(self, compiled: CompiledSizes | None) -> list[dict[str, object]]:
+        """Describe each function that computes something, and which instructions it is for."""
+        instructions: dict[str, dict[str, None]] = {}
+        for _, step in in_order(self.plan.steps):
+            if isinstance(step, Launch):
+                origin = f"{step.origin.computation}/{step.origin.instruction}"
+                name = self.program.kernel_names[step.kernel]
+                instructions.setdefault(name, {})[origin] = None
+        # A compiler may write a kernel where it is called: it has no frame of its own then.
+        stack = {} if compiled is None else compiled.stack
+        return [
+            {"name": name, "instructions": list(of)}
+            | ({} if compiled is None else {"stack_bytes": stack.get(name, 0)})
+            for name, of in instructions.items()
+        ]
+
+    def _measured(self, compiled: CompiledSizes) -> dict[str, object]:
+        """Describe what a compiler made of the files."""
+        external = len(self.weights_file) if self.takes_weights else 0
+        return {
+            "compiler": compiled.compiler,
+            "command": list(compiled.command),
+            "text_bytes": compiled.flash[f"{self.name}.c"],
+            "flash_bytes": sum(compiled.flash.values()) + external,
+            "stack_bytes": compiled.stack[f"{self.name}_run"],
+            "library_functions": list(compiled.library_functions),
+        }
 
 
 def _public_type(buffer: Buffer) -> str:

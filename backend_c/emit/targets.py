@@ -20,6 +20,7 @@ from backend_c.cuda.host_plan import (
     host_plan,
 )
 from backend_c.emit import openmp_project
+from backend_c.emit.compiled_sizes import compiled_sizes
 from backend_c.emit.cuda_main import check_files
 from backend_c.emit.cuda_project import project_files
 from backend_c.emit.embedded_check import test_text
@@ -59,6 +60,7 @@ class Wanted:
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
     ``max_workspace``: the most bytes that the workspace may have. ``multiply_accumulates``: the
     products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
+    ``compiler``: the command of one whose sizes of code and stack are to be told.
     """
 
     name: str = "module"
@@ -67,6 +69,7 @@ class Wanted:
     max_workspace: int | None = None
     multiply_accumulates: int = 0
     optimize: Optimize = Optimize.SPEED
+    compiler: str | None = None
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
@@ -89,8 +92,12 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
     body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
     files = project.files(body)
+    compiled = None
+    if wanted.compiler is not None:
+        compiled = compiled_sizes(wanted.compiler, files, project.compiler_flags)
     if recorded is not None:
         files[f"{wanted.name}_test.c"] = test_text(project, *recorded).encode()
+    files["manifest.json"] = project.manifest(compiled)
     return files | {"CMakeLists.txt": project.cmake(recorded is not None)}
 
 

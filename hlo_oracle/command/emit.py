@@ -63,6 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("speed", "size"),
         help="of embedded: what of its code matters more, by default speed",
     )
+    parser.add_argument(
+        "--compiler",
+        metavar="COMMAND",
+        help="of embedded: a gcc with its flags, whose bytes of code and stack are told",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -91,6 +96,7 @@ def main(options: argparse.Namespace) -> int:
             external_weights=options.external_weights,
             max_workspace=options.max_workspace,
             optimize=options.optimize,
+            compiler=options.compiler,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from selftest.microcontrollers.stack import deepest_chain
+from backend_c.emit.call_graph import call_graph, stack_depths
+from backend_c.emit.elf_sections import read_only_bytes
 
 HERE = Path(__file__).parent
 _SECONDS = 300
@@ -109,11 +110,12 @@ def ran(
     done = subprocess.run(
         words, cwd=directory, capture_output=True, text=True, timeout=_SECONDS, check=False
     )
+    graph = call_graph(path.read_text() for path in sorted(directory.glob("*.ci")))
     return Ran(
         done.returncode,
         _instructions(board, done.stdout + done.stderr),
-        _text(board, objects, directory),
-        deepest_chain(path.read_text() for path in sorted(directory.glob("*.ci"))),
+        sum(read_only_bytes((directory / file).read_bytes()) for file in objects),
+        stack_depths(graph)[f"{name}_run"],
     )
 
 
@@ -127,9 +129,3 @@ def _instructions(board: Board, told: str) -> int | None:
     ticks = int(found[0]) if found else board.ticks
     # Half of the range is taken for a sign that it began again: no program here runs longer.
     return ticks * board.instructions_of_a_tick if ticks < board.ticks // 2 else None
-
-
-def _text(board: Board, objects: Sequence[str], directory: Path) -> int:
-    """Add up code and constants of object files."""
-    sizes = _run([board.compiler.replace("gcc", "size"), *objects], directory).splitlines()[1:]
-    return sum(int(line.split()[0]) for line in sizes)

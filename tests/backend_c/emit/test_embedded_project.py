@@ -284,5 +284,8 @@ def test_what_to_optimize_for_is_known_and_of_embedded() -> None:
     with pytest.raises(Unsupported, match="optimize 'space': one of speed, size"):
         backend_c.emit(module, "embedded", optimize="space")
     for target in ("openmp", "cuda"):
-        with pytest.raises(Unsupported, match="what to optimize for are for the target embedded"):
+        with pytest.raises(
+            Unsupported,
+            match="what to optimize for and a compiler to measure are for the target embedded",
+        ):
             backend_c.emit(module, target, optimize="speed")
