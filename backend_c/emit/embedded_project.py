@@ -17,7 +17,7 @@ from backend_c.emit.c_names import result_names
 from backend_c.emit.compiled_sizes import CompiledSizes
 from backend_c.ir.settings import Optimize
 from backend_c.lower.buffers import peak
-from backend_c.lower.plan import Buffer, Launch, Plan, in_order
+from backend_c.lower.plan import Buffer, Launch, Origin, Plan, in_order
 from backend_c.render.c_types import memory_type
 from backend_c.render.translation_units import Program, with_sizes
 
@@ -303,20 +303,24 @@ class EmbeddedProject:
             manifest |= self._measured(compiled)
         return (json.dumps(manifest, indent=2) + "\n").encode()
 
-    def _kernels(self, compiled: CompiledSizes | None) -> list[dict[str, object]]:
-        """Describe each function that computes something, and which instructions it is for."""
-        instructions: dict[str, dict[str, None]] = {}
+    @property
+    def origins(self) -> dict[str, list[Origin]]:
+        """Return by the name of each kernel which instructions it computes, each once."""
+        found: dict[str, dict[tuple[str, str], Origin]] = {}
         for _, step in in_order(self.plan.steps):
             if isinstance(step, Launch):
-                origin = f"{step.origin.computation}/{step.origin.instruction}"
-                name = self.program.kernel_names[step.kernel]
-                instructions.setdefault(name, {})[origin] = None
+                name, of = self.program.kernel_names[step.kernel], step.origin
+                found.setdefault(name, {}).setdefault((of.computation, of.instruction), of)
+        return {name: [*origins.values()] for name, origins in found.items()}
+
+    def _kernels(self, compiled: CompiledSizes | None) -> list[dict[str, object]]:
+        """Describe each function that computes something."""
         # A compiler may write a kernel where it is called: it has no frame of its own then.
         stack = {} if compiled is None else compiled.stack
         return [
-            {"name": name, "instructions": list(of)}
+            {"name": name, "instructions": [f"{o.computation}/{o.instruction}" for o in origins]}
             | ({} if compiled is None else {"stack_bytes": stack.get(name, 0)})
-            for name, of in instructions.items()
+            for name, origins in self.origins.items()
         ]
 
     def _measured(self, compiled: CompiledSizes) -> dict[str, object]:

@@ -25,6 +25,8 @@ from backend_c.emit.cuda_main import check_files
 from backend_c.emit.cuda_project import project_files
 from backend_c.emit.embedded_check import test_text
 from backend_c.emit.embedded_project import EmbeddedProject
+from backend_c.emit.origin_comments import origin_comment
+from backend_c.emit.reachable_c import with_reachable_parts
 from backend_c.emit.workspace_limit import required_workspace
 from backend_c.ir.settings import Optimize
 from backend_c.lower.plan import Plan
@@ -40,6 +42,8 @@ from hlo.errors import Unsupported
 from hlo.module import Module
 
 _Files = dict[str, bytes]
+_GUARD = re.compile(r"^#ifndef (HLO_\w+_H)\n#define \1\n", re.MULTILINE)
+_KERNEL = re.compile(rf"^{EMBEDDED.kernel} (kernel_\d+)\(", re.MULTILINE)
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
 
@@ -90,8 +94,11 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
         *(wanted.has_external_weights, wanted.multiply_accumulates, wanted.optimize),
     )
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
-    body = _inlined(text).replace("void hlo_entry(", "static void hlo_entry(")
-    files = project.files(body)
+    code = _INCLUDE.sub("", text).replace("void hlo_entry(", "static void hlo_entry(")
+    headers = _inlined("".join(match[0] for match in _INCLUDE.finditer(text)))
+    comments = {name: origin_comment(origins) for name, origins in project.origins.items()}
+    body = _KERNEL.sub(lambda kernel: comments.get(kernel[1], "") + kernel[0], code)
+    files = project.files(f"{with_reachable_parts(headers, code)}{body}")
     compiled = None
     if wanted.compiler is not None:
         compiled = compiled_sizes(wanted.compiler, files, project.compiler_flags)
@@ -178,9 +185,17 @@ def _inlined(text: str) -> str:
         if name in seen:
             return ""
         seen.add(name)
-        return _INCLUDE.sub(replace, (RUNTIME / name).read_text("utf-8"))
+        return _INCLUDE.sub(replace, _unguarded((RUNTIME / name).read_text("utf-8")))
 
     return _INCLUDE.sub(replace, text)
+
+
+def _unguarded(header: str) -> str:
+    """Return a header without what keeps it from being included twice, and what it says of itself
+    before that."""
+    guard = _GUARD.search(header)
+    assert guard is not None, header
+    return header[guard.end() : header.rindex("#endif")]
 
 
 def _manifest(program: Program) -> _Files:

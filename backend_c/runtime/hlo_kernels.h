@@ -32,9 +32,10 @@ HLO_FUNCTION int64_t hlo_index_u64(uint64_t x) {
 HLO_FUNCTION int64_t hlo_workers(void) { return (int64_t)gridDim.x * blockDim.x; }
 #elif defined(_OPENMP)
 #ifdef __cplusplus
-extern "C"
-#endif
+extern "C" int omp_get_max_threads(void);
+#else
 int omp_get_max_threads(void);
+#endif
 HLO_FUNCTION int64_t hlo_workers(void) { return omp_get_max_threads(); }
 #else
 HLO_FUNCTION int64_t hlo_workers(void) { return 1; }

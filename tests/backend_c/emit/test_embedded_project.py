@@ -165,9 +165,9 @@ ENTRY e {
   b = f32[2] parameter(4), metadata={op_name="a"}
   t = (f32[2], (s32[], token[]), f32[2]) parameter(5), metadata={op_name="__"}
   g = f32[2] get-tuple-element(t), index=0
-  s = f32[2] add("*/ evil(); /*", int)
+  "*/ s" = f32[2] add("*/ evil(); /*", int)
   u = f32[2] add(a, A.1)
-  v = f32[2] add(s, u)
+  v = f32[2] add("*/ s", u)
   w = f32[2] add(v, b)
   ROOT r = f32[2] add(w, g)
 }
@@ -178,7 +178,9 @@ ENTRY e {
         *("in_0", "in_1", "in_2"),
     )
     text = text.replace("token[]", "u8[]")
-    project(text, tmp_path)
+    files = project(text, tmp_path)
+    (comment,) = re.findall(r"/\* %r of e\n.*?\*/", files["module.c"].decode(), re.DOTALL)
+    assert "  ___s = f32[2] add(param_0, param_1)\n" in comment
     assert status(tmp_path) == 0
 
 

@@ -1,0 +1,204 @@
+"""Keep of the runtime headers what generated code calls, for those who take the C along.
+
+Headers are text of ours in one style: what begins in the first column is a declaration, which ends
+with a brace there, a semicolon or the parenthesis of a macro. Macros that define functions are
+expanded, so that each function is kept or left out for itself. What is not understood is kept.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DEFINE = re.compile(r"#define (\w+)(\(([^)]*)\))?[ \t]*")
+_PARAMETER = re.compile(r"\w+|\.\.\.")
+_PASTED = re.compile(r"\w+(?:\s*##\s*\w+)+")
+_UNDEFINE = re.compile(r"#undef (\w+)")
+_FUNCTION = re.compile(r"HLO_[A-Z_]+ [^(;={]*?(\w+)\(")
+_PROTOTYPE = re.compile(r'(?:extern "C" )?\w+ (\w+)\([^)]*\);\Z')
+_TYPE = re.compile(r"typedef .*?(\w+)(\[\w*\])?(\s+__attribute__\(\(.*\)\))?;\Z", re.DOTALL)
+_ENUMERATION = re.compile(r"enum \{(.*)\};\Z", re.DOTALL)
+_TABLE = re.compile(r"static const [^(={]*?(\w+)(\[\w*\])* = ")
+_CALL = re.compile(r"(\w+)\((.*)\);?\Z", re.DOTALL)
+_CONDITION = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_MOST_EXPANSIONS = 8  # of macros within macros
+
+
+class _Part(NamedTuple):
+    """Hold a declaration or a line of the preprocessor with the comments before it.
+
+    ``names`` are those that it defines; without one it is kept whatever is called.
+    """
+
+    text: str
+    names: tuple[str, ...] = ()
+
+
+class _Macro(NamedTuple):
+    """Hold the parameters and the body of a macro that is called as functions are."""
+
+    parameters: tuple[str, ...]
+    body: str
+
+
+def with_reachable_parts(headers: str, code: str) -> str:
+    """Return the parts of ``headers`` that ``code`` needs, in order, without empty conditions."""
+    # What only a condition around nothing needs is left out in the next round.
+    while (kept := _once(headers, code)) != headers:
+        headers = kept
+    return headers
+
+
+def _once(headers: str, code: str) -> str:
+    """Leave out parts that neither ``code`` nor other parts that it reaches name."""
+    parts = list(_parts(_lines(headers), {}))
+    by_name: dict[str, list[_Part]] = {}
+    for part in parts:
+        for name in part.names:
+            by_name.setdefault(name, []).append(part)
+    reached: set[str] = set()
+    found = [code, *(part.text for part in parts if not part.names)]
+    while found:
+        words = _named(found.pop(), by_name) - reached
+        reached |= words
+        found += [part.text for word in words for part in by_name.get(word, ())]
+    kept = [part for part in parts if not part.names or reached.intersection(part.names)]
+    texts = _without_empty_conditions([part.text for part in kept])
+    # As in the headers: an empty line after what has several lines, but for the preprocessor's.
+    return "".join(f"{text}\n\n" if text.endswith("}") else f"{text}\n" for text in texts)
+
+
+def _named(text: str, names: Iterable[str]) -> set[str]:
+    """Return the words of a text, and those of ``names`` that a macro may paste together."""
+    text = _COMMENT.sub("", text)
+    words = set(_WORD.findall(text))
+    defined = _DEFINE.match(text.lstrip())
+    parameters = _PARAMETER.findall(defined[3] or "") if defined else []
+    for pasted in _PASTED.findall(text):
+        pieces = re.split(r"\s*##\s*", pasted)
+        form = "".join(r"\w+" if one in parameters else re.escape(one) for one in pieces)
+        words.update(filter(re.compile(form).fullmatch, names))
+    return words
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _parts(lines: Sequence[str], macros: dict[str, _Macro], depth: int = 0) -> Iterator[_Part]:
+    """Yield the parts of a text; ``macros`` are those met so far."""
+    comments: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = _end(lines, at)
+        text, at = "\n".join(lines[at:end]), end
+        if not text:
+            comments = []  # a comment with nothing below it is on the file
+        elif text.startswith("/*"):
+            comments.append(text)
+        else:
+            yield from _declared(text, comments, macros, depth)
+            comments = []
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """Return where the part that begins at a line ends."""
+    first, end = lines[start], start + 1
+    if not first:
+        return end
+    if first.startswith("#"):
+        while lines[end - 1].endswith("\\"):
+            end += 1
+        return end
+    if first.startswith("/*"):
+        while "*/" not in lines[end - 1]:
+            end += 1
+        return end
+    while not _is_whole("\n".join(lines[start:end])):
+        if lines[end - 1].endswith("{"):
+            while not lines[end].startswith("}"):
+                end += 1
+            return end + 1
+        end += 1
+    return end
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a declaration ends here, that has no lines within braces."""
+    is_closed = text.count("(") == text.count(")") and text.count("{") == text.count("}")
+    return is_closed and text.endswith((";", "}", ")"))
+
+
+def _declared(
+    text: str, comments: Sequence[str], macros: dict[str, _Macro], depth: int
+) -> Iterator[_Part]:
+    """Yield the parts that a declaration, a line of the preprocessor or a macro is."""
+    whole = "\n".join([*comments, text])
+    if text.startswith("#"):
+        defined = _DEFINE.match(text) or _UNDEFINE.match(text)
+        if defined and text.startswith("#define") and defined[2]:
+            parameters = tuple(_PARAMETER.findall(defined[3]))
+            macros[defined[1]] = _Macro(parameters, text[defined.end() :])
+        yield _Part(whole, (defined[1],) if defined else ())
+        return
+    call = _CALL.fullmatch(text)
+    if call and call[1] in macros and depth < _MOST_EXPANSIONS:
+        expanded = _lines(_expanded(call[2], *macros[call[1]]))
+        parts = list(_parts(expanded, macros, depth + 1))
+        for first in parts[:1]:
+            yield first._replace(text="\n".join([*comments, first.text]))
+        yield from parts[1:]
+        return
+    enumeration = _ENUMERATION.match(text)
+    if enumeration:
+        constants = _COMMENT.sub("", enumeration[1]).split(",")
+        yield _Part(whole, tuple(one.split("=")[0].strip() for one in constants))
+        return
+    matches = (form.match(text) for form in (_FUNCTION, _PROTOTYPE, _TYPE, _TABLE))
+    yield _Part(whole, tuple(found[1] for found in matches if found)[:1])
+
+
+def _expanded(arguments: str, parameters: Sequence[str], body: str) -> str:
+    """Return what a macro stands for, as lines that begin in the first column."""
+    given = dict(zip(parameters, _split(arguments), strict=True))
+    body = "\n".join(line.rstrip("\\").rstrip() for line in body.split("\n"))
+    body = textwrap.dedent(body.lstrip("\n"))
+    body = _WORD.sub(lambda word: given.get(word[0], word[0]), body)
+    return re.sub(r"\s*##\s*", "", body)
+
+
+def _split(arguments: str) -> list[str]:
+    """Divide the arguments of a macro at the commas outside of parentheses."""
+    found, level = [""], 0
+    for sign in arguments:
+        level += (sign == "(") - (sign == ")")
+        if sign == "," and not level:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [one.strip() for one in found]
+
+
+def _without_empty_conditions(texts: Sequence[str]) -> list[str]:
+    """Leave out conditions of the preprocessor around nothing."""
+    kept: list[str] = []
+    for text in texts:
+        line = _CONDITION.match(_COMMENT.sub("", text).lstrip())
+        if line and line[1] == "endif":
+            start = len(kept) - 1
+            while _is_condition(kept[start], "else", "elif"):
+                start -= 1
+            if _is_condition(kept[start], "if", "ifdef", "ifndef"):
+                del kept[start:]
+                continue
+        kept.append(text)
+    return kept
+
+
+def _is_condition(text: str, *words: str) -> bool:
+    line = _CONDITION.match(_COMMENT.sub("", text).lstrip())
+    return line is not None and line[1] in words
