@@ -229,6 +229,7 @@ def emit(
     max_workspace: int | None = None,
     optimize: str | None = None,
     compiler: str | None = None,
+    no_double: bool = False,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
@@ -238,21 +239,25 @@ def emit(
     makes a file of the constants, in place of code, and a workspace of more than ``max_workspace``
     bytes is Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the
     default, or ``size``; ``compiler`` is the command of a gcc, which is run to tell in
-    ``manifest.json`` the bytes of code and of stack that it makes. Raises as :func:`compile`.
+    ``manifest.json`` the bytes of code and of stack that it makes; ``no_double`` makes a program
+    that takes double precision Unsupported. Raises as :func:`compile`.
     """
     dialect = _require(target)
-    wished = (name, external_weights or None, max_workspace, optimize, compiler)
+    wished = (name, external_weights or None, max_workspace, optimize, compiler, no_double or None)
     if dialect is not EMBEDDED and any(one is not None for one in wished):
         raise Unsupported(
-            "a name, external weights, a most workspace, what to optimize for and a compiler to"
-            f" measure are for the target {EMBEDDED.name}"
+            "a name, external weights, a most workspace, what to optimize for, a compiler to"
+            f" measure and no doubles are for the target {EMBEDDED.name}"
         )
     given = None if recorded is None else Recorded(module, *recorded)
     goal = _goal(Optimize.SPEED if optimize is None else optimize)
     plan = lowered(module, replace(settings_for(numerics, dialect), optimize=goal))
     prefix = required_prefix("module" if name is None else name)
     names, count = parameter_names(module), multiply_accumulates(module)
-    wanted = Wanted(prefix, names, external_weights, max_workspace, count, goal, compiler)
+    wanted = Wanted(
+        *(prefix, names, external_weights, max_workspace, count, goal, compiler, no_double),
+        is_fast=numerics == Numerics.FAST,
+    )
     return EMITTERS[dialect.name](plan, given, wanted)
 
 

@@ -52,12 +52,13 @@ def emit(
     max_workspace: int | None = None,
     optimize: str | None = None,
     compiler: str | None = None,
+    no_double: bool = False,
 ) -> dict[str, bytes]:
     """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
 
     ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
-    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``) and ``compiler``
-    are for ``embedded``: :func:`backend_c.emit`.
+    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler`` and
+    ``no_double`` are for ``embedded``: :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
     return backend_c.emit(
@@ -67,4 +68,5 @@ def emit(
         max_workspace=max_workspace,
         optimize=optimize,
         compiler=compiler,
+        no_double=no_double,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 def aligned_union(size: int) -> str:
     """Render the members of a union whose ``.bytes`` are aligned for every element type: members
     of a union are aligned for the strictest of them, and C99 has no alignas."""
-    members = (f"unsigned char bytes[{max(size, 1)}];", "uint64_t words;", "double numbers;")
+    members = (f"unsigned char bytes[{max(size, 1)}];", "uint64_t words;")
     return "{\n" + "".join(f"    {member}\n" for member in members) + "}"
 
 

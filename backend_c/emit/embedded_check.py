@@ -46,7 +46,6 @@ _WORKSPACE = """
 static union {{
     unsigned char bytes[{macro}_WORKSPACE_BYTES];
     uint64_t words;
-    double numbers;
 }} workspace;
 
 """
@@ -94,7 +93,7 @@ def test_text(
         lines += [aligned_bytes(f"there{n}", there)] if there else []
         lines.append(
             f"static union {{\n    unsigned char bytes[{max(len(data), 1)}];\n"
-            f"    uint64_t words;\n    double numbers;\n}} result{n};\n"
+            f"    uint64_t words;\n}} result{n};\n"
         )
     pointers = [f"(const void *)argument{n}.bytes" for n in range(len(inputs))]
     pointers += [f"(void *)result{n}.bytes" for n in range(len(results))]

@@ -8,6 +8,7 @@ calls with different workspaces may run at the same time.
 from __future__ import annotations
 
 import json
+import re
 import struct
 import zlib
 from dataclasses import dataclass
@@ -115,6 +116,7 @@ _NO_MASKED_LOADS = """\
 """
 _EXACT_FLAGS = ("-ffp-contract=off",)
 _LEVELS = {Optimize.SPEED: "-O2", Optimize.SIZE: "-Os"}
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SIZES = (("uint8_t", 1), ("uint64_t", 8), ("float", 4), ("double", 8))
 
 
@@ -175,7 +177,7 @@ class EmbeddedProject:
         ``hlo_entry``."""
         files = {
             f"{self.name}.h": self._header().encode(),
-            f"{self.name}.c": f"{self._source_head()}\n{body}\n{self._run()}".encode(),
+            f"{self.name}.c": f"{self._source_head(body)}\n{body}\n{self._run()}".encode(),
         }
         if self.takes_weights:
             files[f"{self.name}_weights.bin"] = self.weights_file
@@ -232,11 +234,13 @@ class EmbeddedProject:
         size, union = len(self.weights), aligned_union(len(self.weights))
         return text.format(name=self.name, macro=self.macro, size=size, head=_HEAD, union=union)
 
-    def _source_head(self) -> str:
+    def _source_head(self, body: str) -> str:
         """Return what precedes the code: the header, and what it takes for granted of types."""
+        code = _COMMENT.sub("", body)
         sizes = [
             f"typedef char {self.name}_{t}_has_{size}_bytes[sizeof({t}) == {size} ? 1 : -1];\n"
             for t, size in _SIZES
+            if re.search(rf"\b{t}\b", code)
         ]
         return f'{_NO_MASKED_LOADS}#include "{self.name}.h"\n\n{"".join(sizes)}'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -53,23 +53,40 @@ def with_reachable_parts(headers: str, code: str) -> str:
     return headers
 
 
+def words_reached(text: str, name: str) -> set[str]:
+    """Return the words of what a text defines under a name, and of all that this reaches."""
+    parts = list(_parts(_lines(text), {}))
+    return _reached([name], _by_name(parts))
+
+
 def _once(headers: str, code: str) -> str:
     """Leave out parts that neither ``code`` nor other parts that it reaches name."""
     parts = list(_parts(_lines(headers), {}))
-    by_name: dict[str, list[_Part]] = {}
-    for part in parts:
-        for name in part.names:
-            by_name.setdefault(name, []).append(part)
-    reached: set[str] = set()
-    found = [code, *(part.text for part in parts if not part.names)]
-    while found:
-        words = _named(found.pop(), by_name) - reached
-        reached |= words
-        found += [part.text for word in words for part in by_name.get(word, ())]
+    unnamed = [part.text for part in parts if not part.names]
+    reached = _reached([code, *unnamed], _by_name(parts))
     kept = [part for part in parts if not part.names or reached.intersection(part.names)]
     texts = _without_empty_conditions([part.text for part in kept])
     # As in the headers: an empty line after what has several lines, but for the preprocessor's.
     return "".join(f"{text}\n\n" if text.endswith("}") else f"{text}\n" for text in texts)
+
+
+def _by_name(parts: Sequence[_Part]) -> dict[str, list[_Part]]:
+    """Return the parts that define each name: of alternatives, all."""
+    by_name: dict[str, list[_Part]] = {}
+    for part in parts:
+        for name in part.names:
+            by_name.setdefault(name, []).append(part)
+    return by_name
+
+
+def _reached(texts: list[str], by_name: Mapping[str, Sequence[_Part]]) -> set[str]:
+    """Return the words of texts, and of the parts that they name, and so on."""
+    reached: set[str] = set()
+    while texts:
+        words = _named(texts.pop(), by_name) - reached
+        reached |= words
+        texts += [part.text for word in words for part in by_name.get(word, ())]
+    return reached
 
 
 def _named(text: str, names: Iterable[str]) -> set[str]:

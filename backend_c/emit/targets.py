@@ -21,8 +21,10 @@ from backend_c.cuda.host_plan import (
 )
 from backend_c.emit import openmp_project
 from backend_c.emit.compiled_sizes import compiled_sizes
+from backend_c.emit.conditions import decided
 from backend_c.emit.cuda_main import check_files
 from backend_c.emit.cuda_project import project_files
+from backend_c.emit.double_precision import require_single
 from backend_c.emit.embedded_check import test_text
 from backend_c.emit.embedded_project import EmbeddedProject
 from backend_c.emit.origin_comments import origin_comment
@@ -43,6 +45,9 @@ from hlo.module import Module
 
 _Files = dict[str, bytes]
 _GUARD = re.compile(r"^#ifndef (HLO_\w+_H)\n#define \1\n", re.MULTILINE)
+# Conditions of the runtime that embedded C has decided.
+_DECIDED = {"__CUDACC__": False, "_OPENMP": False}
+_SINGLE = {**_DECIDED, "HLO_VECTOR_UNIT": False}  # detours over vectors are in doubles
 _KERNEL = re.compile(rf"^{EMBEDDED.kernel} (kernel_\d+)\(", re.MULTILINE)
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
@@ -64,7 +69,8 @@ class Wanted:
     numbered where there are none. ``has_external_weights``: constants are a file, not code.
     ``max_workspace``: the most bytes that the workspace may have. ``multiply_accumulates``: the
     products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
-    ``compiler``: the command of one whose sizes of code and stack are to be told.
+    ``compiler``: the command of one whose sizes of code and stack are to be told. ``no_double``:
+    raise Unsupported where f64 is computed; ``is_fast`` says by which numerics.
     """
 
     name: str = "module"
@@ -74,6 +80,8 @@ class Wanted:
     multiply_accumulates: int = 0
     optimize: Optimize = Optimize.SPEED
     compiler: str | None = None
+    no_double: bool = False
+    is_fast: bool = False
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
@@ -96,9 +104,13 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
     code = _INCLUDE.sub("", text).replace("void hlo_entry(", "static void hlo_entry(")
     headers = _inlined("".join(match[0] for match in _INCLUDE.finditer(text)))
+    known = _SINGLE if wanted.no_double else _DECIDED
+    headers = with_reachable_parts(decided(headers, known), code)
+    if wanted.no_double:
+        require_single(f"{headers}{code}", project.origins, is_fast=wanted.is_fast)
     comments = {name: origin_comment(origins) for name, origins in project.origins.items()}
     body = _KERNEL.sub(lambda kernel: comments.get(kernel[1], "") + kernel[0], code)
-    files = project.files(f"{with_reachable_parts(headers, code)}{body}")
+    files = project.files(f"{headers}{body}")
     compiled = None
     if wanted.compiler is not None:
         compiled = compiled_sizes(wanted.compiler, files, project.compiler_flags)

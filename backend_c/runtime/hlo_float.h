@@ -255,26 +255,35 @@ HLO_PROCEDURE uint64_t hlo_integer_sqrt_to_odd(uint64_t high, int digits) {
     return root << 1 | (uint64_t)(rest != 0);
 }
 
-/* The square root of a double, correctly rounded: of its significand, as an integer to odd. */
-HLO_PROCEDURE double hlo_digits_sqrt_f64(double x) {
-    uint64_t word = hlo_bits_f64(x);
-    int64_t exponent = (int64_t)(word >> 52);
-    if (word > 0x7ff0000000000000u || word - 1u >= 0x7ff0000000000000u - 1u) {
-        return x == 0.0 || x > 0.0 ? x : hlo_f64_from_bits(0x7ff8000000000000u);
+/* The square root, correctly rounded: of the significand, as an integer to odd. */
+#define HLO_DIGITS_SQRT(name, T, U, S, bits, mantissa, digits)                                   \
+    HLO_PROCEDURE T hlo_digits_sqrt_##name(T x) {                                                \
+        const U hidden = (U)1 << (mantissa), infinity = ((U)1 << ((bits) - 1)) - hidden;         \
+        const S bias = (S)(infinity >> (mantissa)) / 2;                                          \
+        U word = hlo_bits_##name(x);                                                             \
+        S exponent = (S)(word >> (mantissa));                                                    \
+        if (word > infinity || word - 1u >= infinity - 1u) {                                     \
+            return x == (T)0 || x > (T)0 ? x : hlo_##name##_from_bits(infinity | hidden >> 1);   \
+        }                                                                                        \
+        if (exponent == 0) { /* subnormal: bring the leading bit up */                           \
+            for (exponent = 1; word >> (mantissa) == 0; --exponent) {                            \
+                word <<= 1;                                                                      \
+            }                                                                                    \
+        }                                                                                        \
+        word = (word & (hidden - 1u)) | hidden;                                                  \
+        exponent -= bias;                                                                        \
+        /* 62 or 63 bits: significand in [1, 4) with an even exponent */                         \
+        {                                                                                        \
+            const uint64_t high = (uint64_t)word << (62 - (mantissa) + (int)(exponent & 1));     \
+            exponent = (exponent - (exponent & 1)) / 2;                                          \
+            /* digits, 1 before the point, and the sticky bit: rounded once by the conversion */ \
+            return (T)(U)hlo_integer_sqrt_to_odd(high, (digits)) *                               \
+                   hlo_##name##_from_bits((U)(exponent + bias - (digits)) << (mantissa));        \
+        }                                                                                        \
     }
-    if (exponent == 0) { /* subnormal: bring the leading bit up */
-        for (exponent = 1; word >> 52 == 0; --exponent) {
-            word <<= 1;
-        }
-    }
-    word = (word & 0xfffffffffffffu) | 0x10000000000000u;
-    exponent -= 1023;
-    word <<= exponent & 1 ? 11 : 10; /* 62 or 63 bits: significand in [1, 4) with an even exponent */
-    exponent = (exponent - (exponent & 1)) / 2;
-    /* 55 digits, 1 before the point, and the sticky bit: rounded once by the conversion */
-    return (double)hlo_integer_sqrt_to_odd(word, 55) *
-           hlo_f64_from_bits((uint64_t)(exponent + 1023 - 55) << 52);
-}
+
+HLO_DIGITS_SQRT(f32, float, uint32_t, int32_t, 32, 23, 26)
+HLO_DIGITS_SQRT(f64, double, uint64_t, int64_t, 64, 52, 55)
 
 #if defined(__CUDACC__)
 HLO_FUNCTION float hlo_sqrt_f32(float x) { return __fsqrt_rn(x); }
@@ -283,8 +292,16 @@ HLO_FUNCTION double hlo_sqrt_f64(double x) { return __dsqrt_rn(x); }
 HLO_FUNCTION float hlo_sqrt_f32(float x) { return __builtin_sqrtf(x); }
 HLO_FUNCTION double hlo_sqrt_f64(double x) { return __builtin_sqrt(x); }
 #else
-HLO_PROCEDURE float hlo_sqrt_f32(float x) { return (float)hlo_digits_sqrt_f64((double)x); }
-HLO_PROCEDURE double hlo_sqrt_f64(double x) { return hlo_digits_sqrt_f64(x); }
+#if defined(__GNUC__) && defined(__ARM_FP) && !defined(__aarch64__) && !defined(__SOFTFP__)
+HLO_FUNCTION float hlo_sqrt_f32(float x) { /* the built-in calls a library for errno */
+    float root;
+    __asm__("vsqrt.f32 %0, %1" : "=t"(root) : "t"(x));
+    return root;
+}
+#else
+HLO_FUNCTION float hlo_sqrt_f32(float x) { return hlo_digits_sqrt_f32(x); }
+#endif
+HLO_FUNCTION double hlo_sqrt_f64(double x) { return hlo_digits_sqrt_f64(x); }
 #endif
 
 #endif

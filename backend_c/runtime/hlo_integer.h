@@ -135,8 +135,13 @@ HLO_BIT_LENGTH(uint64_t, 64)
  * multiply or shift, in vectors, too.
  */
 #if HLO_VECTOR_UNIT
-#define HLO_QUOTIENT(T, Q, lhs, rhs) \
-    ((T)(__builtin_constant_p(rhs) ? (T)((lhs) / (rhs)) : (T)((Q)(lhs) / (Q)(rhs))))
+typedef float hlo_quotient_f32;
+typedef double hlo_quotient_f64;
+typedef int64_t hlo_quotient_s64;
+typedef uint64_t hlo_quotient_u64;
+#define HLO_QUOTIENT(T, Q, lhs, rhs)                   \
+    ((T)(__builtin_constant_p(rhs) ? (T)((lhs) / (rhs)) \
+                                   : (T)((hlo_quotient_##Q)(lhs) / (hlo_quotient_##Q)(rhs))))
 #else
 #define HLO_QUOTIENT(T, Q, lhs, rhs) ((T)((lhs) / (rhs)))
 #endif
@@ -249,26 +254,26 @@ HLO_FUNCTION double hlo_to_convert_f64(double x) { return x; }
     HLO_FROM_FLOAT(name, T, I, 0, highest, limit, double, f64)
 
 /* name, T, U, W, Q, I, bits, lowest, highest, limit (without U and lowest if unsigned) */
-HLO_SIGNED(s1, int8_t, uint8_t, uint32_t, float, int32_t, 1, -1, 0, 1, HLO_WRAP_SIGNED)
-HLO_SIGNED(s2, int8_t, uint8_t, uint32_t, float, int32_t, 2, -2, 1, 2, HLO_WRAP_SIGNED)
-HLO_SIGNED(s4, int8_t, uint8_t, uint32_t, float, int32_t, 4, -8, 7, 8, HLO_WRAP_SIGNED)
-HLO_SIGNED(s8, int8_t, uint8_t, uint32_t, float, int32_t, 8, INT8_MIN, INT8_MAX, 128,
+HLO_SIGNED(s1, int8_t, uint8_t, uint32_t, f32, int32_t, 1, -1, 0, 1, HLO_WRAP_SIGNED)
+HLO_SIGNED(s2, int8_t, uint8_t, uint32_t, f32, int32_t, 2, -2, 1, 2, HLO_WRAP_SIGNED)
+HLO_SIGNED(s4, int8_t, uint8_t, uint32_t, f32, int32_t, 4, -8, 7, 8, HLO_WRAP_SIGNED)
+HLO_SIGNED(s8, int8_t, uint8_t, uint32_t, f32, int32_t, 8, INT8_MIN, INT8_MAX, 128,
            HLO_WRAP_CAST)
-HLO_SIGNED(s16, int16_t, uint16_t, uint32_t, float, int32_t, 16, INT16_MIN, INT16_MAX,
+HLO_SIGNED(s16, int16_t, uint16_t, uint32_t, f32, int32_t, 16, INT16_MIN, INT16_MAX,
            32768, HLO_WRAP_CAST)
-HLO_SIGNED(s32, int32_t, uint32_t, uint32_t, double, int32_t, 32, INT32_MIN, INT32_MAX,
+HLO_SIGNED(s32, int32_t, uint32_t, uint32_t, f64, int32_t, 32, INT32_MIN, INT32_MAX,
            2147483648.0, HLO_WRAP_CAST)
-HLO_SIGNED(s64, int64_t, uint64_t, uint64_t, int64_t, int64_t, 64, INT64_MIN, INT64_MAX,
+HLO_SIGNED(s64, int64_t, uint64_t, uint64_t, s64, int64_t, 64, INT64_MIN, INT64_MAX,
            9223372036854775808.0, HLO_WRAP_CAST)
-HLO_UNSIGNED(u1, uint8_t, uint32_t, float, int32_t, 1, 1, 2, HLO_WRAP_UNSIGNED)
-HLO_UNSIGNED(u2, uint8_t, uint32_t, float, int32_t, 2, 3, 4, HLO_WRAP_UNSIGNED)
-HLO_UNSIGNED(u4, uint8_t, uint32_t, float, int32_t, 4, 15, 16, HLO_WRAP_UNSIGNED)
-HLO_UNSIGNED(u8, uint8_t, uint32_t, float, int32_t, 8, UINT8_MAX, 256, HLO_WRAP_CAST)
-HLO_UNSIGNED(u16, uint16_t, uint32_t, float, int32_t, 16, UINT16_MAX, 65536,
+HLO_UNSIGNED(u1, uint8_t, uint32_t, f32, int32_t, 1, 1, 2, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u2, uint8_t, uint32_t, f32, int32_t, 2, 3, 4, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u4, uint8_t, uint32_t, f32, int32_t, 4, 15, 16, HLO_WRAP_UNSIGNED)
+HLO_UNSIGNED(u8, uint8_t, uint32_t, f32, int32_t, 8, UINT8_MAX, 256, HLO_WRAP_CAST)
+HLO_UNSIGNED(u16, uint16_t, uint32_t, f32, int32_t, 16, UINT16_MAX, 65536,
              HLO_WRAP_CAST)
-HLO_UNSIGNED(u32, uint32_t, uint32_t, double, uint32_t, 32, UINT32_MAX, 4294967296.0,
+HLO_UNSIGNED(u32, uint32_t, uint32_t, f64, uint32_t, 32, UINT32_MAX, 4294967296.0,
              HLO_WRAP_CAST)
-HLO_UNSIGNED(u64, uint64_t, uint64_t, uint64_t, uint64_t, 64, UINT64_MAX,
+HLO_UNSIGNED(u64, uint64_t, uint64_t, u64, uint64_t, 64, UINT64_MAX,
              18446744073709551616.0, HLO_WRAP_CAST)
 
 HLO_MULHI(s1, int8_t, int32_t, 1)

@@ -68,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COMMAND",
         help="of embedded: a gcc with its flags, whose bytes of code and stack are told",
     )
+    parser.add_argument(
+        "--no-double",
+        action="store_true",
+        help="of embedded: refuse a program that takes double precision",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -97,6 +102,7 @@ def main(options: argparse.Namespace) -> int:
             max_workspace=options.max_workspace,
             optimize=options.optimize,
             compiler=options.compiler,
+            no_double=options.no_double,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

@@ -28,7 +28,6 @@ extern "C" {
 extern const union module_block {
     unsigned char bytes[4];
     uint64_t words;
-    double numbers;
 } module_weights;
 
 int module_run(const int32_t *in_start, int32_t *out_0, int32_t *out_1, void *workspace);

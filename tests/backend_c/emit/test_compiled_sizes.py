@@ -134,5 +134,7 @@ def test_sections_of_objects(word: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["openmp", "cuda"])
 def test_other_targets_are_not_measured(target: str) -> None:
-    with pytest.raises(Unsupported, match="a compiler to measure are for the target embedded"):
+    with pytest.raises(
+        Unsupported, match="a compiler to measure and no doubles are for the target"
+    ):
         backend_c.emit(hlo.parse(LAYERS), target, compiler="gcc")

@@ -114,7 +114,7 @@ def test_golden_text_is_what_users_get(name: str, dialect: Dialect, file: str) -
     if dialect is EMBEDDED:  # callers have module_run
         text = text.replace("\nvoid hlo_entry(", "\nstatic void hlo_entry(")
     found = emitted(name, dialect, file)
-    if dialect is CUDA:  # which says before each kernel what it computes
+    if dialect in (EMBEDDED, CUDA):  # which say before each kernel what it computes
         found = re.sub(r"/\* %.*?\*/\n", "", found, flags=re.DOTALL)
     assert text.strip() and text in found
 

@@ -1,0 +1,85 @@
+"""Decide conditions of the preprocessor that a target has decided, as a preprocessor would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+_LINE = re.compile(r"(?:[^\n]*\\\n)*[^\n]*\n")  # with those that a backslash continues
+_DIRECTIVE = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_ATOM = re.compile(r"defined\((\w+)\)|(\w+)")
+
+
+def decided(text: str, known: Mapping[str, bool]) -> str:
+    """Leave out what stands under conditions that do not hold, and conditions that do.
+
+    ``known`` says of macros whether they are defined and not zero. Of a condition in which others
+    occur, too, what is known decides alone or not at all.
+    """
+    return "".join(_kept(text, known))
+
+
+def _kept(text: str, known: Mapping[str, bool]) -> Iterator[str]:
+    """Yield the lines that are left."""
+    # For each condition around a line: whether the branch is left out, whether one that holds was
+    # met, and whether a line of the condition is left.
+    around: list[tuple[bool, bool, bool]] = []
+    for line in _LINE.findall(text):
+        directive = _DIRECTIVE.match(line)
+        outer = any(out for out, _, _ in (around[:-1] if directive else around))
+        if directive is None:
+            if not outer:
+                yield line
+            continue
+        word, holds = directive[1], _holds(directive, known)
+        if word.startswith("if"):
+            outer = any(out for out, _, _ in around)
+            around.append((holds is False, holds is True, holds is None))
+            if holds is None and not outer:
+                yield line
+            continue
+        _, done, is_left = around.pop()
+        if word == "endif":
+            if is_left and not outer:
+                yield line
+            continue
+        out = done or holds is False
+        around.append((out, done or holds is True, is_left or (holds is None and not out)))
+        if not out and not outer and (is_left or holds is None):
+            yield _continued(line, directive, is_left, holds)
+
+
+def _continued(line: str, directive: re.Match[str], is_left: bool, holds: bool | None) -> str:
+    """Return the line of a further branch, which may be the first that is left, or the last."""
+    if directive[1] == "else" or (is_left and holds is None):
+        return line
+    return "#else\n" if is_left else f"#if{directive[2]}"
+
+
+def _holds(directive: re.Match[str], known: Mapping[str, bool]) -> bool | None:
+    """Return whether a condition holds; None where that is not known."""
+    word, rest = directive[1], _COMMENT.sub("", directive[2]).replace("\\\n", " ").strip()
+    if word == "else":
+        return True
+    if word in ("ifdef", "ifndef"):
+        defined = known.get(rest)
+        return defined if word == "ifdef" or defined is None else not defined
+    return _value(rest, known)
+
+
+def _value(expression: str, known: Mapping[str, bool]) -> bool | None:
+    """Evaluate ``||`` of ``&&`` of perhaps negated macros by the logic of three values (Kleene)."""
+    for sign, decisive in (("||", True), ("&&", False)):
+        parts = expression.split(sign)
+        if len(parts) > 1:
+            if any(part.count("(") != part.count(")") for part in parts):
+                return None
+            values = [_value(part.strip(), known) for part in parts]
+            if decisive in values:
+                return decisive
+            return None if None in values else not decisive
+    negated = expression.startswith("!")
+    atom = _ATOM.fullmatch(expression.removeprefix("!"))
+    found = known.get(atom[1] or atom[2]) if atom else None
+    return found if found is None else found != negated
