@@ -22,7 +22,7 @@ import interp
 from hlo.module import Module
 from hlo.types import leaves
 from hlo_oracle import arguments
-from selftest.microcontrollers.boards import BOARDS, Board, Ran, ran
+from selftest.microcontrollers.boards import BOARDS, HERE, Board, Ran, ran
 from selftest.microcontrollers.host import results_here
 
 _HEAD = (
@@ -30,6 +30,7 @@ _HEAD = (
     *("stack", "instructions", "a MAC"),
 )
 _NUMERICS = ("exact", "fast")
+_BY_HAND = "by hand"
 _BEFORE = ".before_optimizations"
 _OPTIMIZE = {"size": "-Os", "speed": "-O2"}
 
@@ -39,6 +40,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--numerics", action="append", choices=_NUMERICS, help="default: both")
+    by_hand = "also the C of by_hand/, if it has the program, in place of the emitted code"
+    parser.add_argument("--by-hand", action="store_true", help=by_hand)
     names = [board.name for board in BOARDS]
     parser.add_argument("--board", action="append", choices=names, help="default: all")
     parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="speed", help="-O2 or -Os")
@@ -48,32 +51,37 @@ def main() -> int:
     if missing:
         parser.error(f"not installed: {', '.join(missing)}")
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
-    differing = [
-        file
-        for file in options.files
-        if _differs(file, boards, options.numerics or _NUMERICS, options.optimize)
-    ]
-    return int(bool(differing))
+    kinds = [*(options.numerics or _NUMERICS), *[_BY_HAND] * options.by_hand]
+    asked = ((file, kind) for file in options.files for kind in kinds)
+    differing = [_differs(*one, boards, options.optimize) for one in asked]
+    return int(any(differing))
 
 
-def _differs(file: Path, boards: Sequence[Board], numerics: Sequence[str], optimize: str) -> bool:
-    """Print the rows of a program; return whether a bit differs."""
+def _differs(file: Path, kind: str, boards: Sequence[Board], optimize: str) -> bool:
+    """Print the rows of a program for numerics, or by hand; return whether a bit differs."""
+    by_hand = HERE / "by_hand" / f"{_program(file)}.c"
+    if kind == _BY_HAND and not by_hand.exists():
+        return False
     module = hlo.parse(file.read_text("utf-8"))
     values = arguments.from_seed(module, 0)
+    expected = interp.evaluate(module, *values)
+    if kind == "fast" and _has_floats(module):
+        expected = results_here(module, values)
+    numerics = "fast" if kind == _BY_HAND else kind
+    files = backend_c.emit(module, "embedded", numerics, (values, expected), optimize=optimize)
+    manifest = json.loads(files["manifest.json"])
+    if kind == _BY_HAND:
+        files["module.c"] = by_hand.read_bytes()
     differs = False
-    for kind in numerics:
-        expected = interp.evaluate(module, *values)
-        if kind == "fast" and _has_floats(module):
-            expected = results_here(module, values)
-        files = backend_c.emit(module, "embedded", kind, (values, expected), optimize=optimize)
-        manifest = json.loads(files["manifest.json"])
-        for board in boards:
-            with tempfile.TemporaryDirectory() as directory:
-                found = ran(board, files, "module", Path(directory), _OPTIMIZE[optimize])
-            differs |= found.status != 0
-            row = (_program(file), kind, board.name, *_figures(found, manifest))
-            print(f"| {' | '.join(map(str, row))} |", flush=True)
-    return differs
+    for board in boards:
+        with tempfile.TemporaryDirectory() as directory:
+            found = ran(board, files, "module", Path(directory), _OPTIMIZE[optimize])
+        differs |= found.status != 0
+        bits = "equal" if found.status == 0 else f"DIFFERENT ({found.status})"
+        told = "" if kind == _BY_HAND else bits
+        row = (_program(file), kind, board.name, told, *_figures(found, manifest))
+        print(f"| {' | '.join(map(str, row))} |", flush=True)
+    return differs and kind != _BY_HAND
 
 
 def _has_floats(module: Module) -> bool:
@@ -89,11 +97,10 @@ def _program(file: Path) -> str:
 
 
 def _figures(found: Ran, manifest: Mapping[str, int]) -> tuple[object, ...]:
-    """Return the cells of a row behind its program, numerics and processor."""
+    """Return the cells of a row behind its program, numerics, processor and bits."""
     weights, products = manifest["weights_bytes"], manifest["multiply_accumulates"]
     each = f"{found.instructions / products:.2f}" if found.instructions and products else ""
     return (
-        "equal" if found.status == 0 else f"DIFFERENT ({found.status})",
         *(found.text - weights, weights),
         *(manifest["workspace_bytes"], manifest["workspace_bound_bytes"], found.stack),
         "more" if found.instructions is None else f"{found.instructions:,}",

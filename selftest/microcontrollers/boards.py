@@ -103,7 +103,7 @@ def ran(
         _run([board.compiler, *flags, *_WARNINGS, "-c", file], directory)
     objects = [str(Path(file).with_suffix(".o")) for file in own]
     start = [str(HERE / board.start), "-nostartfiles", "-T", str(HERE / board.memory)]
-    rest = [f"{name}_test.c", *start, *objects, "-Wl,--gc-sections", "-o", "program.elf"]
+    rest = [f"{name}_test.c", *start, *objects, "-Wl,--gc-sections", "-o", "program.elf", "-lm"]
     _run([board.compiler, *board.flags, "-Os", *rest], directory)
     words = [board.emulator, "-M", *board.machine, "-display", "none", "-monitor", "none"]
     words += ["-serial", "none", "-semihosting", "-icount", "shift=0", "-kernel", "program.elf"]

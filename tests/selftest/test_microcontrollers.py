@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import backend_c
 import hlo
@@ -54,3 +55,19 @@ def test_the_command(
     assert main() == 0
     rows = capsys.readouterr().out.splitlines()[2:]
     assert len(rows) == 2 * len(BOARDS) and all("| equal |" in row for row in rows)
+
+
+def test_fast_c_takes_no_more_instructions_than_one_writes_by_hand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half as many again are allowed; QEMU counts the same number each time."""
+    (board,) = (board for board in BOARDS if board.name == "Cortex-M4F")
+    _required(board)
+    program = ROOT / "tests/corpus/jax/small_mlp_infer.before_optimizations.txt"
+    words = ["--by-hand", "--numerics", "fast", "--board", board.name, str(program)]
+    monkeypatch.setattr("sys.argv", ["microcontrollers", *words])
+    assert main() == 0
+    fast, by_hand = (row.split("|") for row in capsys.readouterr().out.splitlines()[2:])
+    assert (fast[2].strip(), by_hand[2].strip()) == ("fast", "by hand")
+    instructions = [int(row[-3].replace(",", "")) for row in (fast, by_hand)]
+    assert instructions[0] <= 1.5 * instructions[1]
