@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from enum import StrEnum
+from typing import Any, Literal, TypeVar, overload
 
 from backend_c.compilation import compilation
 from backend_c.cuda import phases
@@ -17,7 +18,7 @@ from backend_c.emit.c_names import parameter_names, required_prefix
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.explain.listing import Listing
 from backend_c.explain.profile import Profile
-from backend_c.ir.settings import Numerics, Optimize, Settings, alone, launched, threaded
+from backend_c.ir.settings import Numerics, Optimize, Settings, Simd, alone, launched, threaded
 from backend_c.lower.buffers import allocate_apart
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
@@ -46,6 +47,7 @@ from hlo.ranks import declared, knows_ranks
 from hlo.verification.verify import verify
 from hlo.work import multiply_accumulates
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _SETTINGS = {EMBEDDED.name: alone, CUDA.name: launched}
 _EXACT = Settings()
 _PIPELINE = {Numerics.EXACT: "backend_c", Numerics.FAST: "backend_c_fast"}
@@ -230,6 +232,7 @@ def emit(
     optimize: str | None = None,
     compiler: str | None = None,
     no_double: bool = False,
+    simd: str | None = None,
 ) -> dict[str, bytes]:
     """Emit a module as files by name: C, self-contained C99, or a project of CUDA.
 
@@ -240,23 +243,37 @@ def emit(
     bytes is Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the
     default, or ``size``; ``compiler`` is the command of a gcc, which is run to tell in
     ``manifest.json`` the bytes of code and of stack that it makes; ``no_double`` makes a program
-    that takes double precision Unsupported. Raises as :func:`compile`.
+    that takes double precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
+    ``cmsis``, how products of bytes are taken several at a time. Raises as :func:`compile`.
     """
     dialect = _require(target)
-    wished = (name, external_weights or None, max_workspace, optimize, compiler, no_double or None)
+    wished = (
+        name,
+        external_weights or None,
+        max_workspace,
+        optimize,
+        compiler,
+        no_double or None,
+        simd,
+    )
     if dialect is not EMBEDDED and any(one is not None for one in wished):
         raise Unsupported(
             "a name, external weights, a most workspace, what to optimize for, a compiler to"
-            f" measure and no doubles are for the target {EMBEDDED.name}"
+            f" measure, no doubles and simd are for the target {EMBEDDED.name}"
         )
     given = None if recorded is None else Recorded(module, *recorded)
-    goal = _goal(Optimize.SPEED if optimize is None else optimize)
-    plan = lowered(module, replace(settings_for(numerics, dialect), optimize=goal))
+    goal = _choice(Optimize, "optimize", Optimize.SPEED if optimize is None else optimize)
+    pairs = _choice(Simd, "simd", Simd.AUTO if simd is None else simd)
+    settings = settings_for(numerics, dialect)
+    if dialect is EMBEDDED:
+        settings = replace(settings, optimize=goal, packs_products=pairs is not Simd.NONE)
+    plan = lowered(module, settings)
     prefix = required_prefix("module" if name is None else name)
     names, count = parameter_names(module), multiply_accumulates(module)
     wanted = Wanted(
         *(prefix, names, external_weights, max_workspace, count, goal, compiler, no_double),
-        is_fast=numerics == Numerics.FAST,
+        is_fast=settings.is_fast,
+        simd=pairs,
     )
     return EMITTERS[dialect.name](plan, given, wanted)
 
@@ -296,16 +313,14 @@ def _require_one_rank(module: Module) -> None:
 
 def settings_for(numerics: str, dialect: Dialect = OPENMP) -> Settings:
     """Return the settings for numerics by name; raise Unsupported for an unknown one."""
-    if numerics not in list(Numerics):
-        raise Unsupported(f"numerics {numerics!r}: one of {', '.join(Numerics)}")
-    return _SETTINGS.get(dialect.name, threaded)(Numerics(numerics))
+    return _SETTINGS.get(dialect.name, threaded)(_choice(Numerics, "numerics", numerics))
 
 
-def _goal(optimize: str) -> Optimize:
-    """Return what to optimize for by name; raise Unsupported for an unknown one."""
-    if optimize not in list(Optimize):
-        raise Unsupported(f"optimize {optimize!r}: one of {', '.join(Optimize)}")
-    return Optimize(optimize)
+def _choice(kind: type[_Choice], what: str, name: str) -> _Choice:
+    """Return one of a kind by name; raise Unsupported for an unknown one."""
+    if name not in list(kind):
+        raise Unsupported(f"{what} {name!r}: one of {', '.join(kind)}")
+    return kind(name)
 
 
 def _require(target: str) -> Dialect:

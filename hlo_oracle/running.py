@@ -53,12 +53,14 @@ def emit(
     optimize: str | None = None,
     compiler: str | None = None,
     no_double: bool = False,
+    simd: str | None = None,
 ) -> dict[str, bytes]:
     """Return a program as files by name: C for a target (``openmp``, ``embedded``, ``cuda``).
 
     ``program`` is what :func:`load` takes: a function with its arguments, too. ``name``,
-    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler`` and
-    ``no_double`` are for ``embedded``: :func:`backend_c.emit`.
+    ``external_weights``, ``max_workspace``, ``optimize`` (``speed`` or ``size``), ``compiler``,
+    ``no_double`` and ``simd`` (``auto``, ``none`` or ``cmsis``) are for ``embedded``:
+    :func:`backend_c.emit`.
     """
     module = objects.load(program, *arguments)
     return backend_c.emit(
@@ -69,4 +71,5 @@ def emit(
         optimize=optimize,
         compiler=compiler,
         no_double=no_double,
+        simd=simd,
     )

@@ -23,6 +23,7 @@ _TYPE = re.compile(r"typedef .*?(\w+)(\[\w*\])?(\s+__attribute__\(\(.*\)\))?;\Z"
 _ENUMERATION = re.compile(r"enum \{(.*)\};\Z", re.DOTALL)
 _TABLE = re.compile(r"static const [^(={]*?(\w+)(\[\w*\])* = ")
 _CALL = re.compile(r"(\w+)\((.*)\);?\Z", re.DOTALL)
+_PIECE = re.compile(r'"[^"]*"|.', re.DOTALL)
 _CONDITION = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _MOST_EXPANSIONS = 8  # of macros within macros
@@ -189,14 +190,14 @@ def _expanded(arguments: str, parameters: Sequence[str], body: str) -> str:
 
 
 def _split(arguments: str) -> list[str]:
-    """Divide the arguments of a macro at the commas outside of parentheses."""
+    """Divide the arguments of a macro at the commas outside of parentheses and strings."""
     found, level = [""], 0
-    for sign in arguments:
-        level += (sign == "(") - (sign == ")")
-        if sign == "," and not level:
+    for piece in _PIECE.findall(arguments):
+        level += (piece == "(") - (piece == ")")
+        if piece == "," and not level:
             found.append("")
         else:
-            found[-1] += sign
+            found[-1] += piece
     return [one.strip() for one in found]
 
 

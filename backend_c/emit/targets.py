@@ -30,7 +30,7 @@ from backend_c.emit.embedded_project import EmbeddedProject
 from backend_c.emit.origin_comments import origin_comment
 from backend_c.emit.reachable_c import with_reachable_parts
 from backend_c.emit.workspace_limit import required_workspace
-from backend_c.ir.settings import Optimize
+from backend_c.ir.settings import Optimize, Simd
 from backend_c.lower.plan import Plan
 from backend_c.native.toolchain import RUNTIME
 from backend_c.render.dialect import CUDA, EMBEDDED, OPENMP
@@ -47,7 +47,7 @@ _Files = dict[str, bytes]
 _GUARD = re.compile(r"^#ifndef (HLO_\w+_H)\n#define \1\n", re.MULTILINE)
 # Conditions of the runtime that embedded C has decided.
 _DECIDED = {"__CUDACC__": False, "_OPENMP": False}
-_SINGLE = {**_DECIDED, "HLO_VECTOR_UNIT": False}  # detours over vectors are in doubles
+_SINGLE = {"HLO_VECTOR_UNIT": False}  # detours over vectors are in doubles
 _KERNEL = re.compile(rf"^{EMBEDDED.kernel} (kernel_\d+)\(", re.MULTILINE)
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
 
@@ -70,7 +70,8 @@ class Wanted:
     ``max_workspace``: the most bytes that the workspace may have. ``multiply_accumulates``: the
     products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
     ``compiler``: the command of one whose sizes of code and stack are to be told. ``no_double``:
-    raise Unsupported where f64 is computed; ``is_fast`` says by which numerics.
+    raise Unsupported where f64 is computed; ``is_fast`` says by which numerics. ``simd``: by which
+    functions products of bytes are taken several at a time.
     """
 
     name: str = "module"
@@ -82,6 +83,7 @@ class Wanted:
     compiler: str | None = None
     no_double: bool = False
     is_fast: bool = False
+    simd: Simd = Simd.AUTO
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
@@ -104,7 +106,8 @@ def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
     code = _INCLUDE.sub("", text).replace("void hlo_entry(", "static void hlo_entry(")
     headers = _inlined("".join(match[0] for match in _INCLUDE.finditer(text)))
-    known = _SINGLE if wanted.no_double else _DECIDED
+    known = {**_DECIDED, **(_SINGLE if wanted.no_double else {})}
+    known["HLO_CMSIS"] = wanted.simd is Simd.CMSIS
     headers = with_reachable_parts(decided(headers, known), code)
     if wanted.no_double:
         require_single(f"{headers}{code}", project.origins, is_fast=wanted.is_fast)

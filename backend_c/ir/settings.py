@@ -26,6 +26,15 @@ class Optimize(StrEnum):
     SIZE = "size"
 
 
+class Simd(StrEnum):
+    """Choose whether products of bytes are taken several at a time: where the compiler says that
+    the processor has instructions for it, nowhere, or by the functions of CMSIS for them."""
+
+    AUTO = "auto"
+    NONE = "none"
+    CMSIS = "cmsis"
+
+
 # The grain size: a nest of fewer element operations is done sooner by one thread than by waking the
 # others, which takes some 20 microseconds.
 GRAIN = 1 << 16
@@ -46,7 +55,8 @@ class Settings:
     A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
     computed into, if it can, instead of being copied. ``has_blocks``: the target runs blocks of
     threads that share memory, as CUDA does. ``is_scalar``: it has neither threads nor lanes nor
-    memory to spare, as microcontrollers; ``optimize`` is what of its code matters more.
+    memory to spare, as microcontrollers; ``optimize`` is what of its code matters more, and
+    ``packs_products`` says that it may have instructions for several products of bytes at once.
     """
 
     numerics: Numerics = Numerics.EXACT
@@ -56,6 +66,7 @@ class Settings:
     has_blocks: bool = False
     is_scalar: bool = False
     optimize: Optimize = Optimize.SPEED
+    packs_products: bool = False
 
     @property
     def is_fast(self) -> bool:

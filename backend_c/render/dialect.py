@@ -63,7 +63,7 @@ OPENMP = Dialect(
 EMBEDDED = Dialect(
     "embedded",
     ".c",
-    (("hlo_kernels.h", ""), *_WHERE_USED),
+    (("hlo_kernels.h", ""), *_WHERE_USED, ("hlo_packed.h", "hlo_dots_")),
     "typedef _Bool hlo_pred;\n",
     "HLO_PROCEDURE void",  # a compiler that made one function of all would add up their stacks
     "HLO_FUNCTION",

@@ -73,6 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of embedded: refuse a program that takes double precision",
     )
+    parser.add_argument(
+        "--simd",
+        choices=("auto", "none", "cmsis"),
+        help="of embedded: products of bytes several at a time, by default where there is a way",
+    )
     arguments.add_options(parser)
     parser.add_argument("--json", action="store_true", help="the names of the files as JSON")
     parser.add_argument(
@@ -103,6 +108,7 @@ def main(options: argparse.Namespace) -> int:
             optimize=options.optimize,
             compiler=options.compiler,
             no_double=options.no_double,
+            simd=options.simd,
         )
     options.output.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

@@ -16,6 +16,7 @@ from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Optimize
 from backend_c.kernels.parts.contraction_loops import Write, as_type, counted
 from backend_c.kernels.parts.factors import Factors
+from backend_c.kernels.parts.packed_products import is_packed, packed
 from hlo.types import ElementType
 
 # Sums: with what they share and the pointers to it, four fit the 13 registers of Arm. One is a
@@ -32,6 +33,7 @@ class Place(NamedTuple):
 
 
 Pair = Callable[[Place], tuple[Expr, Expr]]  # the two factors of a step of a sum
+Pairs = Callable[[Place, Expr], tuple[Expr, Expr]]  # those of any step, by its number
 
 
 class ScalarContraction:
@@ -80,20 +82,37 @@ class ScalarContraction:
         """Write sums side by side, over steps that are numbers of factors."""
         factors, steps = self.factors, self.factors.k_dims or (self.factors.k,)
         totals = self.totals(places)
-        with self.scope.over(steps) as step:
-            k = ix.linearize(step, steps)
+        with self.scope.over(steps[:-1]) as outer:
 
-            def pair(place: Place) -> tuple[Expr, Expr]:
+            def pairs(place: Place, step: Expr) -> tuple[Expr, Expr]:
+                k = ix.linearize((*outer, step), steps)
                 left = self._counted(factors.lhs(place.b, place.m, k))
                 return left, self._counted(factors.rhs(place.b, place.n, k))
 
-            self.step(places, totals, pair)
+            self.run(places, totals, steps[-1], pairs)
         self.store(places, totals)
 
     def totals(self, places: Sequence[Place]) -> list[Variable]:
         """Declare a sum for each place."""
         zero = Constant(self.sums, 0.0 if self.sums.is_float else 0)
         return [self.scope.mutable(self.sums, zero) for _ in places]
+
+    def run(
+        self, places: Sequence[Place], totals: Sequence[Variable], steps: int | Expr, pairs: Pairs
+    ) -> None:
+        """Write the addition of the products of so many steps: by calls that take several at a
+        time, where there are some for such factors, else by a loop."""
+        scope = self.scope
+        count = ix.constant(steps) if isinstance(steps, int) else steps
+        if scope.settings.packs_products:
+            with scope.undone(), scope.draft((ix.bounds(count)[1],)) as (step,):
+                can_pack = is_packed([pairs(one, step) for one in places], step, self.sums)
+            products = packed([pairs(one, ix.constant(0)) for one in places]) if can_pack else None
+            if products is not None:
+                products.add(totals, count, scope)
+                return
+        with scope.loop(count) as step:
+            self.step(places, totals, lambda place: pairs(place, step))
 
     def step(self, places: Sequence[Place], totals: Sequence[Variable], pair: Pair) -> None:
         """Write the addition of a product to each sum; equal factors are loaded once."""

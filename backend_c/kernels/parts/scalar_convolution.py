@@ -91,8 +91,11 @@ class ScalarConvolution:
         self, places: Sequence[Place], totals: Sequence[Variable], image: Expr, taps: _Taps
     ) -> None:
         """Write the loop over the input features of a tap."""
-        with self.scope.loop(self.features) as feature:
-            self.sums.step(places, totals, lambda place: self._pair(place, image, taps, feature))
+
+        def pairs(place: Place, feature: Expr) -> tuple[Expr, Expr]:
+            return self._pair(place, image, taps, feature)
+
+        self.sums.run(places, totals, self.features, pairs)
 
     def _run(
         self,
@@ -103,17 +106,16 @@ class ScalarConvolution:
         length: Expr,
     ) -> None:
         """Write the loop over a run, which begins at a tap."""
-        with self.scope.loop(length) as step:
 
-            def pair(place: Place) -> tuple[Expr, Expr]:
-                left, right = (
-                    self.scope.load(factor.array, ix.add(factor.offset, step))
-                    for factor in self._pair(place, image, taps, ix.constant(0))
-                    if isinstance(factor, Load)  # both are: has_runs
-                )
-                return left, right
+        def pairs(place: Place, step: Expr) -> tuple[Expr, Expr]:
+            left, right = (
+                self.scope.load(factor.array, ix.add(factor.offset, step))
+                for factor in self._pair(place, image, taps, ix.constant(0))
+                if isinstance(factor, Load)  # both are: has_runs
+            )
+            return left, right
 
-            self.sums.step(places, totals, pair)
+        self.sums.run(places, totals, length, pairs)
 
     def _pair(self, place: Place, image: Expr, taps: _Taps, feature: Expr) -> tuple[Expr, Expr]:
         """Return the factors of a place at a tap and a feature of its group."""

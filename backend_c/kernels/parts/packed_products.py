@@ -1,0 +1,67 @@
+"""Write sums of products of bytes as calls that add up several at a time (runtime/hlo_packed.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Address, Expr, Load, Pointer, Variable
+from backend_c.ir.scope import Scope
+from hlo.types import S8, S32, U8, ElementType
+
+_BYTES = (S8, U8)
+_WIDTHS = (1, 4)  # sums side by side that there is a function for
+_FEWEST = 4  # steps: of fewer there is no word
+
+
+class PackedProducts(NamedTuple):
+    """Hold what a call adds up: elements of ``lhs`` times those of rows of ``rhs``, ``pitch``
+    elements apart."""
+
+    lhs: Load
+    rhs: Load
+    pitch: int
+
+    def add(self, totals: Sequence[Variable], steps: Expr, scope: Scope) -> None:
+        """Write the addition of the products of so many steps to the sums."""
+        types = f"{self.lhs.array.element_type}_{self.rhs.array.element_type}"
+        rows = (ix.constant(self.pitch), steps) if len(totals) > 1 else (steps,)
+        pointers = (Pointer(side.array, side.offset) for side in (self.lhs, self.rhs))
+        function = f"hlo_dots_{types}_{len(totals)}"
+        scope.call(function, *pointers, *rows, *map(Address, totals))
+
+
+def is_packed(pairs: Sequence[tuple[Expr, Expr]], step: Expr, sums: ElementType) -> bool:
+    """Return whether factors of neighbouring sums at a step are bytes that one call can multiply:
+    the left ones the same, and neighbours along the steps in memory."""
+    if sums is not S32 or len(pairs) not in _WIDTHS or ix.bounds(step)[1] + 1 < _FEWEST:
+        return False
+    (left, _), *_ = pairs
+    return all(one == left for one, _ in pairs) and all(
+        isinstance(factor, Load)
+        and factor.array.memory is None
+        and not factor.array.is_wide
+        and factor.array.element_type in _BYTES
+        and ix.coefficients(factor.offset).get(step) == 1
+        for pair in pairs
+        for factor in pair
+    )
+
+
+def packed(pairs: Sequence[tuple[Expr, Expr]]) -> PackedProducts | None:
+    """Return the products of factors at the first step; None if rows are not equally far apart."""
+    loads = [right for _, right in pairs if isinstance(right, Load)]
+    left = pairs[0][0]
+    if not isinstance(left, Load) or len(loads) != len(pairs):
+        return None
+    first, *others = loads
+    apart = [
+        ix.value_of(ix.subtract(later.offset, earlier.offset))
+        for earlier, later in zip(loads, others, strict=False)
+    ]
+    if any(pitch is None or pitch != apart[0] for pitch in apart):
+        return None
+    if any(other.array != first.array for other in others):
+        return None
+    return PackedProducts(left, first, (apart[0] or 0) if apart else 0)
