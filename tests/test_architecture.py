@@ -52,6 +52,7 @@ PEERS = {
     "fuzz/peers/xla.py": {"jax", "jaxlib"},
     "fuzz/peers/stablehlo.py": {"jaxlib"},
     "fuzz/peers/pjrt.py": {"pypjrt"},
+    "selftest/microcontrollers/onnx_peer.py": {"onnx"},
     "fuzz/campaign/cluster.py": {"distributed"},
     "bench/programs/make.py": {"jax"},
     "bench/torch_models.py": {"torch"},

@@ -22,7 +22,7 @@ import interp
 from hlo.module import Module
 from hlo.types import leaves
 from hlo_oracle import arguments
-from selftest.microcontrollers.boards import BOARDS, HERE, Board, Ran, ran
+from selftest.microcontrollers.boards import BOARDS, WARNINGS, Board, Ran, ran
 from selftest.microcontrollers.host import results_here
 
 _HEAD = (
@@ -30,7 +30,6 @@ _HEAD = (
     *("stack", "instructions", "a MAC"),
 )
 _NUMERICS = ("exact", "fast")
-_BY_HAND = "by hand"
 _BEFORE = ".before_optimizations"
 _OPTIMIZE = {"size": "-Os", "speed": "-O2"}
 
@@ -40,8 +39,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--numerics", action="append", choices=_NUMERICS, help="default: both")
-    by_hand = "also the C of by_hand/, if it has the program, in place of the emitted code"
-    parser.add_argument("--by-hand", action="store_true", help=by_hand)
+    instead = "also PROGRAM.c of this folder, if there is one, in place of the emitted module.c"
+    parser.add_argument("--instead", action="append", type=Path, metavar="DIR", help=instead)
     names = [board.name for board in BOARDS]
     parser.add_argument("--board", action="append", choices=names, help="default: all")
     parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="speed", help="-O2 or -Os")
@@ -51,37 +50,58 @@ def main() -> int:
     if missing:
         parser.error(f"not installed: {', '.join(missing)}")
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
-    kinds = [*(options.numerics or _NUMERICS), *[_BY_HAND] * options.by_hand]
+    kinds = [*(options.numerics or _NUMERICS), *(options.instead or ())]
     asked = ((file, kind) for file in options.files for kind in kinds)
     differing = [_differs(*one, boards, options.optimize) for one in asked]
     return int(any(differing))
 
 
-def _differs(file: Path, kind: str, boards: Sequence[Board], optimize: str) -> bool:
-    """Print the rows of a program for numerics, or by hand; return whether a bit differs."""
-    by_hand = HERE / "by_hand" / f"{_program(file)}.c"
-    if kind == _BY_HAND and not by_hand.exists():
-        return False
+def _differs(file: Path, kind: str | Path, boards: Sequence[Board], optimize: str) -> bool:
+    """Print the rows of a program for numerics; return whether a bit differs."""
+    if isinstance(kind, Path):
+        return _measure_instead(file, kind, boards, optimize)
     module = hlo.parse(file.read_text("utf-8"))
     values = arguments.from_seed(module, 0)
     expected = interp.evaluate(module, *values)
     if kind == "fast" and _has_floats(module):
         expected = results_here(module, values)
-    numerics = "fast" if kind == _BY_HAND else kind
-    files = backend_c.emit(module, "embedded", numerics, (values, expected), optimize=optimize)
+    files = backend_c.emit(module, "embedded", kind, (values, expected), optimize=optimize)
     manifest = json.loads(files["manifest.json"])
-    if kind == _BY_HAND:
-        files["module.c"] = by_hand.read_bytes()
     differs = False
     for board in boards:
-        with tempfile.TemporaryDirectory() as directory:
-            found = ran(board, files, "module", Path(directory), _OPTIMIZE[optimize])
+        found = _ran(board, files, optimize, WARNINGS)
         differs |= found.status != 0
         bits = "equal" if found.status == 0 else f"DIFFERENT ({found.status})"
-        told = "" if kind == _BY_HAND else bits
-        row = (_program(file), kind, board.name, told, *_figures(found, manifest))
-        print(f"| {' | '.join(map(str, row))} |", flush=True)
-    return differs and kind != _BY_HAND
+        memory = manifest["workspace_bytes"], manifest["workspace_bound_bytes"]
+        _print_row((_program(file), kind, board.name, bits), found, manifest, memory)
+    return differs
+
+
+def _measure_instead(file: Path, folder: Path, boards: Sequence[Board], optimize: str) -> bool:
+    """Print the rows of a program whose code is another, of which no bits are expected."""
+    code = folder / f"{_program(file)}.c"
+    if not code.exists():
+        return False
+    module = hlo.parse(file.read_text("utf-8"))
+    values = arguments.from_seed(module, 0)
+    given = (values, results_here(module, values))
+    files = backend_c.emit(module, "embedded", "fast", given, optimize=optimize)
+    manifest = json.loads(files["manifest.json"])
+    files["module.c"] = code.read_bytes()
+    if b"module_weights" not in files["module.c"]:  # it has its own
+        files.pop("module_weights.c", None)
+    for board in boards:
+        found = _ran(board, files, optimize)
+        head = (_program(file), folder.name, board.name, "")
+        _print_row(head, found, manifest, ("", ""))
+    return False
+
+
+def _ran(
+    board: Board, files: Mapping[str, bytes], optimize: str, warnings: Sequence[str] = ()
+) -> Ran:
+    with tempfile.TemporaryDirectory() as directory:
+        return ran(board, files, "module", Path(directory), _OPTIMIZE[optimize], warnings)
 
 
 def _has_floats(module: Module) -> bool:
@@ -96,16 +116,15 @@ def _program(file: Path) -> str:
     return file.name.removesuffix(".txt").removesuffix(".hlo").removesuffix(_BEFORE)
 
 
-def _figures(found: Ran, manifest: Mapping[str, int]) -> tuple[object, ...]:
-    """Return the cells of a row behind its program, numerics, processor and bits."""
+def _print_row(
+    head: Sequence[str], found: Ran, manifest: Mapping[str, int], memory: tuple[object, object]
+) -> None:
+    """Print a row: program, numerics, processor and bits; what it takes; its workspace."""
     weights, products = manifest["weights_bytes"], manifest["multiply_accumulates"]
     each = f"{found.instructions / products:.2f}" if found.instructions and products else ""
-    return (
-        *(found.text - weights, weights),
-        *(manifest["workspace_bytes"], manifest["workspace_bound_bytes"], found.stack),
-        "more" if found.instructions is None else f"{found.instructions:,}",
-        each,
-    )
+    instructions = "more" if found.instructions is None else f"{found.instructions:,}"
+    figures = (found.text - weights, weights, *memory, found.stack, instructions, each)
+    print(f"| {' | '.join(map(str, (*head, *figures)))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from backend_c.emit.elf_sections import read_only_bytes
 
 HERE = Path(__file__).parent
 _SECONDS = 300
-_WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ def ran(
     name: str,
     directory: Path,
     optimize: str = "-Os",
+    warnings: Sequence[str] = WARNINGS,
 ) -> Ran:
     """Build the files of an emitted project with a test, and run them. Raises CalledProcessError
     where a compiler refuses them, TimeoutExpired after some minutes."""
@@ -100,7 +101,7 @@ def ran(
     flags = [*board.flags, "-std=c99", optimize, "-ffunction-sections", "-fcallgraph-info=su"]
     own = [file for file in files if file.endswith(".c") and file != f"{name}_test.c"]
     for file in own:
-        _run([board.compiler, *flags, *_WARNINGS, "-c", file], directory)
+        _run([board.compiler, *flags, *warnings, "-c", file], directory)
     objects = [str(Path(file).with_suffix(".o")) for file in own]
     start = [str(HERE / board.start), "-nostartfiles", "-T", str(HERE / board.memory)]
     rest = [f"{name}_test.c", *start, *objects, "-Wl,--gc-sections", "-o", "program.elf", "-lm"]
