@@ -29,7 +29,7 @@ import backend_c, bisect_dump, fuzz, hlo, hlo_oracle.command.main, interp, pages
 for module in (backend_c, bisect_dump, fuzz, hlo, hlo_oracle, interp, pages):
     assert module.__file__.startswith(os.environ["PYTHONPATH"]), module
 module = hlo.parse("HloModule m ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] tanh(x) }")
-assert b"define HLO_FLOAT_H" in backend_c.emit(module, "embedded")["module.c"]
+assert b"HLO_FUNCTION float hlo_fused_f32(" in backend_c.emit(module, "embedded")["module.c"]
 assert "Content-Security-Policy" in pages.explanation(module).text
 hlo_oracle.command.main.main(["fuzz", "--list"])
 """
