@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from backend_c.render.dialect import OPENMP, Dialect
+from backend_c.render.branches import with_branches
+from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.elementary_machine import (
     CFloatMachine,
     CMachine,
@@ -55,7 +56,8 @@ def definitions(body: str, dialect: Dialect) -> str:
             texts[_fast_f64_function(name.removesuffix("_f64_fast"), dialect.function)] = None
         elif name in elementary.COMPLEX_FUNCTIONS:
             texts[_complex_function(name)] = None
-    return "\n".join(texts)
+    text = "\n".join(texts)
+    return with_branches(text) if dialect is EMBEDDED else text
 
 
 def is_long(name: str) -> bool:
