@@ -147,7 +147,7 @@ ROWS = [
     Row(
         "",
         "hlo: a command is missing: run, check, bisect, report, triage, fuzz, reduce, opt, emit,"
-        " explain, graph, completion",
+        " explain, graph, index, completion",
     ),
     Row("fuz", "hlo: there is no command 'fuz'; did you mean hlo fuzz?"),
     Row("run add.hlo --sed=3", "hlo run: what is '--sed=3'? Did you mean --seed?"),
