@@ -47,10 +47,10 @@ def compiled_sizes(command: str, files: Mapping[str, bytes], flags: Sequence[str
         raise ToolchainError(f"{words[0]} is no compiler that runs: install it, or name another")
     first = told.stdout.partition("\n")[0]
     given = (words[0], *flags, *words[1:])
-    _require_call_graphs(given)
     flash: dict[str, int] = {}
     graphs: list[str] = []
     with tempfile.TemporaryDirectory() as name:
+        _require_call_graphs(given, name)
         directory = Path(name)
         for file, content in files.items():
             (directory / file).write_bytes(content)
@@ -75,8 +75,8 @@ def _words(command: str) -> list[str]:
     return words
 
 
-def _require_call_graphs(command: Sequence[str]) -> None:
-    """Raise ToolchainError if a compiler does not know the flag."""
-    probe = ["-fsyntax-only", "-x", "c", os.devnull]
-    if run([*command, *probe]).returncode == 0 and run([*command, _GRAPH, *probe]).returncode != 0:
+def _require_call_graphs(command: Sequence[str], directory: str) -> None:
+    """Raise ToolchainError if a compiler does not know the flag; it writes to the directory."""
+    probe = [*command, "-fsyntax-only", "-x", "c", os.devnull]
+    if run(probe, directory).returncode == 0 and run([*probe, _GRAPH], directory).returncode != 0:
         raise ToolchainError(f"{command[0]} does not know {_GRAPH}: stack is measured by gcc 10")

@@ -51,6 +51,14 @@ def _manifest(compiler: str | None, **wanted: object) -> dict[str, object]:
 
 
 @needs_gcc
+def test_measuring_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gcc writes the call graph of /dev/null to null.ci where it is started."""
+    monkeypatch.chdir(tmp_path)
+    _manifest("gcc -O1")
+    assert not list(tmp_path.iterdir())
+
+
+@needs_gcc
 def test_a_manifest_has_the_bytes_of_code_and_stack() -> None:
     found = _manifest("gcc -O1", name="f")
     assert found["command"] == ["gcc", "-std=c99", "-ffp-contract=off", "-O2", "-O1"]
