@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from backend_c.ir.deep_expressions import deep_expressions
 from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.columns import Columns, columns
@@ -26,6 +27,7 @@ from hlo.walk import call, column, function_name, keywords, live, walk
 _RESULT = "results are the caller's, and this is an argument, a constant or a result already"
 
 
+@deep_expressions()
 def lower(module: Module, settings: Settings) -> Plan:
     """Lower a module that went through the passes of the C backend.
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from backend_c.ir.deep_expressions import deep_expressions
 from backend_c.ir.loop_ir import Kernel
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace, exchanged
@@ -232,6 +233,7 @@ class _Kernels:
         }
         return tuple(names[id(kernel)] for kernel in plan.kernels)
 
+    @deep_expressions()
     def _text(self, kernel: Kernel) -> str:
         """Render a kernel, but for its name."""
         if self.dialect is OPENMP:
