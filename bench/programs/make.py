@@ -2,8 +2,9 @@
 
     python -m bench.programs.make
 
-They are what no other program of the corpus is, and nothing was tuned for them: loops that update
-rows, recurrences, small batched products, narrow floats. ``arguments.json`` has their recipes.
+They are what no other program of the corpus is: loops that update rows, recurrences, small batched
+products, narrow floats. The last six were 2 to 8 times slower than XLA when they were written: they
+show if that comes back. ``arguments.json`` has the recipes of all.
 """
 
 from __future__ import annotations
@@ -177,6 +178,61 @@ def mlp_dropout(x: Any, w1: Any, b1: Any, w2: Any, b2: Any, key: Any) -> Any:
     return jnp.where(kept, h / 0.9, 0) @ w2 + b2
 
 
+def dilation(x: Any) -> Any:
+    """The maximum of each 3×3 neighbourhood."""
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3), (1, 1, 1), "SAME")
+
+
+def response_norm(x: Any) -> Any:
+    """Divide by a power of the mean square of five neighbouring channels."""
+    squares = lax.reduce_window(x * x, 0.0, lax.add, (1, 1, 1, 5), (1, 1, 1, 1), "SAME")
+    return x / (1 + 1e-4 * squares) ** 0.75
+
+
+def sliding_max(x: Any) -> Any:
+    """The maximum of each 16 neighbours, gathered by computed indices."""
+    return x[jnp.arange(x.size - 15)[:, None] + jnp.arange(16)].max(1)
+
+
+def tridiagonal(below: Any, diagonal: Any, above: Any, right: Any) -> Any:
+    """Solve a system of 4 + diagonal and what is beside it by two recurrences, the first of which
+    has two results."""
+
+    def eliminate(before: Any, row: Any) -> Any:
+        a, b, c, d = row
+        pivot = 4 + b - a * before[0]
+        after = c / pivot, (d - a * before[1]) / pivot
+        return after, after
+
+    def substitute(x: Any, row: Any) -> Any:
+        x = row[1] - row[0] * x
+        return x, x
+
+    zero = jnp.zeros((), right.dtype)
+    rows = lax.scan(eliminate, (zero, zero), (below, diagonal, above, right))[1]
+    return lax.scan(substitute, zero, rows, reverse=True)[1]
+
+
+def gradient_noise(x: Any, gradients: Any) -> Any:
+    """Perlin's noise in one dimension: a table that is looked up modulo its length."""
+    cell = jnp.floor(x)
+    place, t = cell.astype(jnp.int32), x - cell
+    weight = t**3 * (t * (6 * t - 15) + 10)
+    left, right = (gradients[(place + k) % gradients.size] * (t - k) for k in (0, 1))
+    return (1 - weight) * left + weight * right
+
+
+def red_black(x: Any) -> Any:
+    """Ten half steps of relaxation on the two colours of a chessboard, with edges that meet."""
+    colours = jnp.add.outer(jnp.arange(x.shape[0]), jnp.arange(x.shape[1]))
+
+    def step(i: Any, x: Any) -> Any:
+        neighbours = sum(jnp.roll(x, shift, axis) for shift in (1, -1) for axis in (0, 1))
+        return jnp.where((colours + i) % 2 == 0, 0.25 * neighbours, x)
+
+    return lax.fori_loop(0, 10, step, x)
+
+
 PROGRAMS = {
     "lstm_256": Program(
         lstm,
@@ -248,6 +304,14 @@ PROGRAMS = {
             integers(2, below=1 << 31, dtype="uint32"),
         ],
     ),
+    "dilation_3x3": Program(dilation, [normal(8, 128, 128)]),
+    "response_norm": Program(response_norm, [normal(4, 27, 27, 96)]),
+    "sliding_max": Program(sliding_max, [normal(10000)]),
+    "tridiagonal_2000": Program(
+        tridiagonal, [normal(2000, scale=0.1), normal(2000), normal(2000, scale=0.1), normal(2000)]
+    ),
+    "gradient_noise": Program(gradient_noise, [normal(100000, scale=100.0), normal(256)]),
+    "red_black": Program(red_black, [normal(128, 128)]),
 }
 
 
