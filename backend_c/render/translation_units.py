@@ -19,23 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from backend_c.ir.deep_expressions import deep_expressions
-from backend_c.ir.loop_ir import Kernel
 from backend_c.lower import buffers
 from backend_c.lower.buffers import Workspace, exchanged
 from backend_c.lower.plan import Branch, Buffer, Copy, Exchange, Launch, Plan, Repeat, Step
-from backend_c.render.block_versions import versioned
 from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
-from backend_c.render.distributed_functions import with_distributed_functions
-from backend_c.render.eager_loads import with_eager_loads
+from backend_c.render.distinct_kernels import DistinctKernels
 from backend_c.render.elementary_functions import definitions
-from backend_c.render.gathered_elements import with_gathered_elements
-from backend_c.render.half_precision import with_converted_halves
-from backend_c.render.lane_sums import with_lane_sums
-from backend_c.render.moved_words import with_moved_words
-from backend_c.render.narrow_indices import with_narrow_indices
-from backend_c.render.statements import kernel_text
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
@@ -98,7 +88,7 @@ def render_plan(
 
     ``timed``: the entry times its steps (:mod:`backend_c.render.timers`).
     """
-    kernels = _Kernels(dialect)
+    kernels = DistinctKernels(dialect)
     allocate = buffers.allocate_tightly if dialect is EMBEDDED else buffers.allocate
     program, entry = _rendered(plan, kernels, workspace or allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
@@ -112,7 +102,7 @@ def render_plans(
     allocate: Callable[[Plan], Workspace] = buffers.allocate,
 ) -> list[Program]:
     """Render several plans as one translation unit, for which a compiler is started once."""
-    kernels = _Kernels(dialect)
+    kernels = DistinctKernels(dialect)
     rendered = [_rendered(plan, kernels, allocate(plan)) for plan in plans]
     if not dialect.has_entry:
         sources = _units(kernels.texts(), _started(plans), dialect, most=1)
@@ -128,7 +118,7 @@ def render_plans(
 
 
 def _rendered(
-    plan: Plan, kernels: _Kernels, workspace: Workspace, *, timed: bool = False
+    plan: Plan, kernels: DistinctKernels, workspace: Workspace, *, timed: bool = False
 ) -> tuple[Program, str]:
     """Render a plan's kernels; return a program without sources, and the body of its entry."""
     constants, offsets = _constant_block(plan, kernels.dialect.alignment)
@@ -212,42 +202,6 @@ def _pointer(place: Place) -> str:
     """Return the C expression of an address in the entry point."""
     is_array = place.block in ("arguments", "results")
     return f"{place.block}[{place.offset}]" if is_array else f"({place.block} + {place.offset})"
-
-
-class _Kernels:
-    """Number the distinct kernels by text, so that equal ones share a function."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
-        self._names: dict[str, str] = {}  # by text
-
-    def names(self, plan: Plan) -> tuple[str, ...]:
-        """Return the names of a plan's kernels in order."""
-        # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
-        # given to the first of them in plan order.
-        by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
-        texts = {n: self._text(kernel) for n, kernel in by_kernel.items()}
-        names = {
-            n: self._names.setdefault(text, f"kernel_{len(self._names)}")
-            for n, text in texts.items()
-        }
-        return tuple(names[id(kernel)] for kernel in plan.kernels)
-
-    @deep_expressions()
-    def _text(self, kernel: Kernel) -> str:
-        """Render a kernel, but for its name."""
-        if self.dialect is OPENMP:
-            kernel = with_moved_words(with_lane_sums(versioned(kernel)))
-            kernel = with_distributed_functions(kernel)
-            kernel = with_converted_halves(with_gathered_elements(kernel))
-            kernel = with_eager_loads(kernel)
-        elif self.dialect is EMBEDDED:
-            kernel = with_narrow_indices(kernel)
-        return kernel_text(kernel, "@", self.dialect)
-
-    def texts(self) -> dict[str, str]:
-        """Return the text of each distinct kernel, by name."""
-        return {name: text.replace("@", name, 1) for text, name in self._names.items()}
 
 
 def _units(

@@ -1,0 +1,53 @@
+"""Render the kernels of plans, equal ones once."""
+
+from __future__ import annotations
+
+from backend_c.ir.deep_expressions import deep_expressions
+from backend_c.ir.loop_ir import Kernel
+from backend_c.lower.plan import Plan
+from backend_c.render.block_versions import versioned
+from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
+from backend_c.render.distributed_functions import with_distributed_functions
+from backend_c.render.eager_loads import with_eager_loads
+from backend_c.render.gathered_elements import with_gathered_elements
+from backend_c.render.half_precision import with_converted_halves
+from backend_c.render.lane_sums import with_lane_sums
+from backend_c.render.moved_words import with_moved_words
+from backend_c.render.narrow_indices import with_narrow_indices
+from backend_c.render.statements import kernel_text
+
+
+class DistinctKernels:
+    """Number the distinct kernels by text, so that equal ones share a function."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._names: dict[str, str] = {}  # by text
+
+    def names(self, plan: Plan) -> tuple[str, ...]:
+        """Return the names of a plan's kernels in order."""
+        # Rendered under a placeholder: texts, and so kernels, are equal but for the name, which is
+        # given to the first of them in plan order.
+        by_kernel = {id(kernel): kernel for kernel in plan.kernels}  # a kernel may be there often
+        texts = {n: self._text(kernel) for n, kernel in by_kernel.items()}
+        names = {
+            n: self._names.setdefault(text, f"kernel_{len(self._names)}")
+            for n, text in texts.items()
+        }
+        return tuple(names[id(kernel)] for kernel in plan.kernels)
+
+    @deep_expressions()
+    def _text(self, kernel: Kernel) -> str:
+        """Render a kernel, but for its name."""
+        if self.dialect is OPENMP:
+            kernel = with_moved_words(with_lane_sums(versioned(kernel)))
+            kernel = with_distributed_functions(kernel)
+            kernel = with_converted_halves(with_gathered_elements(kernel))
+            kernel = with_eager_loads(kernel)
+        elif self.dialect is EMBEDDED:
+            kernel = with_narrow_indices(kernel)
+        return kernel_text(kernel, "@", self.dialect)
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of each distinct kernel, by name."""
+        return {name: text.replace("@", name, 1) for text, name in self._names.items()}
