@@ -13,62 +13,43 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from backend_c.ir import index as ix
-from backend_c.ir.dead_lets import without_dead_lets
-from backend_c.ir.integer_ranges import IntegerRanges, is_in, is_whole
+from backend_c.ir.integer_ranges import is_in, is_whole
 from backend_c.ir.loop_ir import (
     INDEX,
     Apply,
     Constant,
     Expr,
-    Let,
     Statement,
     Variable,
     is_mutable,
     subexpressions,
 )
-from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+from backend_c.ir.loop_rewriting import with_operands
+from backend_c.ir.ranged_rewriting import RangedRewriting
 
 _MOST = 1 << 53  # of an integer that may be an index
 
 
 def with_affine_indices(body: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return statements whose indices come from indices, as far as that gives the same numbers."""
-    indices = _Indices()
-    rewritten = indices.block(body)
-    return without_dead_lets(rewritten) if indices.is_changed else tuple(body)
+    return _Indices().body(body)
 
 
-class _Indices:
-    """Walk the statements of a kernel in order, keeping the ranges of variables."""
+class _Indices(RangedRewriting):
+    """Replace indices that come from integers."""
 
-    def __init__(self) -> None:
-        self._ranges = IntegerRanges()
-        self.is_changed = False
-
-    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        """Rewrite statements."""
-        return tuple(map(self._statement, body))
-
-    def _statement(self, statement: Statement) -> Statement:
-        statement = with_expressions(statement, self._rewritten)
-        if isinstance(statement, Let):
-            self._ranges.bind(statement.variable, statement.value)
-        return with_blocks(statement, self.block)
-
-    def _rewritten(self, value: Expr) -> Expr:
+    def rewritten(self, value: Expr) -> Expr:
         """Return an expression with its indices rewritten."""
         match value:
             case Apply("convert", (source,), element_type) if element_type is INDEX:
                 found = self._number(source) if source.type is not INDEX else None
                 if found is not None:
-                    self.is_changed = True
                     return found
             case Apply("clamp", (Constant(_, low), index, high), element_type) if (
                 element_type is INDEX and self._is_inside(index, int(low), high)  # type: ignore[arg-type]
             ):
-                self.is_changed = True
-                return self._rewritten(index)
-        again = with_operands(value, self._rewritten)
+                return self.rewritten(index)
+        again = with_operands(value, self.rewritten)
         if isinstance(again, Apply) and again.type is INDEX and again != value:
             return _folded(again)
         return again
@@ -77,32 +58,29 @@ class _Indices:
         """Return whether an integer that is an index is within bounds."""
         match index:
             case Apply("convert", (source,), _) if source.type is not INDEX:
-                least, most = self._ranges.of(source)
+                least, most = self.ranges.of(source)
                 return low <= least and most <= ix.bounds(high)[0]
         return False
 
     def _number(self, value: Expr) -> Expr | None:
         """Return an integer as an index computed from indices; None if it is not known to be."""
-        if max(map(abs, self._ranges.of(value))) > _MOST:
+        if max(map(abs, self.ranges.of(value))) > _MOST:
             return None
         match value:
             case Constant(_, number):
                 return ix.constant(int(number))  # type: ignore[arg-type]
             case Variable():
-                bound = self._ranges.definition(value)
+                bound = self.ranges.definition(value)
                 return None if bound is value else self._number(bound)
             case Apply("convert", (source,), element_type):
-                if not is_whole(source.type) or not is_in(self._ranges.of(source), element_type):
+                if not is_whole(source.type) or not is_in(self.ranges.of(source), element_type):
                     return None
                 if source.type is not INDEX:
                     return self._number(source)
                 # What changes may have changed since the variable was bound.
                 is_fixed = not any(map(is_mutable, subexpressions(source)))
-                return self._rewritten(source) if is_fixed else None
-            case Apply("select", (condition, one, other), _):
-                least, most = self._ranges.of(condition)
-                return self._number(one if least else other) if least == most else None
-            case Apply(operation, operands, _) if operation in _RULES and self._ranges.fits(value):
+                return self.rewritten(source) if is_fixed else None
+            case Apply(operation, operands, _) if operation in _RULES and self.ranges.fits(value):
                 numbers = [self._number(operand) for operand in operands]
                 known_numbers = [number for number in numbers if number is not None]
                 complete = len(known_numbers) == len(numbers)

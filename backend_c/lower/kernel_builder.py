@@ -15,7 +15,6 @@ from backend_c.ir import index as ix
 from backend_c.ir import nest
 from backend_c.ir.affine_indices import with_affine_indices
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
-from backend_c.ir.dead_lets import without_dead_lets
 from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.element import Element, Patch, Value, Writer, array_reader, memoised
 from backend_c.ir.loop_ir import (
@@ -126,8 +125,7 @@ class KernelBuilder:
             kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
-        body = with_decided_selects(without_dead_lets(scope.statements))
-        body = with_affine_indices(body)
+        body = with_affine_indices(with_decided_selects(scope.statements))
         if scope.settings.has_lanes:
             body = with_narrow_integers(body)
         return Kernel(
