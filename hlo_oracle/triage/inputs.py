@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hlo.errors import Error
@@ -34,22 +35,37 @@ class Input:
 def inputs(paths: Sequence[Path], unpacked: Path) -> list[Input]:
     """List the programs of files, directories and archives, which are unpacked into a directory.
 
-    The arguments of ``f.hlo`` are those in ``f.npz`` beside it. Raises Error if there are no
-    programs, or an archive is damaged or holds too much.
+    The arguments of ``f.hlo`` are those in ``f.npz`` beside it. Programs are named by their places
+    in a directory or archive; those of one name also by that. One that is given twice is listed
+    once. Raises Error if there are no programs, or an archive is damaged or holds too much.
     """
-    found: list[Input] = []
+    found: dict[Path, tuple[Path, Input]] = {}
     for path in paths:
-        if path.is_dir():
-            found += _beside(path, path)
-        elif zipfile.is_zipfile(path):
-            directory = unpacked / hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-            _unpack(path, directory)
-            found += _beside(directory, directory)
-        else:
-            found.append(_input(path.name, path))
+        for one in _inside(path, unpacked):
+            found.setdefault(one.path.resolve(), (path, one))
     if not found:
         raise Error(f"{paths[0]}: no *.hlo, *.txt, *.mlir or *.pb is there")
-    return found
+    times = Counter(one.name for _, one in found.values())
+    return [
+        one if times[one.name] == 1 else replace(one, name=_with_source(path, one))
+        for path, one in found.values()
+    ]
+
+
+def _inside(path: Path, unpacked: Path) -> Iterator[Input]:
+    """List the programs of a file, a directory or an archive."""
+    if path.is_dir():
+        yield from _beside(path, path)
+    elif zipfile.is_zipfile(path):
+        directory = unpacked / hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        _unpack(path, directory)
+        yield from _beside(directory, directory)
+    else:
+        yield _input(path.name, path)
+
+
+def _with_source(path: Path, one: Input) -> str:
+    return str(path if path == one.path else path / one.name)
 
 
 def _beside(directory: Path, root: Path) -> Iterator[Input]:

@@ -86,11 +86,13 @@ class Triager:
     def __init__(self, triage: Triage, against: Against, run: Any) -> None:
         self._triage, self._against, self._run = triage, against, run
         command = None if triage.against == "xla" else triage.against
+        self._notes: tuple[str, ...] = ()  # of the last program
         self._oracle = OracleExaminer(self._cases, {ORACLE: judging(against, command)})
 
     def _cases(self, number: int) -> Sequence[Case]:
         one = self._triage.inputs[number]
         program = programs.opened(one.path, self._triage.elided)
+        self._notes = program.notes
         given = _Asked(self._triage.seed, one.arguments)
         values = program.arguments or arguments.given(program.module, one.path, given)
         return [Case(program.module, checked(program.module.entry, values))]
@@ -103,10 +105,14 @@ class Triager:
             verdict, why = self._verdict(found)
         except (Error, OSError) as error:
             found, verdict, why = Chunk(), UNREAD, str(error)
+            self._notes = ()
+        ours = [x for x in found.suspects if x.evidence.found.judged is None]
+        if ours:  # no compiler was asked: this is what evaluating the program here raised
+            found, verdict, why = Chunk(), UNREAD, ours[0].detail
         # Each program is of a group, which only its reduction tells.
         told = Chunk(suspects=[replace(suspect, isolated=None) for suspect in found.suspects])
         told.count("counts", {"programs": 1, verdict: 1})
-        told.notes[name] = json.dumps((verdict, why))
+        told.notes[name] = json.dumps((verdict, "; ".join((why, *self._notes))))
         return told
 
     def _verdict(self, found: Chunk) -> tuple[str, str]:

@@ -77,6 +77,31 @@ def test_archives_are_unpacked_below_the_directory(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"ir.zip", "state"}
 
 
+def test_programs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for directory in ("a", "b"):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "f.hlo").write_text(FINE)
+    (tmp_path / "b" / "g.hlo").write_text(FINE)
+    a, b = tmp_path / "a", tmp_path / "b"
+    found = inputs([a, b, b / "f.hlo"], tmp_path / "unpacked")
+    assert [one.name for one in found] == [str(a / "f.hlo"), str(b / "f.hlo"), "g.hlo"]
+
+
+def test_what_cannot_be_evaluated_here_is_no_fault_of_the_compiler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "HloModule m\nENTRY e { c = f32[4] constant({...})\n ROOT y = f32[4] sine(c) }\n"
+    (tmp_path / "m.hlo").write_text(text)
+    status, found = triaged([tmp_path / "m.hlo"], tmp_path / "state", capsys)
+    assert (status, found["groups"]) == (0, [])
+    verdict, why = found["programs"]["m.hlo"]
+    assert verdict == "not read" and "was left out of the text" in why
+    words = ["--state", str(tmp_path / "filled"), "--workers", "0", "--elided", "zeros"]
+    assert main(["triage", str(tmp_path / "m.hlo"), *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["programs"]["m.hlo"]
+    assert told[0] == "legal" and "filled in with zeros" in told[1]
+
+
 def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "damaged.zip").write_bytes(b"PK\x03\x04")
