@@ -103,17 +103,19 @@ def asked_for(words: Sequence[str]) -> str | None:
 def parsed(
     parser: Parser, subcommands: Mapping[str, Parser], words: Sequence[str]
 ) -> argparse.Namespace:
-    """Parse arguments; what a subcommand does not take is its error, with its usage."""
+    """Parse arguments, of a subcommand in any order: files may stand between its options. What it
+    does not take is its error, with its usage."""
     first = asked_for(words)
     if first is not None and first not in subcommands:
         near = get_close_matches(first, subcommands, n=1)
         hint = f"; did you mean hlo {near[0]}?" if near else f": {', '.join(subcommands)}"
         parser.error(f"there is no command {first!r}{hint}")
-    options, rest = parser.parse_known_args(words)
-    if options.command is None:
+    if first is None or words[0].startswith("-"):
+        parser.parse_args(words)  # which ends with --help and --version
         parser.error(f"a command is missing: {', '.join(subcommands)}")
+    mine = subcommands[first]
+    options, rest = mine.parse_known_intermixed_args(words[1:], argparse.Namespace(command=first))
     if rest:
-        mine = subcommands[options.command]
         known = [text for action in mine._actions for text in action.option_strings]
         near = get_close_matches(rest[0].partition("=")[0], known, n=1)
         mine.error(f"what is {' '.join(rest)!r}?" + (f" Did you mean {near[0]}?" if near else ""))
