@@ -14,7 +14,7 @@ from hlo.module import Module
 from hlo.types import leaves
 from hlo.values import Array
 from hlo_oracle.loading.programs import Program
-from interp.envelope.budget import BUDGETS, UNKNOWN, Budget
+from interp.envelope.budget import UNKNOWN, Budget, named
 
 if TYPE_CHECKING:
     from fuzz.peers.xla import Answer
@@ -87,6 +87,4 @@ def budget_named(wanted: str | Budget | None, default: Budget = UNKNOWN) -> Budg
     """Return a budget by its name; ArgumentError if there is none."""
     if wanted is None or isinstance(wanted, Budget):
         return wanted or default
-    if wanted not in BUDGETS:
-        raise ArgumentError(f"budget {wanted!r}: one of {', '.join(map(repr, BUDGETS))}")
-    return BUDGETS[wanted]
+    return named(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlo.errors import ArgumentError
-from interp.envelope.budget import BUDGETS, UNKNOWN, Budget
+from interp.envelope.budget import UNKNOWN, Budget, named
 
 PREFIX = "pjrt:"
 _BUDGET = "budget"  # an option for us, not for the plugin
@@ -41,9 +41,7 @@ def parsed(name: str) -> Plugin:
         if not (key and equals):
             raise ArgumentError(f"{name}: {word!r} is no KEY=VALUE")
         if key == _BUDGET:
-            if value not in BUDGETS:
-                raise ArgumentError(f"{name}: the budget is one of {', '.join(BUDGETS)}")
-            budget = BUDGETS[value]
+            budget = named(value)
         else:
             options[key] = _value(value)
     return Plugin(path, tuple(options.items()), budget)

@@ -46,7 +46,7 @@ from hlo_oracle.program_paths import (
 from hlo_oracle.progress_line import ProgressLine, length, progress_line
 from hlo_oracle.same_program import Comparison, compared, summary
 from hlo_oracle.terminal import one_line, printable
-from interp.envelope.budget import BUDGETS
+from interp.envelope.budget import BUDGETS, named
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN
 
 _threads = option_types.whole(1, 1024, "a number from 1 to 1024")
@@ -87,11 +87,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--budget",
+        type=_budget,
         choices=tuple(BUDGETS),
         help="what the compiler of --results or --against may do to an instruction (default: what"
         " was measured of xla, unknown for others)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
+
+
+def _budget(text: str) -> str:
+    try:
+        return named(text).name
+    except Error as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def main(options: argparse.Namespace) -> int:

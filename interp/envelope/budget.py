@@ -6,6 +6,7 @@ of its own exact result. Everything that follows from it is computed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from hlo.errors import ArgumentError
 from hlo.opcodes import ELEMENTARY, ROUNDS, having
 from hlo.types import F16, F32, ElementType
 from hlo.values import Array
@@ -220,6 +222,22 @@ FAST = Budget("fast", elementary=1.0, keeps_wide=True, contracts=True)
 BUDGETS: Mapping[str, Budget] = {
     budget.name: budget for budget in (EXACT, FAST, UNKNOWN, XLA_CPU, XLA_GPU, XLA_TPU, REWRITTEN)
 }
+
+
+def named(name: str) -> Budget:
+    """Return the row of a name, however it is spelled: ``xla-gpu`` is ``XLA:GPU``, and ``xla:cpu``
+    the ``XLA:CPU`` of the version that is there. Raises ArgumentError if there is none."""
+    wanted = _words(name)
+    for known, budget in BUDGETS.items():
+        words = _words(known)
+        if wanted in (words, [word for word in words if not word[0].isdigit()]):
+            return budget
+    raise ArgumentError(f"no budget is named {name!r}; there are {', '.join(BUDGETS)}")
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9.]++", name.lower())
+
 
 # By platform, as PJRT names them; what is not known may do what any of them may.
 PLATFORMS: Mapping[str, Budget] = {

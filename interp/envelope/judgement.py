@@ -8,13 +8,12 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any
 
-from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.passes.inline import inline
 from hlo.types import leaves
 from hlo.values import Array, arrays_of
-from interp.envelope import anchors
-from interp.envelope.budget import BUDGETS, Budget
+from interp.envelope import anchors, budget
+from interp.envelope.budget import Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
@@ -306,13 +305,12 @@ def judged_by(
     """Judge the results of a compiler whose budget is a row of BUDGETS: ``fast`` for our own.
 
     ``actual`` are the arrays of the result of ``module`` on ``values``, in order. Raises
-    Unsupported for an unknown name.
+    ArgumentError for an unknown name.
     """
-    if name not in BUDGETS:
-        raise Unsupported(f"no budget is named {name!r}; there are: {', '.join(BUDGETS)}")
+    peer = budget.named(name)
     exact = arrays_of(evaluate(module, *values, seed=seed))
     named = [(f"result {place}", array) for place, array in enumerate(exact)]
-    judge = Judge(module, values, named, peer=BUDGETS[name], seed=seed)
+    judge = Judge(module, values, named, peer=peer, seed=seed)
     return judge.judged(actual, lambda other: None)
 
 

@@ -55,7 +55,7 @@ def test_what_a_name_says() -> None:
     options = (("memory", 0.5), ("preallocate", False), ("chips", 2), ("mode", "fast"))
     assert found == Plugin("/a b/p.so", options, XLA_CPU)
     for name, said in (("pjrt:", "file is missing"), ("pjrt:p,x", "no KEY=VALUE"),
-                       ("pjrt:p,budget=none", "one of exact")):  # fmt: skip
+                       ("pjrt:p,budget=none", "there are exact")):  # fmt: skip
         with pytest.raises(ArgumentError, match=said):
             parsed(name)
 

@@ -14,7 +14,7 @@ from fuzz.draw.choices import Choices, examples
 from fuzz.draw.programs import program
 from fuzz.draw.values import arguments
 from fuzz.reducer.search import Case
-from hlo.errors import Unsupported
+from hlo.errors import ArgumentError
 from hlo.types import BF16, F16, F32
 from hlo.values import Array, arrays_of
 from interp.envelope.judgement import judged_by
@@ -113,7 +113,7 @@ def test_subnormal_results_may_not_be_flushed() -> None:
 
 
 def test_unknown_rows_are_refused() -> None:
-    with pytest.raises(Unsupported, match="no budget is named 'quick'"):
+    with pytest.raises(ArgumentError, match="no budget is named 'quick'"):
         judged_by("quick", hlo.parse(_FUNCTION.format("f32", "tanh")), [_X], [_X])
 
 
