@@ -94,6 +94,11 @@ class Options(Protocol):
     def recipe(self) -> str | None: ...
 
 
+def are_asked_for(options: Options) -> bool:
+    """Test whether the options say anything of where arguments come from."""
+    return (options.seed, options.args, options.recipe) != (None, None, None)
+
+
 def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
     """The arguments that the options ask for, of a lone rank."""
     return per_rank(module, path, options, 1)[0]

@@ -16,7 +16,7 @@ import backend_c
 import hlo
 import interp
 from hlo import archive
-from hlo.errors import Error, explained
+from hlo.errors import ArgumentError, Error, explained
 from hlo.operating_system import keep_freed_memory, peak_memory
 from hlo.values import Value
 from hlo_oracle import arguments, own_process, peer_verdicts, rank_runs, recorded_sums
@@ -138,6 +138,7 @@ def _stages(job: Job) -> Iterator[Row]:
     """Parse, verify and print; interpret; compile and run: the row after each of them."""
     path = Path(job.file)
     program, seconds = _timed(lambda: programs.opened(path, job.elided))
+    _require_arguments(program, job)
     module, count = program.module, program.module.instruction_count
     row = Row(job.file, instructions=count, parse=seconds, notes=program.notes)
     if hlo.parse(hlo.format(module)) != module:
@@ -178,6 +179,13 @@ def _stages(job: Job) -> Iterator[Row]:
     if job.save is not None:
         archive.write(Path(job.save), found.items())
     yield row
+
+
+def _require_arguments(program: Program, job: Job) -> None:
+    """Require the arguments of recorded results: of drawn ones the right results are others."""
+    known = program.arguments is not None or arguments.are_asked_for(job)
+    if job.results is not None and program.module.entry.parameters and not known:
+        raise ArgumentError(f"{job.results}: results of which arguments? --args FILE.npz has them")
 
 
 def _judged(

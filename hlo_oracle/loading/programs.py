@@ -76,7 +76,7 @@ def per_rank(
 ) -> tuple[tuple[Value, ...], ...]:
     """Provide the arguments of each of ``size`` ranks: as the options ask, by default those that
     were recorded with the program."""
-    asked = (options.seed, options.args, options.recipe) != (None, None, None)
+    asked = arguments.are_asked_for(options)
     if program.arguments is not None and not asked and size == 1:
         return (program.arguments,)
     return arguments.per_rank(program.module, path, options, size)

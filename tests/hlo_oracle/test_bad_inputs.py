@@ -107,6 +107,11 @@ ROWS = [
         "run add.hlo --args wide.npz",
         "hlo: wide.npz: x is f64[3], and f32[3] is expected: --cast converts it",
     ),
+    Row(
+        "check add.hlo --args good.npz --results one.npz --budget tpu",
+        "hlo check: argument --budget: no budget is named 'tpu'; there are exact, fast, unknown,"
+        " XLA:CPU 0.10, XLA:GPU, XLA:TPU, a rewriting",
+    ),
     # recipes
     Row("run add.hlo --recipe other.json", "hlo: other.json: no recipe for 'add'"),
     # programs
@@ -208,6 +213,23 @@ def test_an_interruption_is_one_line(
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert capsys.readouterr().err == "hlo: interrupted\n"
+
+
+def test_recorded_results_need_their_arguments(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    assert main(["check", "add.hlo", "--no-c", "--results", "one.npz", "--budget", "xla-gpu"]) == 2
+    assert "one.npz: results of which arguments? --args FILE.npz" in capsys.readouterr().out
+
+
+def test_files_may_stand_between_options(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    (place / "same.hlo").write_text(ADD)
+    assert main(["check", "add.hlo", "--no-c", "same.hlo", "--seed", "1"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 @pytest.mark.parametrize("words", ["run add.hlo", "check add.hlo --no-c"])
