@@ -51,19 +51,22 @@ def allocate_tightly(plan: Plan) -> Workspace:
     """Allocate the same buffers for a target without memory to spare, aligned to their elements.
 
     While the workspace exceeds the liveness bound, the buffers at its end are placed first the next
-    time: greedy placement, improved by priorities.
+    time: greedy placement, improved by priorities. From the largest to the smallest it starts, then
+    in the order of their first steps, by which chains of layers take turns at both ends.
     """
     lives = workspace_lifetimes(plan)
-    order = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
     bound, best = peak(plan).bytes, Workspace({}, 0)
-    for attempt in range(_ATTEMPTS):
-        workspace = _placed(order, lives, _own_alignment)
-        if not attempt or workspace.bytes < best.bytes:
-            best = workspace
-        if best.bytes <= bound:
-            break
-        last = [b for b in order if workspace.offsets[b] + max(b.bytes, 1) == workspace.bytes]
-        order = [*last, *(b for b in order if b not in last)]
+    by_size = sorted(lives, key=lambda buffer: (-buffer.bytes, buffer.number))
+    for first in (by_size, sorted(by_size, key=lambda buffer: lives[buffer][0])):
+        order = first
+        for _ in range(_ATTEMPTS):
+            workspace = _placed(order, lives, _own_alignment)
+            if not best.offsets or workspace.bytes < best.bytes:
+                best = workspace
+            if best.bytes <= bound:
+                return best
+            last = [b for b in order if workspace.offsets[b] + max(b.bytes, 1) == workspace.bytes]
+            order = [*last, *(b for b in order if b not in last)]
     return best
 
 

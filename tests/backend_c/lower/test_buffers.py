@@ -8,8 +8,10 @@ import backend_c
 import fuzz
 import hlo
 from backend_c.lower.buffers import allocate, allocate_tightly, peak, workspace_lifetimes
+from backend_c.lower.plan import Launch, Plan
 from backend_c.pipeline import lowered, settings_for
 from backend_c.render.dialect import EMBEDDED
+from hlo.types import U8, ArrayShape
 
 _SCALAR = settings_for("exact", EMBEDDED)
 
@@ -48,6 +50,18 @@ def test_a_bottleneck_takes_what_is_alive() -> None:
     """Largest first, the 8 bytes in the middle find both places of 128 taken."""
     plan = lowered(_layers(9, 128, 128, 128, 128, 8, 128, 128, 128, 128, 9), _SCALAR)
     assert allocate_tightly(plan).bytes == peak(plan).bytes == 256
+
+
+def test_ends_in_turn_take_what_is_alive() -> None:
+    """In the order of their first steps: largest first, whichever goes first, takes 29."""
+    lives = ((0, 2, 11), (1, 2, 11), (2, 4, 3), (3, 5, 11), (4, 6, 7), (5, 6, 8), (6, 6, 5))
+    plan = Plan()
+    buffers = [(life, plan.buffer(ArrayShape(U8, (life[2],)))) for life in lives]
+    plan.steps = tuple(
+        Launch(0, tuple(b for (*ends, _), b in buffers if step in ends), (), ())
+        for step in range(7)
+    )
+    assert allocate_tightly(plan).bytes == peak(plan).bytes == 26
 
 
 def test_too_large_a_workspace_is_told() -> None:
