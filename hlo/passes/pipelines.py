@@ -42,11 +42,15 @@ _BEFORE_FUSION = (
     "dead_code",
 )
 _FUSION = ("fusion", "merge_computations", "dead_code")
+_SCALAR_FUSION = ("fusion_with_epilogues", *_FUSION[1:])
 
 PIPELINES: dict[str, tuple[str, ...]] = {
     "backend_c": (*_BEFORE_FUSION, *_FUSION),
     "backend_c_fast": (*_BEFORE_FUSION, *_FUSION),
-    "backend_c_scalar": (*_BEFORE_FUSION, "fusion_with_epilogues", *_FUSION[1:]),
+    "backend_c_scalar": (*_BEFORE_FUSION, *_SCALAR_FUSION),
+    # The same around a division into bands: what each needs is not computed for all at once.
+    "before_bands": _BEFORE_FUSION,
+    "after_bands": ("simplify", "common_subexpressions", "dead_code", *_SCALAR_FUSION),
     "lowerable": ("inline", "layouts"),  # the least that the C backend requires
 }
 

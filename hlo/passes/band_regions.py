@@ -1,0 +1,269 @@
+"""Find what bands of a value are computed from: for some of its rows, the rows of other values.
+
+Rows of a value are the indices along one dimension. Of a convolution or a window reduction they
+take the rows of the operand under their windows, of other instructions the same rows or all of the
+operand. So the rows of every value that a band needs are known from where the band begins:
+``step * start + first``, as many as ``count``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.literal import Literal
+from hlo.module import Instruction, Module
+from hlo.opcodes import BITWISE, ELEMENTWISE, EXTREME, having, of_family
+from hlo.passes.rewriting import array, integer, integers
+from hlo.types import ArrayShape
+from hlo.walk import monoid
+
+_ELEMENTWISE = of_family(ELEMENTWISE)
+WINDOWED = frozenset(("convolution", "reduce-window"))  # what takes more rows than it gives
+_FREE = frozenset(("constant", "iota", "broadcast"))
+# Of x and x these give x.
+_IDEMPOTENT = having(EXTREME) | (having(BITWISE) & {"and", "or"})
+_NO_ZERO = frozenset(("f8e8m0fnu",))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Name rows of a value: those from ``step * start + first`` along a dimension, ``count`` many,
+    where a band of the result begins at row ``start``. ``first`` may lie before row 0."""
+
+    dimension: int
+    step: int
+    first: int
+    count: int
+
+    def joined(self, other: Rows) -> Rows | None:
+        """Return the rows from the first of both to the last of both; None if their distance
+        depends on the band."""
+        if (self.dimension, self.step) != (other.dimension, other.step):
+            return None
+        first = min(self.first, other.first)
+        end = max(self.first + self.count, other.first + other.count)
+        return replace(self, first=first, count=end - first)
+
+    def outside(self, rows: int, last: int) -> tuple[int, int]:
+        """Return how many rows of a value with so many lie before the first and behind the last,
+        in the worst of the bands that begin at rows 0 to ``last``."""
+        highest = self.step * last + self.first + self.count
+        return max(0, -self.first), max(0, highest - rows)
+
+
+Operand = Rows | None  # the rows of an operand that are needed; None is all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Hold which instructions are computed by bands of a result, and what they take.
+
+    ``members`` are those instructions in order with the rows that a band needs, the result last;
+    what else they read is in memory, or free: made again where it is needed. ``windowed`` counts
+    the members that take more rows than they give.
+    """
+
+    members: Mapping[str, Rows]
+    result: Instruction
+    windowed: int
+
+    @property
+    def rows(self) -> Rows:
+        """Return the rows of the result that are a band."""
+        return self.members[self.result.name]
+
+
+class Regions:
+    """Find regions of a module's entry."""
+
+    def __init__(self, module: Module) -> None:
+        computation = module.entry
+        self._module = module
+        self.by_name = {i.name: i for i in computation.instructions}
+        self._order = list(computation.instructions)
+        self._position = {i.name: n for n, i in enumerate(self._order)}
+        self._users: dict[str, set[str]] = {i.name: set() for i in self._order}
+        for instruction in self._order:
+            for name in instruction.operands:
+                self._users[name].add(instruction.name)
+        # Names of values that are made of constants alone.
+        self.free: set[str] = set()
+        for i in self._order:
+            is_made = i.opcode in _FREE or i.opcode in _ELEMENTWISE
+            if is_made and self.free.issuperset(i.operands):
+                self.free.add(i.name)
+
+    def users(self, name: str) -> set[str]:
+        """Return the names of the instructions that read a value."""
+        return self._users[name]
+
+    def region(self, result: Instruction, dimension: int, count: int) -> Region | None:
+        """Return what bands of ``count`` rows of an array are computed from; None if they cannot
+        be computed for themselves."""
+        wanted: dict[str, list[Operand]] = {result.name: [Rows(dimension, 1, 0, count)]}
+        members: dict[str, Rows] = {}
+        for instruction in reversed(self._order[: self._position[result.name] + 1]):
+            name = instruction.name
+            rows = _union(wanted.get(name, []))
+            is_inside = name == result.name or self._users[name] <= members.keys()
+            if rows is None or name in self.free or not is_inside:
+                continue
+            needs = self.operands(instruction, rows)
+            if needs is None or not self._keeps_value(instruction, rows):
+                continue
+            members[name] = rows
+            for operand, need in zip(instruction.operands, needs, strict=True):
+                wanted.setdefault(operand, []).append(need)
+        if result.name not in members:
+            return None
+        windowed = sum(self.by_name[name].opcode in WINDOWED for name in members)
+        return Region(dict(reversed(members.items())), result, windowed)
+
+    def operands(self, instruction: Instruction, rows: Rows) -> tuple[Operand, ...] | None:
+        """Return the rows that rows of an instruction need of each operand; None if that is not
+        known."""
+        opcode = instruction.opcode
+        rule = _RULES.get(opcode, _elementwise if opcode in _ELEMENTWISE else None)
+        shapes = [self.by_name[name].shape for name in instruction.operands]
+        if rule is None or not all(map(_is_static, (instruction.shape, *shapes))):
+            return None
+        return rule(instruction, [array(shape) for shape in shapes], rows)
+
+    def padding(self, instruction: Instruction) -> complex | str | None:
+        """Return what may stand in rows of an operand for padding, as a number or the name of a
+        scalar; None if nothing may.
+
+        What is in padding takes no part in a sum. A zero is no different where factors are finite,
+        -0 in any sum, the init where it is one of the operands already.
+        """
+        element_type = array(self.by_name[instruction.operands[0]].shape).element_type
+        has_zero = element_type.name not in _NO_ZERO
+        if instruction.opcode == "convolution":
+            kernel = self.by_name[instruction.operands[1]]
+            is_finite = array(kernel.shape).element_type.is_integer or _is_finite(kernel)
+            return 0.0 if has_zero and is_finite else None
+        combiner = monoid(self._module.computation(str(instruction.attributes["to_apply"])))
+        if combiner == "add":
+            zero = complex(-0.0, -0.0) if element_type.is_complex else -0.0
+            return zero if has_zero else None
+        return instruction.operands[1] if combiner in _IDEMPOTENT else None
+
+    def _keeps_value(self, instruction: Instruction, rows: Rows) -> bool:
+        """Return whether an instruction has no padding before or behind its rows, or something may
+        stand for it."""
+        if instruction.opcode not in WINDOWED:
+            return True
+        _, window = window_of_rows(instruction, rows.dimension)
+        is_padded = window.padding_low or window.padding_high
+        return not is_padded or self.padding(instruction) is not None
+
+
+def _is_finite(kernel: Instruction) -> bool:
+    """Return whether a value is a constant of finite numbers."""
+    literal = kernel.attributes.get("literal")
+    if not isinstance(literal, Literal) or not isinstance(literal.value, np.ndarray):
+        return False
+    wide = np.complex128 if array(kernel.shape).element_type.is_complex else np.float64
+    return bool(np.isfinite(literal.value.astype(wide)).all())
+
+
+def _is_static(shape: object) -> bool:
+    """Return whether a shape is that of an array whose sizes are known."""
+    return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.is_dynamic
+
+
+def _union(wanted: list[Operand]) -> Rows | None:
+    """Return rows with all that are wanted; None if that is all of the value, or nothing."""
+    found: Operand = wanted[0] if wanted else None
+    for one in wanted[1:]:
+        found = found.joined(one) if found is not None and one is not None else None
+    return found
+
+
+def _elementwise(
+    instruction: Instruction, shapes: list[ArrayShape], rows: Rows
+) -> tuple[Operand, ...] | None:
+    """Need the same rows of each array, and all of a scalar."""
+    dims = array(instruction.shape).dims
+    if any(shape.dims not in (dims, ()) for shape in shapes):
+        return None  # a bitcast of elements of another width
+    return tuple(rows if shape.rank else None for shape in shapes)
+
+
+def _broadcast(
+    instruction: Instruction, shapes: list[ArrayShape], rows: Rows
+) -> tuple[Operand, ...]:
+    """Need the same rows of an operand that has them."""
+    dimensions = integers(instruction, "dimensions")
+    if rows.dimension not in dimensions:
+        return (None,)
+    return (replace(rows, dimension=dimensions.index(rows.dimension)),)
+
+
+def _iota(
+    instruction: Instruction, shapes: list[ArrayShape], rows: Rows
+) -> tuple[Operand, ...] | None:
+    """Need nothing, where all rows are alike."""
+    return None if integer(instruction, "iota_dimension") == rows.dimension else ()
+
+
+def _convolution(
+    instruction: Instruction, shapes: list[ArrayShape], rows: Rows
+) -> tuple[Operand, ...] | None:
+    """Need the rows under the windows, and the whole kernel."""
+    labels = instruction.attributes["dim_labels"]
+    assert isinstance(labels, ConvolutionDimensions)
+    if rows.dimension not in labels.output_spatial or len(shapes) != 2:
+        return None  # other operands are indices of a sparse one
+    dimension, window = window_of_rows(instruction, rows.dimension)
+    needed = _under(window, replace(rows, dimension=dimension))
+    return None if needed is None else (needed, None)
+
+
+def _reduce_window(
+    instruction: Instruction, shapes: list[ArrayShape], rows: Rows
+) -> tuple[Operand, ...] | None:
+    """Need the rows under the windows, and the init."""
+    if len(shapes) != 2:
+        return None
+    _, window = window_of_rows(instruction, rows.dimension)
+    needed = _under(window, rows)
+    return None if needed is None else (needed, None)
+
+
+_Rule = Callable[[Instruction, list[ArrayShape], Rows], "tuple[Operand, ...] | None"]
+_RULES: Mapping[str, _Rule] = {
+    "broadcast": _broadcast,
+    "convolution": _convolution,
+    "iota": _iota,
+    "reduce-window": _reduce_window,
+}
+
+
+def window_of_rows(instruction: Instruction, dimension: int) -> tuple[int, WindowDimension]:
+    """Return over which dimension of its operand, by which windows, an instruction computes rows
+    along a dimension of its result."""
+    window = instruction.attributes.get("window")
+    assert isinstance(window, Window)
+    labels = instruction.attributes.get("dim_labels")
+    if isinstance(labels, ConvolutionDimensions):
+        number = labels.output_spatial.index(dimension)
+        return labels.input_spatial[number], window.dimensions[number]
+    return dimension, window.dimensions[dimension]
+
+
+def _under(window: WindowDimension, rows: Rows) -> Rows | None:
+    """Return the rows of the operand under the windows of rows of the result."""
+    if window.base_dilation != 1:
+        return None
+    extent = (window.size - 1) * window.window_dilation + 1
+    return Rows(
+        rows.dimension,
+        rows.step * window.stride,
+        rows.first * window.stride - window.padding_low,
+        (rows.count - 1) * window.stride + extent,
+    )
