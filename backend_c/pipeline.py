@@ -9,11 +9,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 from backend_c.compilation import compilation
 from backend_c.cuda import phases
 from backend_c.cuda.host_plan import host_plan
+from backend_c.emit.banded_plan import Bands, banded_plan
 from backend_c.emit.c_names import parameter_names, required_prefix
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted, cuda_parts
 from backend_c.explain.listing import Listing
@@ -239,11 +241,12 @@ def emit(
     ``recorded``: arguments and the results expected of them; the targets embedded and cuda then get
     a ``main`` that runs the module and exits with 0 if the bits are those. Of the target embedded:
     ``name`` begins its files and public names (by default ``module``), and ``external_weights``
-    makes a file of the constants, in place of code, and a workspace of more than ``max_workspace``
-    bytes is Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the
-    default, or ``size``; ``compiler`` is the command of a gcc, which is run to tell in
-    ``manifest.json`` the bytes of code and of stack that it makes; ``no_double`` makes a program
-    that takes double precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
+    makes a file of the constants, in place of code; where the workspace has more than
+    ``max_workspace`` bytes, layers are computed by bands of rows, and if that is not enough, it is
+    Unsupported, with the instruction that needs it; ``optimize`` is ``speed``, the default, or
+    ``size``; ``compiler`` is the command of a gcc, which is run to tell in ``manifest.json`` the
+    bytes of code and of stack that it makes; ``no_double`` makes a program that takes double
+    precision Unsupported; ``simd`` is ``auto``, the default, ``none`` or
     ``cmsis``, how products of bytes are taken several at a time. Raises as :func:`compile`.
     """
     dialect = _require(target)
@@ -268,12 +271,17 @@ def emit(
     if dialect is EMBEDDED:
         settings = replace(settings, optimize=goal, packs_products=pairs is not Simd.NONE)
     plan = lowered(module, settings)
+    bands: tuple[Bands, ...] = ()
+    if max_workspace is not None:
+        after = partial(planned, settings=settings, pipeline="after_bands")
+        plan, bands = banded_plan(module, plan, max_workspace, after)
     prefix = required_prefix("module" if name is None else name)
     names, count = parameter_names(module), multiply_accumulates(module)
     wanted = Wanted(
         *(prefix, names, external_weights, max_workspace, count, goal, compiler, no_double),
         is_fast=settings.is_fast,
         simd=pairs,
+        bands=bands,
     )
     return EMITTERS[dialect.name](plan, given, wanted)
 

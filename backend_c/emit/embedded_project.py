@@ -11,8 +11,9 @@ import json
 import re
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from backend_c.emit.banded_plan import Bands
 from backend_c.emit.byte_array import aligned_union, initializer
 from backend_c.emit.c_names import result_names
 from backend_c.emit.compiled_sizes import CompiledSizes
@@ -128,7 +129,7 @@ class EmbeddedProject:
     parameters, by default numbered. Weights, which are the constants of the program, are code, or a
     file whose bytes are given to each run (``has_external_weights``). ``multiply_accumulates`` are
     those of products of matrices and convolutions, each loop run once; ``optimize`` is what the
-    build asks of a compiler.
+    build asks of a compiler, ``bands`` what is computed by bands of rows.
     """
 
     plan: Plan
@@ -138,6 +139,7 @@ class EmbeddedProject:
     has_external_weights: bool
     multiply_accumulates: int = 0
     optimize: Optimize = Optimize.SPEED
+    bands: tuple[Bands, ...] = ()
 
     @property
     def macro(self) -> str:
@@ -301,6 +303,7 @@ class EmbeddedProject:
             "workspace_bytes": self.program.workspace_bytes,
             "workspace_bound_bytes": peak(self.plan).bytes,
             "multiply_accumulates": self.multiply_accumulates,
+            "bands": [asdict(one) for one in self.bands],
             "kernels": self._kernels(compiled),
         }
         if compiled is not None:

@@ -20,6 +20,7 @@ from backend_c.cuda.host_plan import (
     host_plan,
 )
 from backend_c.emit import openmp_project
+from backend_c.emit.banded_plan import Bands
 from backend_c.emit.compiled_sizes import compiled_sizes
 from backend_c.emit.conditions import decided
 from backend_c.emit.cuda_main import check_files
@@ -71,7 +72,8 @@ class Wanted:
     products that the program adds up, to be told. ``optimize``: what the build asks of a compiler.
     ``compiler``: the command of one whose sizes of code and stack are to be told. ``no_double``:
     raise Unsupported where f64 is computed; ``is_fast`` says by which numerics. ``simd``: by which
-    functions products of bytes are taken several at a time.
+    functions products of bytes are taken several at a time. ``bands``: what the plan computes by
+    bands of rows, to be told.
     """
 
     name: str = "module"
@@ -84,6 +86,7 @@ class Wanted:
     no_double: bool = False
     is_fast: bool = False
     simd: Simd = Simd.AUTO
+    bands: tuple[Bands, ...] = ()
 
 
 def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
@@ -96,12 +99,14 @@ def _openmp(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
 
 def _embedded(plan: Plan, recorded: Recorded | None, wanted: Wanted) -> _Files:
     """Emit a project of self-contained C99."""
-    program = render_plan(plan, EMBEDDED, required_workspace(plan, wanted.max_workspace))
+    workspace = required_workspace(plan, wanted.max_workspace, wanted.bands)
+    program = render_plan(plan, EMBEDDED, workspace)
     ((_, text),) = program.sources.items()
     names = wanted.parameters or tuple(f"in_{n}" for n, _ in enumerate(plan.arguments))
     project = EmbeddedProject(
         *(plan, program, wanted.name, names),
         *(wanted.has_external_weights, wanted.multiply_accumulates, wanted.optimize),
+        wanted.bands,
     )
     # The entry is internal here: callers get ``run`` with a typed parameter per array.
     code = _INCLUDE.sub("", text).replace("void hlo_entry(", "static void hlo_entry(")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import islice
 
+from backend_c.emit.banded_plan import Bands
 from backend_c.lower.buffers import Workspace, allocate_tightly, peak
 from backend_c.lower.plan import Plan, in_order
 from hlo.errors import Unsupported
 
 
-def required_workspace(plan: Plan, most: int | None = None) -> Workspace:
+def required_workspace(
+    plan: Plan, most: int | None = None, bands: tuple[Bands, ...] = ()
+) -> Workspace:
     """Return the allocation of a plan; raise Unsupported if it is more than ``most`` bytes.
 
     The error says what any allocation takes, and at which instruction that much is alive.
@@ -21,8 +24,10 @@ def required_workspace(plan: Plan, most: int | None = None) -> Workspace:
     # Loops have times of their own behind their steps: the last step before the peak is meant.
     steps = [step for _, step in islice(in_order(plan.steps), max(bound.step, 1))]
     origin = steps[-1].origin
+    by = " and ".join(f"{one.rows} of %{one.instruction}" for one in bands)
+    least = f", the least that was found, by bands of rows ({by})" if by else ""
     raise Unsupported(
-        f"the workspace takes {workspace.bytes} bytes, more than {most}: at %{origin.instruction}"
-        f" of {origin.computation} {bound.bytes} bytes are alive, its operands, result and scratch"
-        " and what is needed later"
+        f"the workspace takes {workspace.bytes} bytes{least}, more than {most}: at"
+        f" %{origin.instruction} of {origin.computation} {bound.bytes} bytes are alive, its"
+        " operands, result and scratch and what is needed later"
     )

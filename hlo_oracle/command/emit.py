@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-workspace",
         type=int,
         metavar="BYTES",
-        help="of embedded: the most that the workspace may have, else say what needs more",
+        help="of embedded: the most that the workspace may have: by bands of rows, if need be",
     )
     parser.add_argument(
         "--optimize",

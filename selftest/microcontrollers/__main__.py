@@ -44,6 +44,7 @@ def main() -> int:
     names = [board.name for board in BOARDS]
     parser.add_argument("--board", action="append", choices=names, help="default: all")
     parser.add_argument("--optimize", choices=tuple(_OPTIMIZE), default="speed", help="-O2 or -Os")
+    parser.add_argument("--max-workspace", type=int, metavar="BYTES", help="as hlo emit has it")
     options = parser.parse_args()
     boards = [board for board in BOARDS if board.name in (options.board or names)]
     missing = sorted({name for board in boards for name in board.missing})
@@ -52,11 +53,14 @@ def main() -> int:
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
     kinds = [*(options.numerics or _NUMERICS), *(options.instead or ())]
     asked = ((file, kind) for file in options.files for kind in kinds)
-    differing = [_differs(*one, boards, options.optimize) for one in asked]
+    most = options.max_workspace
+    differing = [_differs(*one, boards, options.optimize, most) for one in asked]
     return int(any(differing))
 
 
-def _differs(file: Path, kind: str | Path, boards: Sequence[Board], optimize: str) -> bool:
+def _differs(
+    file: Path, kind: str | Path, boards: Sequence[Board], optimize: str, most: int | None = None
+) -> bool:
     """Print the rows of a program for numerics; return whether a bit differs."""
     if isinstance(kind, Path):
         return _measure_instead(file, kind, boards, optimize)
@@ -65,7 +69,9 @@ def _differs(file: Path, kind: str | Path, boards: Sequence[Board], optimize: st
     expected = interp.evaluate(module, *values)
     if kind == "fast" and _has_floats(module):
         expected = results_here(module, values)
-    files = backend_c.emit(module, "embedded", kind, (values, expected), optimize=optimize)
+    files = backend_c.emit(
+        *(module, "embedded", kind, (values, expected)), optimize=optimize, max_workspace=most
+    )
     manifest = json.loads(files["manifest.json"])
     differs = False
     for board in boards:
