@@ -1,4 +1,4 @@
-"""A short real run: two tiny programs, all processes, verdicts, page and history."""
+"""A short real run: a tiny program, all processes, verdicts, page and history."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bench.speed.session import Place
 from bench.speed.verdicts import Memory, judge_digest, key, verdicts
 from hlo import archive
 
-PROGRAMS = [CORPUS / "jax" / f"{n}.before_optimizations.txt" for n in ("scalar_tiny", "gelu_1k")]
+PROGRAM = CORPUS / "jax" / "gelu_1k.before_optimizations.txt"
 
 
 def ran(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -35,23 +35,21 @@ def test_run(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.hlo"
     wrong.write_text("HloModule wrong\nENTRY main { ROOT x = f32[] parameter(0), }\n")
     options = ["--json", "--peers", "fast,exact,xla", "--write", str(page), "--keep"]
-    done = ran(*options, "--history", str(kept), *map(str, [*PROGRAMS, wrong]), home=tmp_path)
+    done = ran(*options, "--history", str(kept), str(PROGRAM), str(wrong), home=tmp_path)
     assert done.returncode == 2, done.stderr
-    *rows, no_program = [json.loads(line) for line in done.stdout.splitlines()]
+    row, no_program = [json.loads(line) for line in done.stdout.splitlines()]
     assert "wrong.hlo" in no_program["error"] and not no_program["peers"]
-    assert [row["name"] for row in rows] == ["scalar_tiny", "gelu_1k"]
-    for row in rows:
-        assert set(row["peers"]) == {"fast", "exact", "xla"}
-        for measured in row["peers"].values():
-            assert measured["error"] is None
-            assert measured["verdict"] in ("equal", "within")
-            for clock in ("wall", "cpu"):
-                assert 0 < measured[clock]["minimum"] <= measured[clock]["median"]
-            assert measured["cold"] > 0 and measured["peak"] > 0
-        assert row["peers"]["exact"]["verdict"] == "equal"
-        assert row["limit"] > 0 and row["limit_one"] > 0
+    assert row["name"] == "gelu_1k" and set(row["peers"]) == {"fast", "exact", "xla"}
+    for measured in row["peers"].values():
+        assert measured["error"] is None
+        assert measured["verdict"] in ("equal", "within")
+        for clock in ("wall", "cpu"):
+            assert 0 < measured[clock]["minimum"] <= measured[clock]["median"]
+        assert measured["cold"] > 0 and measured["peak"] > 0
+    assert row["peers"]["exact"]["verdict"] == "equal"
+    assert row["limit"] > 0 and row["limit_one"] > 0
     assert "`gelu_1k`" in page.read_text()
-    assert set(json.loads(kept.read_text())["programs"]) == {"scalar_tiny", "gelu_1k"}
+    assert set(json.loads(kept.read_text())["programs"]) == {"gelu_1k"}
 
 
 def test_unknown_peer(tmp_path: Path) -> None:
@@ -61,7 +59,7 @@ def test_unknown_peer(tmp_path: Path) -> None:
 
 
 def test_results_are_compared_with_those_of_xla_where_there_is_no_time(tmp_path: Path) -> None:
-    (program,) = catalogue.found([PROGRAMS[1]])
+    (program,) = catalogue.found([PROGRAM])
     place = Place(tmp_path, tmp_path)
     archive.write(place.arguments, [("p0", np.zeros(1000, np.float32))])
     results = {"fast": 1.25, "exact": np.inf, "xla": 1.0}
@@ -76,7 +74,7 @@ def test_results_are_compared_with_those_of_xla_where_there_is_no_time(tmp_path:
 
 
 def test_verdicts_are_of_a_judge_and_of_results(tmp_path: Path) -> None:
-    (program,) = catalogue.found([PROGRAMS[1]])
+    (program,) = catalogue.found([PROGRAM])
     place = Place(tmp_path, tmp_path)
     archive.write(place.arguments, [("p0", np.zeros(1000, np.float32))])
     keys = []

@@ -73,9 +73,9 @@ def test_sub_byte_integers_are_extended(tmp_path: Path) -> None:
     assert widen(np.array([-8, 7], ml_dtypes.int4)).tolist() == [-8, 7]
 
 
-def test_sub_byte_constants_are_extended(tmp_path: Path) -> None:
+def test_sub_byte_constants_are_extended() -> None:
     text = "HloModule m\nENTRY e { c = s4[3] constant({-1, 2, -8})\n ROOT y = s32[3] convert(c) }"
-    widen = backend_c.compile(hlo.parse(text), cache=tmp_path / "cache")
+    widen = backend_c.compile(hlo.parse(text))
     assert widen().tolist() == [-1, 2, -8]
 
 
@@ -176,14 +176,14 @@ def test_a_library_is_closed_with_its_executable(tmp_path: Path) -> None:
         assert not loaded()
 
 
-def test_arrays_need_not_be_aligned(tmp_path: Path) -> None:
+def test_arrays_need_not_be_aligned() -> None:
     """C takes elements to be: a view of bytes that is not is copied."""
     raw = np.zeros(8 * 100 + 1, np.uint8)
     raw[1:] = np.arange(100.0).view(np.uint8)
     unaligned = raw[1:].view(np.float64)
     assert not unaligned.flags.aligned
     text = "HloModule m\nENTRY e { x = f64[100] parameter(0)\n ROOT y = f64[100] negate(x) }"
-    executable = backend_c.compile(hlo.parse(text), cache=tmp_path / "cache")
+    executable = backend_c.compile(hlo.parse(text))
     assert np.array_equal(executable(unaligned), -np.arange(100.0))
     (memory,) = arguments([("x", ArrayShape(F64, (100,)))], [unaligned])
     assert memory.data.flags.aligned
