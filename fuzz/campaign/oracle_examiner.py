@@ -28,6 +28,8 @@ from fuzz.reducer.search import Case
 from fuzz.report import Report, write
 from hlo.types import leaves
 
+_MOST_STEPS = 8  # of a program that is wrong everywhere
+
 
 @contextmanager
 def opened(
@@ -64,30 +66,47 @@ class OracleExaminer:
                         found.count("counts", [f"{oracle}: left out, {reason}"])
                     case Difference():
                         found.count("counts", [f"{oracle}: violated"])
-                        found.suspects.append(self._suspect(oracle, example, case, outcome))
+                        found.suspects.extend(self._suspects(oracle, example, case, outcome))
         return found
 
-    def _suspect(self, oracle: str, example: int, drawn: Case, found: Difference) -> Suspect:
-        """Make a suspect. One of another program that was made of the drawn one is of the oracle
-        that says the same of that program: what both find is one finding."""
+    def _suspects(
+        self, oracle: str, example: int, drawn: Case, found: Difference
+    ) -> Iterator[Suspect]:
+        """Make a suspect of each instruction that is wrong by itself; if there is none, one of the
+        program. One of another program that was made of the drawn one is of the oracle that says
+        the same of that program: what both find is one finding."""
         case = drawn if found.case is None else found.case
         asked = oracle if found.case is None else found.oracle
-        small = self._isolated(oracle, case, found)
-        isolated = None if small is None else told_of(small)
-        evidence = Evidence(oracle, found, case, small or case)
         is_program = found.text is None  # of a text the kind says all
-        return Suspect(asked, found.kind, found.detail, example, is_program, evidence, isolated)
+        for small, outcome in self._isolated(oracle, case, found):
+            isolated = None if small is None else told_of(small)
+            evidence = Evidence(oracle, outcome, case, small or case)
+            kind, detail = outcome.kind, outcome.detail
+            yield Suspect(asked, kind, detail, example, is_program, evidence, isolated)
 
-    def _isolated(self, oracle: str, case: Case, found: Difference) -> Case | None:
-        """Cut a program to the instruction to blame, with the compiler's own values for its
-        operands, if it fails in the same way; None else."""
-        step = None if found.blame is None else found.blame(case)
-        small = None if step is None else alone(step)
-        if small is None or small.module == case.module:
-            return None if small is None else case
+    def _isolated(
+        self, oracle: str, case: Case, found: Difference
+    ) -> Sequence[tuple[Case | None, Difference]]:
+        """Cut a program to each of its wrong instructions, with the compiler's own values for the
+        operands, and keep those that fail alone, too: one that is wrong because of an operand does
+        not. If the first does not, in the same way as the program, that is one more, uncut."""
+        steps = () if found.blame is None else found.blame(case)[:_MOST_STEPS]
+        smaller = [alone(step) for step in steps]
+        if not smaller or smaller[0] is None:
+            return [(None, found)]
+        if len(smaller) == 1 and smaller[0].module == case.module:
+            return [(case, found)]
+        cut = [small for small in smaller if small is not None]
         with self._asked(oracle, found) as asked:
-            (outcome,) = asked([small])
-        return small if isinstance(outcome, Difference) and outcome.kind == found.kind else None
+            outcomes = asked(cut)
+        first, *_ = outcomes
+        is_first = isinstance(first, Difference) and first.kind == found.kind
+        kept: list[tuple[Case | None, Difference]] = [] if is_first else [(None, found)]
+        for number, (small, told) in enumerate(zip(cut, outcomes, strict=True)):
+            # Not judged: the compiler's own values are no arguments, as they are of another type.
+            if isinstance(told, Difference) and told.judged and (number or is_first):
+                kept.append((small, replace(found, kind=told.kind, detail=told.detail)))
+        return kept
 
     def _asked(self, oracle: str, found: Difference) -> AbstractContextManager[Property]:
         """Open what smaller programs are asked of: an oracle that is open already, if it can be."""
@@ -129,8 +148,8 @@ def _finding(found: Difference, small: Case, original: Case) -> Finding:
     told = program_finding(found.kind, found.detail, small, original)
     if found.judged is None:
         return told
-    step = found.blame(small) if found.blame is not None else None
-    culprit = None if step is None else step.instruction.opcode
+    steps = found.blame(small) if found.blame is not None else ()
+    culprit = steps[0].instruction.opcode if steps else None
     return replace(
         told,
         write=partial(_write_with_report, found.judged, small, original),

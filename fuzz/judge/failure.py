@@ -69,8 +69,8 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class WrongStep:
-    """The first wrong instruction of an inlined program, and the compiler's own values of its
-    instructions by name."""
+    """A wrong instruction of an inlined program, and the compiler's own values of its instructions
+    by name."""
 
     case: Case
     instruction: Instruction
@@ -140,24 +140,30 @@ class Against:
         return None if found is None else found.instruction.opcode
 
     def wrong_step(self, module: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
-        """Find the first step that is wrong on the compiler's own values, if one is and the steps
-        can be looked at."""
-        try:
-            return self._wrong_step(inline(module), arrays)
-        except Error:
-            return None
+        """Find the first of :meth:`wrong_steps`."""
+        return next(iter(self.wrong_steps(module, arrays)), None)
 
-    def _wrong_step(self, whole: Module, arrays: tuple[Value, ...]) -> WrongStep | None:
+    def wrong_steps(self, module: Module, arrays: tuple[Value, ...]) -> Sequence[WrongStep]:
+        """Find the steps that are wrong on the compiler's own values, in the order of the inlined
+        text; none if the steps cannot be looked at. The first is to blame; of each other, that may
+        be so because an operand is wrong, which the program of that step alone decides."""
+        try:
+            return self._wrong_steps(inline(module), arrays)
+        except Error:
+            return ()
+
+    def _wrong_steps(self, whole: Module, arrays: tuple[Value, ...]) -> Sequence[WrongStep]:
         names = affordable(filter(is_step, whole.entry.instructions))
         outputs = self._declared(exposed(whole, names), arrays)
         if outputs is None:
-            return None
+            return ()
         known = dict(zip(names, outputs[len(outputs) - len(names) :], strict=True))
         _, wrong = followed(whole, known, *arrays, peer=self.budget, seed=self._seed)
-        first = next((step.instruction for step in wrong), None)
-        if first is None or first.opcode in _BLAMELESS:
-            return None
-        return WrongStep(Case(whole, arrays), first, known)
+        steps = [step.instruction for step in wrong]
+        if steps and steps[0].opcode in _BLAMELESS:
+            return ()
+        case = Case(whole, arrays)
+        return [WrongStep(case, step, known) for step in steps if step.opcode not in _BLAMELESS]
 
     def keeps(self, failure: Failure, module: Module, arrays: tuple[Value, ...]) -> Kept:
         """Build the condition that smaller programs, beginning with ``module``, are held to."""

@@ -83,7 +83,7 @@ def _failure_of(against: Against, command: str | None, case: Case) -> Outcome:
     if isinstance(failure, Failure):
         kind = f"{failure.kind}: {_first_sign(failure.signs)}"
         judged = Judged(failure, against.budget, command)
-        blame = partial(_wrong_step, against) if failure.kind == WRONG else None
+        blame = partial(_wrong_steps, against) if failure.kind == WRONG else None
         return Difference(kind, detail(failure), judged=judged, blame=blame)
     if failure is not None:
         return failure
@@ -100,8 +100,8 @@ def _first_sign(signs: frozenset[str]) -> str:
     return min(signs, key=lambda sign: (_SIGNS.index(sign) if sign in _SIGNS else -1, sign))
 
 
-def _wrong_step(against: Against, case: Case) -> WrongStep | None:
-    return against.wrong_step(case.module, case.arrays)
+def _wrong_steps(against: Against, case: Case) -> Sequence[WrongStep]:
+    return against.wrong_steps(case.module, case.arrays)
 
 
 def failure_or_outcome(against: Against, case: Case) -> Failure | LeftOut | Difference | None:

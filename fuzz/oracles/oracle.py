@@ -32,7 +32,7 @@ class Difference:
     and less besides, so that it is quicker: smaller programs are asked of it. ``case`` is what to
     ask it of, if that is another program that was made of this one. ``judged`` is what a report of
     another compiler is made of. ``text`` is what violates the property in place of a program.
-    ``blame`` returns the step to blame in a program, if that can be seen."""
+    ``blame`` returns the wrong steps of a program, the one to blame first, if they can be seen."""
 
     kind: str
     detail: str
@@ -40,7 +40,7 @@ class Difference:
     case: Case | None = None
     judged: Judged | None = None
     text: HostileText | None = None
-    blame: Callable[[Case], WrongStep | None] | None = None
+    blame: Callable[[Case], Sequence[WrongStep]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

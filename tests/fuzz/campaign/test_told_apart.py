@@ -88,13 +88,13 @@ def _narrow(name: str) -> Iterator[Property]:
     """An oracle that blames an instruction as long as it is open."""
     is_open = [True]
 
-    def culprit(case: Case) -> WrongStep | None:
+    def steps(case: Case) -> Sequence[WrongStep]:
         assert is_open
-        return None
+        return ()
 
     def of(asked: Sequence[Case]) -> list[Outcome]:
         judged = Judged(Failure(CRASH, frozenset(["a"]), "SIGABRT"), XLA_CPU)
-        told = Difference("crash: SIGABRT", "here", name, judged=judged, blame=culprit)
+        told = Difference("crash: SIGABRT", "here", name, judged=judged, blame=steps)
         return [told for _ in asked]
 
     yield of
@@ -158,6 +158,26 @@ def test_what_leaves_the_same_alone_is_not_reduced_again(
     told = {one["blamed"]: one["times"] for one in findings.all_kept(tmp_path)}
     assert told == {"power(f32) -> f32": 5}
     assert len(reduced) == 2
+
+
+def test_each_instruction_that_is_wrong_is_told() -> None:
+    """Of one program both wrong powers; not what is made of a wrong one and right by itself."""
+    wrong = planted("power", lambda x: x + x.dtype.type(1))
+
+    def run(text: str, arrays: Sequence[np.ndarray]) -> Answer:
+        return Answer(tuple(arrays_of(wrong(hlo.parse(text), tuple(arrays)))))
+
+    module = _module("""y = f32[2] power(x, x)
+  n = f32[2] negate(y)
+  z = f32[2] power(x, b)
+  ROOT r = (f32[2], f32[2]) tuple(n, z)""")
+    case = Case(module, (np.array([0.5, 2], np.float32), np.array([True, False])))
+    examiner = OracleExaminer(lambda number: [case], {"xla": judging(Against(run, XLA_CPU))})
+    found = examiner.chunk(0)
+    assert found.counts["xla: violated"] == 1
+    told = [suspect.isolated.blamed for suspect in found.suspects if suspect.isolated is not None]
+    assert told == ["power(f32) -> f32", "power(f32, constant f32) -> f32"]
+    assert len(found.suspects) == 2
 
 
 _BEFORE = ("exponential", "abs", "logistic", "sqrt")
