@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.parser
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -68,8 +69,23 @@ def test_the_metadata(wheel: Path) -> None:
     metadata = email.parser.Parser().parsestr((information / "METADATA").read_text())
     assert metadata["Name"] == "hlo-oracle"
     assert metadata["Requires-Python"] == ">=3.11"
+    classifiers = metadata.get_all("Classifier", [])
+    known = pytest.importorskip("trove_classifiers").classifiers
+    assert classifiers == sorted(classifiers) and known.issuperset(classifiers)
+    assert "jax" in metadata["Keywords"].lower() and metadata["Author"] is not None
+    links = re.findall(r"\]\((.*?)\)", metadata.get_payload())
+    assert all(link.startswith("https://") for link in links)
     assert "hlo = hlo_oracle.command.main:main" in (information / "entry_points.txt").read_text()
     assert (information / "licenses" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_links_of_the_long_description_lead_to_the_repository() -> None:
+    hatch_build = pytest.importorskip("hatch_build")
+    text = "[a](docs/a.md#b) and [c](https://c.d), [] (e)"
+    home = "https://example.org/hlo-oracle"
+    made = hatch_build.with_absolute_links(text, home)
+    assert made == f"[a]({home}/blob/main/docs/a.md#b) and [c](https://c.d), [] (e)"
+    assert hatch_build.with_absolute_links(text, None) == "a and [c](https://c.d), [] (e)"
 
 
 def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
