@@ -19,7 +19,7 @@ import backend_c
 import pages
 from hlo.errors import ArgumentError
 from hlo.program_file import named
-from hlo_oracle import arguments, option_types, peer_verdicts
+from hlo_oracle import arguments, interruptible, option_types, peer_verdicts
 from hlo_oracle.explaining import other_targets
 from hlo_oracle.loading import programs
 from hlo_oracle.loading.programs import Program
@@ -118,4 +118,5 @@ def _profile(program: Program, options: argparse.Namespace) -> backend_c.Profile
         return backend_c.explain(module, options.numerics, threads=options.threads)
     values = programs.values(program, options.file, options)
     executable = backend_c.compile(module, options.numerics, threads=options.threads)
-    return executable.profile(*values, repeat=options.repeat, seed=options.seed or 0)
+    repeat, seed = options.repeat, options.seed or 0
+    return interruptible.called(lambda: executable.profile(*values, repeat=repeat, seed=seed))

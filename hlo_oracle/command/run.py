@@ -26,7 +26,7 @@ from hlo.errors import Unsupported
 from hlo.module import Module
 from hlo.program_file import named
 from hlo.values import Value
-from hlo_oracle import arguments, option_types, rank_runs
+from hlo_oracle import arguments, interruptible, option_types, rank_runs
 from hlo_oracle.loading import programs
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.rank_runs import Ranks
@@ -121,7 +121,8 @@ def _profile(
         raise Unsupported(f"--profile is of one rank, not of {ranks.size}")
     if options.on == "c":
         executable = backend_c.compile(module, numerics=options.numerics)
-        return executable.profile(*values[0], seed=options.seed or 0)
+        seed = options.seed or 0
+        return interruptible.called(lambda: executable.profile(*values[0], seed=seed))
     profile = interp.profile(module, *values[0], seed=options.seed or 0, fuel=options.fuel)
     if options.save is not None:
         archive.write(options.save, rank_runs.outputs_of((profile.result,)))
@@ -136,7 +137,8 @@ def _compiled(
 ) -> tuple[Value, ...]:
     rank_runs.require_for_c(module, ranks)
     executable = backend_c.compile(module, numerics=options.numerics)
-    return rank_runs.compiled(executable, values, options.seed or 0)
+    seed = options.seed or 0
+    return interruptible.called(lambda: rank_runs.compiled(executable, values, seed))
 
 
 def _described(name: str, array: np.ndarray) -> dict[str, object]:
