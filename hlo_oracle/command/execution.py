@@ -30,10 +30,12 @@ def _warnings_as_lines(quiet: bool) -> Iterator[None]:
                 print(printable(f"hlo: {warning.message}"), file=sys.stderr)
 
 
-def _discard_output() -> None:
-    """Let what is still buffered go nowhere: the reader of our output left."""
+def reader_left() -> int:
+    """Let what is still buffered go nowhere, since the reader of our output left; return the exit
+    status."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_LEFT
 
 
 def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
@@ -44,8 +46,7 @@ def executed(work: Callable[[argparse.Namespace], int], options: argparse.Namesp
             status = int(work(options))
             sys.stdout.flush()
     except BrokenPipeError:
-        _discard_output()
-        return READER_LEFT
+        return reader_left()
     except KeyboardInterrupt:
         print("hlo: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -39,7 +39,12 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *of_option: object) -> NoReturn:
         """Print it and exit."""
-        print(f"hlo {hlo_oracle.__version__}")
+        try:
+            print(f"hlo {hlo_oracle.__version__}", flush=True)
+        except BrokenPipeError:
+            from hlo_oracle.command.execution import reader_left  # imports NumPy
+
+            parser.exit(reader_left())
         parser.exit()
 
 

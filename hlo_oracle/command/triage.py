@@ -19,10 +19,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.table import Table
 
-from hlo_oracle import campaign_progress, peer_verdicts
+from hlo_oracle import campaign_progress, peer_verdicts, terminal
 from hlo_oracle.loading import programs
 from hlo_oracle.progress_line import progress_line
 from hlo_oracle.terminal import one_line
@@ -100,7 +99,7 @@ def _groups(directory: Any, subject: Triage) -> list[dict[str, Any]]:
 
 
 def _print(total: Chunk, groups: Sequence[Mapping[str, Any]], state: Path) -> None:
-    console = Console(soft_wrap=True)
+    console = terminal.console(highlight=True)
     console.print(_line(total), markup=False)
     if not groups:
         return

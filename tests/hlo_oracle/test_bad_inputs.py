@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, has_c_compiler
 
 import hlo_oracle
 from hlo_oracle.command.main import main, parser
@@ -232,7 +232,24 @@ def test_files_may_stand_between_options(
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-@pytest.mark.parametrize("words", ["run add.hlo", "check add.hlo --no-c"])
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_compiled_code_is_interrupted(place: Path) -> None:
+    """Python sees no signal while its main thread is in C."""
+    words = ["run", "forever.hlo", "--on", "c", "--timeout", "2"]
+    done = subprocess.run(
+        [sys.executable, "-m", "hlo_oracle.command.main", *words],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "hlo: forever.hlo: not finished after 2 s (--timeout)\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["run add.hlo", "check add.hlo --no-c", "triage add.hlo --workers 0"]
+)
 def test_a_reader_that_left_is_no_difference(words: str, place: Path) -> None:
     command = [sys.executable, "-m", "hlo_oracle.command.main", *words.split()]
     with subprocess.Popen(
