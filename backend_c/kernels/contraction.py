@@ -11,35 +11,48 @@ from __future__ import annotations
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.block_complex import complex_contraction, has_complex_tiles
-from backend_c.kernels.parts.block_contraction import BlockContraction, has_tiles
-from backend_c.kernels.parts.complex_factors import real_factors
-from backend_c.kernels.parts.contraction_loops import (
+from backend_c.kernels.parts.contraction.complex_factors import real_factors
+from backend_c.kernels.parts.contraction.contraction_loops import (
     DoubleDoubleLoops,
     Types,
     Write,
     exact_loops,
     integer_loops,
 )
-from backend_c.kernels.parts.convolution_factors import convolution_factors
-from backend_c.kernels.parts.convolution_input import Convolved
-from backend_c.kernels.parts.depthwise_convolution import DepthwiseConvolution, is_depthwise
-from backend_c.kernels.parts.dilated_phases import has_phases, phases
-from backend_c.kernels.parts.exact_scalar_contraction import ExactScalarContraction
-from backend_c.kernels.parts.exact_sum import PARTS
-from backend_c.kernels.parts.factors import Factors, dot_factors
-from backend_c.kernels.parts.fast_contraction import FastContraction, is_padded
-from backend_c.kernels.parts.fast_convolution import FastConvolution
-from backend_c.kernels.parts.narrow_contraction import NarrowContraction, is_narrow
-from backend_c.kernels.parts.phase_factors import may_be_divided, phase_factors, within
-from backend_c.kernels.parts.products import bf16_product, integer_product, plain_product
-from backend_c.kernels.parts.scalar_contraction import ScalarContraction
-from backend_c.kernels.parts.scalar_convolution import scalar_convolution
-from backend_c.kernels.parts.skinny_contraction import FEW, SkinnyContraction
-from backend_c.kernels.parts.small_contraction import is_small, small_contraction
-from backend_c.kernels.parts.sparse_operand import with_all_elements
-from backend_c.kernels.parts.split_contraction import parts_of, split_contraction
-from backend_c.kernels.parts.tiled_contraction import TiledContraction
+from backend_c.kernels.parts.contraction.exact_scalar_contraction import ExactScalarContraction
+from backend_c.kernels.parts.contraction.factors import Factors, dot_factors
+from backend_c.kernels.parts.contraction.fast_contraction import FastContraction, is_padded
+from backend_c.kernels.parts.contraction.narrow_contraction import NarrowContraction, is_narrow
+from backend_c.kernels.parts.contraction.products import (
+    bf16_product,
+    integer_product,
+    plain_product,
+)
+from backend_c.kernels.parts.contraction.scalar_contraction import ScalarContraction
+from backend_c.kernels.parts.contraction.skinny_contraction import FEW, SkinnyContraction
+from backend_c.kernels.parts.contraction.small_contraction import is_small, small_contraction
+from backend_c.kernels.parts.contraction.sparse_operand import with_all_elements
+from backend_c.kernels.parts.contraction.split_contraction import parts_of, split_contraction
+from backend_c.kernels.parts.contraction.tiled_contraction import TiledContraction
+from backend_c.kernels.parts.contraction_in_blocks.block_complex import (
+    complex_contraction,
+    has_complex_tiles,
+)
+from backend_c.kernels.parts.contraction_in_blocks.block_contraction import (
+    BlockContraction,
+    has_tiles,
+)
+from backend_c.kernels.parts.convolution.convolution_factors import convolution_factors
+from backend_c.kernels.parts.convolution.convolution_input import Convolved
+from backend_c.kernels.parts.convolution.depthwise_convolution import (
+    DepthwiseConvolution,
+    is_depthwise,
+)
+from backend_c.kernels.parts.convolution.dilated_phases import has_phases, phases
+from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution
+from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
+from backend_c.kernels.parts.convolution.scalar_convolution import scalar_convolution
+from backend_c.kernels.parts.reduction.exact_sum import PARTS
 from hlo.attributes import ConvolutionDimensions, SparsityConfig, Window
 from hlo.sparse_operands import stored_sparsely
 from hlo.types import C128, F32, F64, ArrayShape, ElementType

@@ -13,13 +13,13 @@ from backend_c.ir.bounded_elements import identity_beyond, zero_beyond
 from backend_c.ir.element import Element, Writer, zero
 from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts import cholesky_and_substitution as factorisation
-from backend_c.kernels.parts.factor_panels import System
-from backend_c.kernels.parts.fast_cholesky import fast_cholesky
-from backend_c.kernels.parts.fast_transforms import FastTransform, has_fast_transform
-from backend_c.kernels.parts.fast_triangular import fast_triangular_solve
-from backend_c.kernels.parts.fourier import Columns, Emit, Read
-from backend_c.kernels.parts.fourier_plan import axes_in_order
+from backend_c.kernels.parts.contraction.factor_panels import System
+from backend_c.kernels.parts.factorisation import cholesky_and_substitution as factorisation
+from backend_c.kernels.parts.factorisation.fast_cholesky import fast_cholesky
+from backend_c.kernels.parts.factorisation.fast_triangular import fast_triangular_solve
+from backend_c.kernels.parts.fourier.fast_transforms import FastTransform, has_fast_transform
+from backend_c.kernels.parts.fourier.fourier import Columns, Emit, Read
+from backend_c.kernels.parts.fourier.fourier_plan import axes_in_order
 from hlo.errors import Unsupported
 from hlo.types import F32, F64, PRED, S32, ElementType
 

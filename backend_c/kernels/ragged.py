@@ -7,9 +7,9 @@ from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.contraction import contract
-from backend_c.kernels.parts.factors import dot_factors
-from backend_c.kernels.parts.group_bounds import GroupBounds
-from backend_c.kernels.parts.ragged_factors import RaggedFactors
+from backend_c.kernels.parts.contraction.factors import dot_factors
+from backend_c.kernels.parts.contraction.group_bounds import GroupBounds
+from backend_c.kernels.parts.contraction.ragged_factors import RaggedFactors
 from hlo.errors import Unsupported
 from hlo.types import F64, ArrayShape
 

@@ -16,12 +16,12 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import Expr, Variable
 from backend_c.ir.scope import Scope
-from backend_c.kernels.parts.arg_extremum import ArgExtremum
-from backend_c.kernels.parts.combiner import apply_combiner
-from backend_c.kernels.parts.exact_column_sums import ColumnSums
-from backend_c.kernels.parts.exact_sum import exact_sum, exact_sum_in_blocks
-from backend_c.kernels.parts.monoids import monoid_of
-from backend_c.kernels.parts.reordered_reduction import ReorderedReduction
+from backend_c.kernels.parts.reduction.arg_extremum import ArgExtremum
+from backend_c.kernels.parts.reduction.combiner import apply_combiner
+from backend_c.kernels.parts.reduction.exact_column_sums import ColumnSums
+from backend_c.kernels.parts.reduction.exact_sum import exact_sum, exact_sum_in_blocks
+from backend_c.kernels.parts.reduction.monoids import monoid_of
+from backend_c.kernels.parts.reduction.reordered_reduction import ReorderedReduction
 from hlo.types import F64, ArrayShape
 from hlo.walk import Callee, called
 

@@ -17,10 +17,10 @@ from backend_c.ir import nest
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.block_groups import Rows, fold, has_groups
-from backend_c.kernels.parts.combiner import Combiner
-from backend_c.kernels.parts.grouped_updates import GroupedUpdates
-from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
+from backend_c.kernels.parts.reduction.combiner import Combiner
+from backend_c.kernels.parts.scatter.block_groups import Rows, fold, has_groups
+from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
+from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from hlo.types import PRED
 
 __all__ = ["scatter"]

@@ -1,9 +1,9 @@
 """Write sort and topk: radix sorts of rows by a known order, else bottom-up stable merge sorts.
 
-By a comparator that :mod:`backend_c.kernels.parts.orderings` does not know rows are merged: runs of
-growing length lie one after the other in a row of workspace; a pass merges them two by two into the
-row beside it. A comparator that is no order gives some permutation, and no read out of bounds. One
-long row is sorted as chunks in parallel, which are then merged pairwise.
+By a comparator that :mod:`backend_c.kernels.parts.sorting.orderings` does not know rows are merged:
+runs of growing length lie one after the other in a row of workspace; a pass merges them two by two
+into the row beside it. A comparator that is no order gives some permutation, and no read out of
+bounds. One long row is sorted as chunks in parallel, which are then merged pairwise.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from backend_c.ir.bounded_elements import smaller_size
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Array, Constant, Expr, Variable
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.block_merge import FIRST, BlockMerge, Row
-from backend_c.kernels.parts.combiner import Combiner, apply_combiner
-from backend_c.kernels.parts.orderings import Order, order_of
-from backend_c.kernels.parts.radix_sort import RadixSort
+from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.sorting.block_merge import FIRST, BlockMerge, Row
+from backend_c.kernels.parts.sorting.orderings import Order, order_of
+from backend_c.kernels.parts.sorting.radix_sort import RadixSort
 from hlo.types import F64, PRED, S32, S64, ArrayShape
 
 __all__ = ["sort", "topk"]

@@ -18,19 +18,19 @@ from backend_c.ir.bounded_elements import inside
 from backend_c.ir.element import Element, Writer
 from backend_c.ir.loop_ir import INDEX, Constant, Expr
 from backend_c.ir.scope import Scope, apply
-from backend_c.kernels.parts.block_groups import Rows, has_groups
-from backend_c.kernels.parts.block_groups import fold as grouped_fold
-from backend_c.kernels.parts.block_running_sums import RunningSums, has_chunks
-from backend_c.kernels.parts.combiner import Combiner, apply_combiner
-from backend_c.kernels.parts.exact_lane_sums import Add, LaneSums, Over, lanes_of
-from backend_c.kernels.parts.exact_sum import Accumulator
-from backend_c.kernels.parts.grouped_updates import GroupedUpdates
-from backend_c.kernels.parts.monoids import Monoid, monoid_of
-from backend_c.kernels.parts.ordered_updates import OrderedUpdates, is_fold, is_in, shares
-from backend_c.kernels.parts.prefix_scan import PrefixScan
-from backend_c.kernels.parts.running_window import Growth, growth
-from backend_c.kernels.parts.window_lanes import tap_lanes
-from backend_c.kernels.parts.window_positions import Windows
+from backend_c.kernels.parts.convolution.window_positions import Windows
+from backend_c.kernels.parts.reduction.block_running_sums import RunningSums, has_chunks
+from backend_c.kernels.parts.reduction.combiner import Combiner, apply_combiner
+from backend_c.kernels.parts.reduction.exact_lane_sums import Add, LaneSums, Over, lanes_of
+from backend_c.kernels.parts.reduction.exact_sum import Accumulator
+from backend_c.kernels.parts.reduction.monoids import Monoid, monoid_of
+from backend_c.kernels.parts.reduction.prefix_scan import PrefixScan
+from backend_c.kernels.parts.reduction.running_window import Growth, growth
+from backend_c.kernels.parts.reduction.window_lanes import tap_lanes
+from backend_c.kernels.parts.scatter.block_groups import Rows, has_groups
+from backend_c.kernels.parts.scatter.block_groups import fold as grouped_fold
+from backend_c.kernels.parts.scatter.grouped_updates import GroupedUpdates
+from backend_c.kernels.parts.scatter.ordered_updates import OrderedUpdates, is_fold, is_in, shares
 from hlo.attributes import Window
 from hlo.opcodes import MONOID, ROUNDS, having
 from hlo.types import F64, PRED, ArrayShape

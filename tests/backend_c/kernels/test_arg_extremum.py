@@ -14,7 +14,7 @@ import backend_c
 import hlo
 import interp
 from backend_c.ir import nest
-from backend_c.kernels.parts.arg_extremum import Choice, choice_of
+from backend_c.kernels.parts.reduction.arg_extremum import Choice, choice_of
 from backend_c.pipeline import lowered
 from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences

@@ -12,8 +12,8 @@ import backend_c
 import hlo
 import interp
 from backend_c.ir.settings import Numerics, Settings
-from backend_c.kernels.parts import block_contraction, block_parts
-from backend_c.kernels.parts.block_products import sized
+from backend_c.kernels.parts.contraction_in_blocks import block_contraction, block_parts
+from backend_c.kernels.parts.contraction_in_blocks.block_products import sized
 from backend_c.native.cuda_emulation import Schedule
 from backend_c.pipeline import emulated
 from fuzz.oracles.cuda_emulated import SIZES

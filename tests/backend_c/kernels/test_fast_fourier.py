@@ -10,7 +10,7 @@ from conftest import has_c_compiler
 
 import backend_c
 import hlo
-from backend_c.kernels.parts import fourier_plan
+from backend_c.kernels.parts.fourier import fourier_plan
 from hlo.types import ArrayShape
 from interp.envelope.judgement import judged_by
 from interp.envelope.verdict import OUTSIDE

@@ -12,7 +12,7 @@ from conftest import has_c_compiler
 import backend_c
 import hlo
 import interp
-from backend_c.kernels.parts.orderings import Order, order_of
+from backend_c.kernels.parts.sorting.orderings import Order, order_of
 from backend_c.pipeline import lowered
 from fuzz.compilers.combined_programs import merged
 from hlo.bit_equality import differences

@@ -1,0 +1,1 @@
+"""Multiply matrices: factors as packed panels, loops around tiles, sums of each kind."""

@@ -1,0 +1,182 @@
+"""Bring the factors of a fast contraction to where runtime/hlo_gemm.h can read them.
+
+Left factors may lie anywhere at constant pitches; right factors are packed into panels, or read in
+place where steps are rows of whole panels and too few rows share them for packing to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import Array, Expr, Pointer
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.factors import Factors, Read
+from backend_c.kernels.parts.contraction.products import Product
+from backend_c.kernels.parts.contraction.strided_access import (
+    factor_pointer,
+    factor_strides,
+    has_lines_side_by_side,
+)
+
+WIDEST = 32  # columns of the widest tile
+_VECTOR = 16  # columns of its vectors: a multiple of those of all others
+_FEW_ROWS = 42  # for which packing right factors takes longer than reading them in place
+_STEPS = 64  # of computed right factors that are written to the stack before they are packed
+
+
+Pair = tuple[Expr, Expr]
+Pitches = tuple[int, int]  # of lines and of steps
+
+
+# Maps a batch, a first column, a number of columns and an address to nothing: writes a packing.
+Packing = Callable[[Expr, Expr, Expr, Pointer], None]
+
+
+class Side(NamedTuple):
+    """Say where a factor is: the address of a (batch, line), and the pitch of lines and steps."""
+
+    address: Callable[[Expr, Expr], Pointer]
+    line_pitch: int
+    step_pitch: int
+
+
+def left_factors(factors: Factors, product: Product, rows: int, scope: Scope) -> Side:
+    """Return the left factors in memory; blocks of ``rows`` are written out if they must be."""
+    read, sizes = factors.lhs, (factors.batch, factors.m, factors.k)
+    element_type, in_order = product.left, product.room is not None
+    strides = factor_strides(read, sizes, element_type)
+    # Steps at the pitch of a long row are pages apart: that pays for few rows only.
+    if strides is not None and (strides.step == 1 or (factors.m <= rows and not in_order)):
+        return Side(lambda b, row: factor_pointer(read, b, row, ix.constant(0)), *strides)
+    width = min(factors.m, rows)
+    blocks = -(-factors.m // width)
+    area = width * factors.k
+    array = scope.scratch(element_type, factors.batch * blocks * area, frozen=True)
+    across = has_lines_side_by_side(read, sizes, scope)
+    pitches = (1, width) if across and not in_order else (factors.k, 1)
+    with nest.outer(scope, (factors.batch, blocks), area) as (b, block):
+        first = scope.bind(ix.multiply(block, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(factors.m, first), width))
+        start = scope.bind(ix.multiply(ix.add(ix.multiply(b, blocks), block), area))
+        if across and in_order:
+            _transpose_out(factors, (b, first, count), Pointer(array, start), width, scope)
+        else:
+            place = b, first, ix.constant(0)
+            counts = count, ix.constant(factors.k)
+            _write_out(read, place, counts, (array, start, pitches), scope)
+
+    def address(b: Expr, row: Expr) -> Pointer:
+        block = ix.add(ix.multiply(b, blocks), ix.divide(row, width))
+        return Pointer(array, ix.multiply(block, area))
+
+    return Side(address, *pitches)
+
+
+def _transpose_out(
+    factors: Factors, place: tuple[Expr, Expr, Expr], into: Pointer, width: int, scope: Scope
+) -> None:
+    """Write left factors whose lines lie side by side, those of a line side by side.
+
+    ``place`` is the batch, the first line, and the number of lines, at most ``width``.
+    """
+    (b, first, count), k = place, factors.k
+    element_type = into.array.element_type
+    steps = min(k, _STEPS)
+    strides = factor_strides(factors.lhs, (factors.batch, factors.m, k), element_type)
+    function = f"hlo_transpose_tile_{max(element_type.bits, 8) // 8}"
+    if strides is not None and strides.line == 1:
+        source = factor_pointer(factors.lhs, b, first, ix.constant(0))
+        sizes = ix.constant(k), count
+        scope.call(function, source, ix.constant(strides.step), into, ix.constant(k), *sizes)
+        return
+    buffer = scope.local(element_type, width * steps)
+    with scope.loop(-(-k // steps)) as block:
+        start = scope.bind(ix.multiply(block, steps))
+        here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
+        target = buffer, ix.constant(0), (1, width)
+        _write_out(factors.lhs, (b, first, start), (count, here), target, scope)
+        source = Pointer(buffer, ix.constant(0))
+        end = Pointer(into.array, ix.add(into.offset, start))
+        scope.call(function, source, ix.constant(width), end, ix.constant(k), here, count)
+
+
+def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
+    """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
+    read, k = factors.rhs, factors.k
+    strides = factor_strides(read, (factors.batch, factors.n, k), product.right)
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
+    if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
+        return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
+    pitch = -(-factors.n // WIDEST) * WIDEST
+    panels = scope.scratch(product.panel, factors.batch * pitch * product.rows(k), frozen=True)
+    pack = packing(factors, product, strip, scope)
+
+    def address(b: Expr, column: Expr) -> Pointer:
+        place = ix.add(ix.multiply(b, pitch), column)
+        return Pointer(panels, ix.multiply(place, product.rows(k)))
+
+    width = min(factors.n, strip)
+    with nest.outer(scope, (factors.batch, -(-factors.n // width)), width * k) as (b, number):
+        first = scope.bind(ix.multiply(number, width))
+        count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
+        pack(b, first, count, address(b, first))
+    return Side(address, 1, 0)
+
+
+def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Packing:
+    """Return what writes the packing of a strip of right factors to an address.
+
+    It takes the batch, the first column, the number of columns and the address. Must be called
+    outside loops.
+    """
+    read, k, element_type = factors.rhs, factors.k, product.right
+    sizes = factors.batch, factors.n, k
+    strides = factor_strides(read, sizes, element_type)
+    lines_in_order = has_lines_side_by_side(read, sizes, scope)
+    width = min(factors.n, strip)
+
+    def pack(source: Pointer, pitches: Pitches, count: Expr, steps: Pair, target: Pointer) -> None:
+        arguments = *map(ix.constant, pitches), count, *steps, ix.constant(k)
+        scope.call(f"hlo_gemm_{product.name}_pack", source, *arguments, target)
+
+    def pack_computed(b: Expr, first: Expr, count: Expr, target: Pointer) -> None:
+        steps = min(k, _STEPS)
+        buffer = scope.local(element_type, width * steps)
+        pitches = (1, width) if lines_in_order else (steps, 1)
+        with scope.loop(-(-k // steps)) as block:
+            start = scope.bind(ix.multiply(block, steps))
+            here = scope.bind(ix.clamp(0, ix.subtract(k, start), steps))
+            into = buffer, ix.constant(0), pitches
+            _write_out(read, (b, first, start), (count, here), into, scope)
+            pack(Pointer(buffer, ix.constant(0)), pitches, count, (start, here), target)
+
+    def pack_in_memory(b: Expr, first: Expr, count: Expr, target: Pointer) -> None:
+        assert strides is not None
+        source = factor_pointer(read, b, first, ix.constant(0))
+        pack(source, strides, count, (ix.constant(0), ix.constant(k)), target)
+
+    return pack_computed if strides is None else pack_in_memory
+
+
+def _write_out(
+    read: Read,
+    place: tuple[Expr, Expr, Expr],
+    counts: Pair,
+    into: tuple[Array, Expr, Pitches],
+    scope: Scope,
+) -> None:
+    """Write factors to an array, of the pitches that have a 1 among them, which are the lanes.
+
+    ``place`` is the first (batch, line, step), ``counts`` are those of lines and steps.
+    """
+    (b, first, start), (array, offset, pitches) = place, into
+    inner = pitches.index(1)
+    with scope.loop(counts[1 - inner]) as outer, scope.loop(counts[inner], "lanes") as lane:
+        line, step = (lane, outer) if inner == 0 else (outer, lane)
+        value, conditions = read(b, ix.add(first, line), ix.add(start, step))
+        at = ix.add(offset, ix.multiply(line, pitches[0]), ix.multiply(step, pitches[1]))
+        scope.store(array, at, as_type(counted(value, conditions), array.element_type))

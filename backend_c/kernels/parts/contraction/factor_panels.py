@@ -1,0 +1,134 @@
+"""Lay out what runtime/hlo_factor.h works on: panels of 64 lanes, step by step, in real numbers.
+
+A complex number is two real ones in each direction, [re -im; im re], of which a right-hand side
+keeps the first column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Array, Constant, Expr, Pointer
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.contraction_loops import as_type
+from backend_c.kernels.parts.reduction.exact_sum import PARTS
+from hlo.types import F32, F64, PRED, ElementType
+
+BLOCK = 64  # lanes of a panel, and steps that are solved together (HLO_FACTOR_PITCH)
+WIDTH = 32  # lanes of a task (HLO_FACTOR_WIDTH)
+TILE = 8  # steps of a tile (HLO_FACTOR_TILE)
+AREA = BLOCK * BLOCK
+
+
+# From an index, the factor's element there (None beside the triangle) and 0 or 1 + the first column
+# without a factor: what is stored.
+Result = Callable[[tuple[Expr, ...], Expr | None, Expr], Expr]
+
+
+class Numbers(NamedTuple):
+    """Say in which type sums are, and of how many real numbers an element is made."""
+
+    element_type: ElementType
+    sums: ElementType
+    parts: int
+
+    @property
+    def edge(self) -> int:
+        """Return the elements along a block."""
+        return BLOCK // self.parts
+
+    def of(self, value: Expr) -> tuple[Expr, ...]:
+        """Return the real numbers of an element."""
+        if self.parts == 1:
+            return (as_type(value, self.sums),)
+        return tuple(apply(name, value, type=self.sums) for name in ("real", "imag"))
+
+    def element(self, numbers: Sequence[Expr]) -> Expr:
+        """Return the element that real numbers make."""
+        if self.parts == 1:
+            return as_type(numbers[0], self.element_type)
+        return apply("complex", *numbers, type=self.element_type)
+
+    def with_real_diagonal(self, value: Expr, is_diagonal: Expr) -> Expr:
+        """Return an element of a matrix whose diagonal counts as real."""
+        if self.parts == 1:
+            return value
+        real, imag = self.of(value)
+        zero = Constant(self.sums, 0.0)
+        return self.element((real, apply("select", is_diagonal, zero, imag, type=self.sums)))
+
+    def places(self, value: Expr) -> dict[tuple[int, int], Expr]:
+        """Return the real numbers of an element by (row, column) in its square."""
+        if self.parts == 1:
+            return {(0, 0): self.of(value)[0]}
+        real, imag = self.of(value)
+        return {(0, 0): real, (0, 1): apply("negate", imag), (1, 0): imag, (1, 1): real}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Say which triangle of ``a`` is read how: op(a) x = b or x op(a) = b."""
+
+    left_side: bool
+    lower: bool
+    unit: bool
+    is_transposed: bool
+    is_conjugate: bool
+
+    @property
+    def is_across(self) -> bool:
+        """Return whether T is read along the columns of ``a``."""
+        return self.is_transposed == self.left_side
+
+    @property
+    def is_forward(self) -> bool:
+        """Return whether steps are solved in the order of the rows of ``a``."""
+        return self.lower != self.is_across
+
+
+def numbers_of(element_type: ElementType) -> Numbers:
+    """Return how elements of a type are computed with in fast mode."""
+    part = PARTS.get(element_type, element_type)
+    return Numbers(element_type, F64 if part is F64 else F32, 2 if element_type.is_complex else 1)
+
+
+def blocks(extent: int, size: int = BLOCK) -> int:
+    """Return how many blocks an extent takes."""
+    return -(-extent // size)
+
+
+def rest(extent: int, first: Expr, size: int) -> Expr:
+    """Return how much of an extent a block has that starts at ``first``."""
+    return ix.clamp(0, ix.subtract(extent, first), size)
+
+
+def transpose(source: Pointer, target: Pointer, scope: Scope) -> None:
+    """Write the transposition of a block of 64 x 64 numbers, both of which are rows of 64."""
+    width = source.array.element_type.bits // 8
+    pitch = ix.constant(BLOCK)
+    scope.call(f"hlo_transpose_tile_{width}", source, pitch, target, pitch, pitch, pitch)
+
+
+def fill(array: Array, start: Expr, is_diagonal: Expr | None, scope: Scope) -> None:
+    """Write zeros to a block; a block of a diagonal is minus the identity."""
+    zero = Constant(array.element_type, 0.0)
+    with scope.loop(BLOCK) as row, scope.loop(BLOCK, "lanes") as column:
+        value: Expr = zero
+        if is_diagonal is not None:
+            one = Constant(array.element_type, -1.0)
+            is_here = apply("and", is_diagonal, compare("EQ", row, column), type=PRED)
+            value = apply("select", is_here, one, zero, type=array.element_type)
+        scope.store(array, ix.add(start, ix.multiply(row, BLOCK), column), value)
+
+
+def compare(direction: str, lhs: Expr, rhs: Expr) -> Expr:
+    """Return a comparison of indices."""
+    return apply(f"compare-{direction}", lhs, rhs, type=PRED)
+
+
+def negated(value: Expr) -> Expr:
+    """Return minus a value."""
+    return apply("negate", value)

@@ -1,0 +1,236 @@
+"""Write contractions in plain sums (fast mode): packing, tiles of sums in registers, epilogue.
+
+The scheme of Goto and van de Geijn, as runtime/hlo_gemm.h has it: right factors are packed into
+panels, left factors are read where they lie, or written out if they are computed; threads share
+blocks of the result, each of which is summed over all of k before its epilogue. Neither sizes of
+blocks nor the order of sums depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Writer
+from backend_c.ir.loop_ir import INDEX, Address, Array, Constant, Expr, Pointer, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.contraction_loops import (
+    Write,
+    as_type,
+    exact_sum_of_products,
+)
+from backend_c.kernels.parts.contraction.factor_memory import (
+    WIDEST,
+    Side,
+    left_factors,
+    packing,
+    right_factors,
+)
+from backend_c.kernels.parts.contraction.factors import Factors
+from backend_c.kernels.parts.contraction.products import Product
+from backend_c.kernels.parts.contraction.strided_access import result_array, result_offset
+from hlo.types import PRED, S32, U32, ElementType
+
+# Multiples of the rows (but NEON's) and of the columns of every tile (runtime/hlo_gemm.h), and of
+# the rows of narrow types' (runtime/hlo_gemm_narrow.h: 14 of them leave 12).
+ROWS, COLUMNS = 84, 64
+_NARROW_ROWS = 96
+# At most so many strips of columns make a block: they share its left factors while these are in the
+# L2 cache. 16 take 7 % less time than 4 (4096x768x3072); threads need several blocks each.
+_STRIPS = 16
+_BLOCKS = 16
+# Where so few blocks of rows share a strip of right factors, the thread that packs it uses it up,
+# while it is in the L2 cache: so many elements of a panel at most.
+_FEW_ROW_BLOCKS = 4
+_TOGETHER = 4  # strips of sums of narrow types that one call writes to the stack
+_STRIP = 1 << 16
+
+
+def is_padded(factors: Factors) -> bool:
+    """Return whether left factors may not count where right ones do, as a convolution's padding.
+
+    They are zeros in memory then, and zero times infinity is NaN: sums that are not finite are
+    looked at again.
+    """
+    sizes = factors.batch, factors.m, factors.n, factors.k
+    b, m, n, k = (Variable(INDEX, f"any_{d}", 0, size - 1) for d, size in zip("bmnk", sizes))
+    left, right = factors.lhs(b, m, k)[1], factors.rhs(b, n, k)[1]
+    return bool(left) and set(left) != set(right)
+
+
+class FastContraction:
+    """Write one contraction to results of a type."""
+
+    def __init__(
+        self,
+        factors: Factors,
+        product: Product,
+        result: ElementType,
+        write: Write,
+        scope: Scope,
+    ) -> None:
+        self.factors, self.write, self.scope = factors, write, scope
+        self.product, self.sums, self.result = product, product.sums, result
+        self.rows = ROWS if product.room is None else _NARROW_ROWS
+        self.is_padded = self.sums.is_float and is_padded(factors)
+        self.stored = None if self.is_padded else result_array(write, factors, self.sums)
+        self.left: Side = left_factors(factors, product, self.rows, scope)
+        self.in_strips = self._has_strips()
+        if self.in_strips:
+            self.pack = packing(factors, product, COLUMNS, scope)
+        else:
+            self.right: Side = right_factors(factors, product, COLUMNS, scope)
+        self.least = self._least() if product.is_checked else None
+
+    def _has_strips(self) -> bool:
+        """Return whether threads share strips of columns, each with all rows."""
+        factors, product = self.factors, self.product
+        row_blocks, strips = -(-factors.m // self.rows), -(-factors.n // COLUMNS)
+        return (
+            product.room is not None
+            and row_blocks <= _FEW_ROW_BLOCKS
+            and factors.batch * strips >= _BLOCKS
+            and min(factors.n, COLUMNS) * product.rows(factors.k) <= _STRIP
+        )
+
+    def _least(self) -> Array:
+        """Write what hlo_gemm_bf16_least says of each block of rows."""
+        scope, factors = self.scope, self.factors
+        blocks = -(-factors.m // self.rows)
+        least = scope.scratch(U32, factors.batch * blocks, frozen=True)
+        cost = min(factors.m, self.rows) * factors.k // 16
+        with nest.outer(scope, (factors.batch, blocks), cost) as (b, block):
+            first = scope.bind(ix.multiply(block, self.rows))
+            rows = ix.clamp(0, ix.subtract(factors.m, first), self.rows)
+            scope.call(
+                f"hlo_gemm_{self.product.name}_least",
+                self.left.address(b, first),
+                ix.constant(self.left.line_pitch),
+                rows,
+                ix.constant(factors.k),
+                Pointer(least, ix.add(ix.multiply(b, blocks), block)),
+            )
+        return least
+
+    def emit(self) -> None:
+        """Write the blocks."""
+        factors = self.factors
+        row_blocks = -(-factors.m // self.rows)
+        strips = -(-factors.n // COLUMNS)
+        if self.in_strips:
+            self._emit_strips(row_blocks, strips)
+            return
+        shared = _STRIPS
+        while shared > 1 and factors.batch * row_blocks * -(-strips // shared) < _BLOCKS:
+            shared //= 2
+        together = self._together(shared)
+        dims = (factors.batch, -(-strips // shared), row_blocks)
+        cost = min(factors.m, self.rows) * min(factors.n, COLUMNS * shared) * factors.k
+        with nest.outer(self.scope, dims, cost) as (b, column_block, row_block):
+            first = ix.multiply(column_block, shared)
+            count = ix.clamp(0, ix.subtract(strips, first), shared)
+            with self.scope.loop(ix.divide(ix.add(count, together - 1), together)) as place:
+                strip = self.scope.bind(ix.add(first, ix.multiply(place, together)))
+                first_column = ix.multiply(strip, COLUMNS)
+                width = COLUMNS * together
+                self._strip(b, ix.multiply(row_block, self.rows), first_column, width)
+
+    def _together(self, shared: int) -> int:
+        """Return how many of the strips that share left factors one call takes.
+
+        The words of left factors of narrow types, and the tiles of AMX, are made ready in each.
+        """
+        if self.product.room is None:
+            return 1
+        return shared if self.stored is not None else min(shared, _TOGETHER)
+
+    def _emit_strips(self, row_blocks: int, strips: int) -> None:
+        """Write strips of columns, packed where they are used."""
+        factors, product, scope = self.factors, self.product, self.scope
+        cost = factors.m * min(factors.n, COLUMNS) * factors.k
+        room = -(-min(factors.n, COLUMNS) // WIDEST) * WIDEST * product.rows(factors.k)
+        with nest.outer(scope, (factors.batch, strips), cost) as (b, strip):
+            first = scope.bind(ix.multiply(strip, COLUMNS))
+            count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), COLUMNS))
+            panels = Pointer(scope.local(product.panel, room), ix.constant(0))
+            self.pack(b, first, count, panels)
+            self.right = Side(lambda b, column: panels, 1, 0)
+            with scope.loop(row_blocks) as row_block:
+                self._strip(b, ix.multiply(row_block, self.rows), first)
+
+    def _strip(self, b: Expr, first_row: Expr, first_column: Expr, width: int = COLUMNS) -> None:
+        """Write the sums of a strip of columns in a block of rows, and what is done with them."""
+        scope, factors = self.scope, self.factors
+        rows = scope.bind(ix.clamp(0, ix.subtract(factors.m, first_row), self.rows))
+        columns = scope.bind(ix.clamp(0, ix.subtract(factors.n, first_column), width))
+        at = b, first_row, first_column
+        if self.stored is not None:
+            array, strides = self.stored
+            assert isinstance(self.write, Writer)
+            offset = result_offset(self.write, factors, at)
+            self._multiply(at, (rows, columns), Pointer(array, offset), strides.line)
+            return
+        pitch = min(factors.n, width)
+        sums = scope.local(self.sums, min(factors.m, self.rows) * pitch)
+        self._multiply(at, (rows, columns), Pointer(sums, ix.constant(0)), pitch)
+        if self.is_padded:
+            self._repair(sums, pitch, (rows, columns), at)
+        # The parts of a complex result lie side by side.
+        parts = 2 if self.result.is_complex else 1
+        with scope.loop(rows) as i, scope.loop(ix.divide(columns, parts), "lanes") as j:
+            column = ix.multiply(j, parts)
+            at_parts = [ix.add(ix.multiply(i, pitch), column, part) for part in range(parts)]
+            total = [scope.bind(scope.load(sums, offset)) for offset in at_parts]
+            value = (
+                as_type(total[0], self.result)
+                if parts == 1
+                else apply("complex", *total, type=self.result)
+            )
+            place = factors.place(b, ix.add(first_row, i), ix.add(first_column, column))
+            self.write(place, (value,))
+
+    def _multiply(
+        self,
+        at: tuple[Expr, Expr, Expr],
+        counts: tuple[Expr, Expr],
+        into: Pointer,
+        pitch: int,
+    ) -> None:
+        """Call the products of a block of rows with a strip of columns."""
+        b, first_row, first_column = at
+        left, right = self.left, self.right
+        k = ix.constant(self.factors.k)
+        lhs = left.address(b, first_row), ix.constant(left.line_pitch)
+        rhs = right.address(b, first_column)
+        function = f"hlo_gemm_{self.product.name}"
+        if self.product.room is None:
+            steps = ix.constant(left.step_pitch), rhs, ix.constant(right.step_pitch)
+            self.scope.call(function, *lhs, *steps, *counts, k, into, ix.constant(pitch))
+            return
+        checked = []
+        if self.least is not None:
+            blocks = -(-self.factors.m // self.rows)
+            block = ix.divide(first_row, self.rows)
+            checked = [self.scope.load(self.least, ix.add(ix.multiply(b, blocks), block))]
+        self.scope.call(function, *lhs, rhs, *counts, k, into, ix.constant(pitch), *checked)
+
+    def _repair(
+        self, sums: Array, pitch: int, counts: tuple[Expr, Expr], first: tuple[Expr, Expr, Expr]
+    ) -> None:
+        """Write the sums that are not finite again, from the factors that count."""
+        scope, (b, first_row, first_column) = self.scope, first
+        finite = scope.mutable(S32, Constant(S32, 1))
+        start = Pointer(sums, ix.constant(0))
+        function = f"hlo_gemm_{self.sums}_all_finite"
+        scope.call(function, start, *counts, ix.constant(pitch), Address(finite))
+        with (
+            scope.when(apply("compare-EQ", finite, Constant(S32, 0), type=PRED)),
+            scope.loop(counts[0]) as i,
+            scope.loop(counts[1]) as j,
+        ):
+            place = scope.bind(ix.add(ix.multiply(i, pitch), j))
+            is_finite = apply("is-finite", scope.load(sums, place), type=PRED)
+            with scope.when(apply("not", is_finite, type=PRED)):
+                at = b, ix.add(first_row, i), ix.add(first_column, j)
+                types = self.sums, self.sums
+                exact = exact_sum_of_products(self.factors, types, self.sums, at, scope)
+                scope.store(sums, place, exact)

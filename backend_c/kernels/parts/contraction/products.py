@@ -1,0 +1,80 @@
+"""Choose how the runtime multiplies matrices of factors: the types that it reads, and its sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from backend_c.kernels.parts.contraction.factors import Factors
+from hlo.types import BF16, F32, S16, S32, U32, ElementType
+
+_FEW = 4  # rows, columns or steps, for which plain loops take less time
+
+
+class Product(NamedTuple):
+    """Say how the runtime multiplies: hlo_gemm_``name`` and hlo_gemm_``name``_pack.
+
+    ``left`` and ``right`` are the types of factors in memory. ``room`` maps k to the elements of
+    type ``panel`` that packed right factors of a column take; None is for those of
+    runtime/hlo_gemm.h, k of the type of the sums. Others read the left factors of a row side by
+    side. ``is_checked``: the product is told what hlo_gemm_``name``_least finds in left factors.
+    """
+
+    name: str
+    left: ElementType
+    right: ElementType
+    sums: ElementType
+    panel: ElementType
+    room: Callable[[int], int] | None = None
+    is_checked: bool = False
+
+    def rows(self, k: int) -> int:
+        """Return how many elements of type ``panel`` a column's packed right factors take."""
+        return k if self.room is None else self.room(k)
+
+
+def plain_product(sums: ElementType) -> Product:
+    """Return the product of factors of the type of their sums (runtime/hlo_gemm.h)."""
+    return Product(str(sums), sums, sums, sums, sums)
+
+
+def integer_product(
+    factors: Factors, types: tuple[ElementType, ElementType], result: ElementType
+) -> Product | None:
+    """Return the product of integers of at most 16 bits modulo 2**32.
+
+    None for wider ones, for wider results, and where plain loops take less time.
+    """
+    if not (result.is_integer and result.bits <= 32):
+        return None
+    if min(factors.m, factors.n, factors.k) <= _FEW:
+        return None
+    sums = S32 if result is S32 else U32
+    if all(t.is_integer and t.bits <= 8 for t in types):
+        name = "bytes_" + "".join("s" if t.kind == "signed" else "u" for t in types)
+        return Product(name, *types, sums, U32, _byte_room)
+    if all(t.is_integer and (t.bits <= 8 or t is S16) for t in types):
+        return Product("s16", S16, S16, sums, U32, _half_room)
+    return None
+
+
+def bf16_product(factors: Factors, types: tuple[ElementType, ElementType]) -> Product | None:
+    """Return the product of bf16 in sums of f32; None if factors have other types or are few."""
+    if types != (BF16, BF16) or min(factors.m, factors.n, factors.k) <= _FEW:
+        return None
+    return Product("bf16", BF16, BF16, F32, F32, _wide_room, is_checked=True)
+
+
+def _byte_room(k: int) -> int:
+    """Return the words of a column of bytes: HLO_BYTES_ROOM."""
+    return -(-k // 4) * 2 + 1
+
+
+def _half_room(k: int) -> int:
+    """Return the words of a column of s16: HLO_S16_ROOM."""
+    return -(-k // 2) + 1
+
+
+def _wide_room(k: int) -> int:
+    """Return the words of a column of bf16: HLO_BF16_ROOM."""
+    return k + 1

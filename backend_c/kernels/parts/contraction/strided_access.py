@@ -1,0 +1,140 @@
+"""Find out which factors and results simply lie in memory, at constant strides.
+
+A reader is applied to variables that stand for any line and any step: if what it gives is a load
+whose offset grows by a constant with each of them, runtime functions can read the operand as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Writer
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Constant,
+    Expr,
+    Let,
+    Load,
+    Pointer,
+    Variable,
+    subexpressions,
+)
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.contraction.contraction_loops import Write
+from backend_c.kernels.parts.contraction.factors import Factors, Read
+from hlo.types import ElementType
+
+
+class Strides(NamedTuple):
+    """Say by how many elements the offset grows with each line (row or column) and each step."""
+
+    line: int
+    step: int
+
+
+def factor_strides(
+    read: Read, sizes: tuple[int, int, int], element_type: ElementType
+) -> Strides | None:
+    """Return the strides of a factor in memory, or None if it is computed or has another type.
+
+    ``sizes`` are those of the batch, the lines and the steps.
+    """
+    b, line, step = (_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
+    found = []
+    for index in (
+        (b, line, step),
+        (b, _next(line, sizes[1]), step),
+        (b, line, _next(step, sizes[2])),
+    ):
+        value, conditions = read(*index)
+        if conditions or type(value) is not Load or value.array.element_type is not element_type:
+            return None
+        if value.array.memory is not None:
+            return None
+        found.append(value.offset)
+    return _differences(found)
+
+
+def factor_pointer(read: Read, b: Expr, line: Expr, step: Expr) -> Pointer:
+    """Return the address of a factor for which :func:`factor_strides` found strides."""
+    value, _ = read(b, line, step)
+    assert isinstance(value, Load)
+    return Pointer(value.array, value.offset)
+
+
+def result_array(
+    write: Write, factors: Factors, element_type: ElementType
+) -> tuple[Array, Strides] | None:
+    """Return where results of a type are stored as they are, with the strides of rows and columns.
+
+    None if something is computed from them first, or if columns do not lie side by side.
+    """
+    if not isinstance(write, Writer) or len(write.arrays) != 1:
+        return None
+    if write.arrays[0].element_type is not element_type:
+        return None
+    sizes = factors.batch, factors.m, factors.n
+    b, m, n = (_any_index(name, size) for name, size in zip(("b", "m", "n"), sizes))
+    places = ((b, m, n), (b, _next(m, factors.m), n), (b, m, _next(n, factors.n)))
+    strides = _differences([result_offset(write, factors, place) for place in places])
+    if strides is None or (factors.n > 1 and strides.step != 1):
+        return None
+    return write.arrays[0], strides
+
+
+def result_offset(write: Writer, factors: Factors, place: tuple[Expr, Expr, Expr]) -> Expr:
+    """Return the offset of the result at a (batch, row, column)."""
+    return ix.linearize(factors.place(*place), write.shapes[0].dims)
+
+
+def _any_index(name: str, size: int) -> Variable:
+    """Return a variable for any index but the last one, so that the next one is an index, too."""
+    return Variable(INDEX, f"any_{name}", 0, max(size - 2, 0))
+
+
+def _next(index: Expr, size: int) -> Expr:
+    """Return the next index; of one element the same, for there is no other."""
+    return ix.add(index, 1) if size > 1 else index
+
+
+def _differences(offsets: list[Expr]) -> Strides | None:
+    """Return the differences of the second and third offset from the first if they are constant."""
+    differences = [ix.value_of(ix.subtract(offset, offsets[0])) for offset in offsets[1:]]
+    if differences[0] is None or differences[1] is None:
+        return None
+    return Strides(differences[0], differences[1])
+
+
+def has_lines_side_by_side(read: Read, sizes: tuple[int, int, int], scope: Scope) -> bool:
+    """Return whether reading a factor line by line, not step by step, reads memory in order.
+
+    Loads may stand in values that the reader has bound: those are looked through, too. Must be
+    called outside loops; what was bound for nothing is eliminated as dead. Inside a computation
+    that is called per element, factors are too small for it to matter.
+    """
+    if scope.is_inside_element:
+        return False
+    b, line, step = (_any_index(name, size) for name, size in zip(("b", "line", "step"), sizes))
+    before = len(scope.statements)
+    value, _ = read(b, line, step)
+    bound = [s.value for s in scope.statements[before:] if isinstance(s, Let)]
+    loads = [e for whole in (value, *bound) for e in subexpressions(whole) if type(e) is Load]
+    if sizes[1] == 1 or sizes[2] == 1:
+        return sizes[2] == 1
+    by_line = sum(_coefficient(load.offset, line) == 1 for load in loads)
+    by_step = sum(_coefficient(load.offset, step) == 1 for load in loads)
+    return by_line > by_step
+
+
+def _coefficient(offset: Expr, variable: Variable) -> int:
+    """Return the coefficient of a variable in an affine form."""
+    match offset:
+        case Apply("add", (lhs, rhs), _):
+            return _coefficient(lhs, variable) + _coefficient(rhs, variable)
+        case Apply("multiply", (lhs, Constant(_, factor)), _):
+            return _coefficient(lhs, variable) * int(factor)  # type: ignore[arg-type]
+        case _:
+            return int(offset == variable)

@@ -1,0 +1,236 @@
+"""Write contractions of f32 and narrower factors: packing, register tiles of f64 sums, rounding.
+
+The scheme of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS
+34(3), 2008: both factors are packed into panels whose elements stand in the order in which the
+inner kernel reads them; the inner kernel (``hlo_tile``) keeps an 8 x 16 tile of sums in registers.
+What packing computes (converts, transposes, masks) is a fused prologue, what is done to each sum
+before it is stored a fused epilogue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Pointer, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.contraction_loops import (
+    Write,
+    as_type,
+    counted,
+    exact_sum_of_products,
+)
+from backend_c.kernels.parts.contraction.factors import Factors, Read
+from hlo.types import F32, F64, PRED, S32, ElementType
+
+ROWS, COLUMNS = 8, 16  # of a tile, as in runtime/hlo_tile.h
+_BLOCK = 4  # tiles of rows that share the right panels while they are in the cache
+_SHARES = 64  # of blocks that are packed one after the other
+
+Panels = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Describe one factor: the type that it is packed in, its lines, and the lines of a tile."""
+
+    packed: ElementType
+    read: Read
+    count: int
+    width: int
+
+
+class TiledContraction:
+    """Write one contraction."""
+
+    def __init__(
+        self, factors: Factors, element_type: ElementType, write: Write, scope: Scope
+    ) -> None:
+        self.factors, self.type, self.write, self.scope = factors, element_type, write, scope
+        self.row_tiles = -(-factors.m // ROWS)
+        self.column_tiles = -(-factors.n // COLUMNS)
+        # Left factors are broadcast one at a time, so they are widened once, when packed; right
+        # factors are read in vectors and widened in registers, which takes half the bandwidth.
+        self._left = _Side(F64, factors.lhs, factors.m, ROWS)
+        self._right = _Side(F32, factors.rhs, factors.n, COLUMNS)
+        rows = self.row_tiles * factors.batch
+        # Patches of a convolution may be many times its input: then each share of the threads packs
+        # a block of rows after the other into its own memory.
+        self._shares = 0
+        most = scope.settings.most_packed
+        if rows * ROWS * factors.k > most:
+            block = _BLOCK * ROWS * factors.k
+            blocks = -(-self.row_tiles // _BLOCK) * factors.batch
+            self._shares = max(1, min(_SHARES, blocks, most // block))
+            rows = self._shares * _BLOCK
+        self.lhs = self._panels(self._left, rows)
+        self.rhs = self._panels(self._right, self.column_tiles * factors.batch)
+        if not self._shares:
+            self._pack_all(self._left, self.lhs)
+        self._pack_all(self._right, self.rhs)
+
+    def _panels(self, side: _Side, tiles: int) -> Panels:
+        """Allocate the panels of so many tiles, their squared norms and units.
+
+        Panels are [tile][k][width], zero beyond the last row or column. Per row or column, the
+        squared norm serves the error bound (Cauchy-Schwarz: ||a|| ||b|| >= sum |a b|), and the unit
+        is the exponent of a power of two that divides every factor: if no sum reaches 2**52 units,
+        no addition rounded.
+        """
+        scope, lines = self.scope, tiles * side.width
+        # Panels that are packed again and again must be read where the text reads them.
+        is_frozen = not (self._shares and side is self._left)
+        panel = scope.scratch(side.packed, lines * self.factors.k, frozen=is_frozen)
+        squares = scope.scratch(F64, lines, frozen=is_frozen)
+        units = scope.scratch(S32, lines, frozen=is_frozen)
+        return panel, squares, units
+
+    def _pack_all(self, side: _Side, panels: Panels) -> None:
+        """Write the packing of a factor, [batch][tile]."""
+        scope, factors = self.scope, self.factors
+        tiles = -(-side.count // side.width)
+        with nest.outer(scope, (factors.batch, tiles), factors.k * side.width) as (b, tile):
+            line = ix.multiply(ix.add(ix.multiply(b, tiles), tile), side.width)
+            self._pack_tile(side, panels, (b, tile), line)
+
+    def _pack_tile(self, side: _Side, panels: Panels, tile: tuple[Expr, Expr], first: Expr) -> None:
+        """Write the packing of a (batch, tile) as the lines from ``first`` on."""
+        scope, factors, width = self.scope, self.factors, side.width
+        panel, squares, units = panels
+        b, number = tile
+        self._clear(squares, units, first, width)
+        with scope.loop(factors.k) as k, scope.loop(width, "lanes") as lane:
+            place = ix.add(ix.multiply(number, width), lane)
+            value = as_type(self._factor_or_zero(side, b, place, k), F32)
+            value = scope.bind(value)
+            start = ix.multiply(first, factors.k)
+            offset = ix.add(start, ix.multiply(k, width), lane)
+            wide = scope.bind(apply("widen", value, type=F64))
+            scope.store(panel, offset, wide if side.packed is F64 else value)
+            total = ix.add(first, lane)
+            square = apply("add", scope.load(squares, total), apply("multiply", wide, wide))
+            scope.store(squares, total, square)
+            unit = apply("unit", value, type=S32)
+            scope.store(units, total, apply("minimum", scope.load(units, total), unit))
+
+    def _clear(self, squares: Array, units: Array, first: Expr, width: int) -> None:
+        """Write the initial norms and units; zero divides by any power of two."""
+        with self.scope.loop(width, "lanes") as lane:
+            self.scope.store(squares, ix.add(first, lane), Constant(F64, 0.0))
+            self.scope.store(units, ix.add(first, lane), Constant(S32, 1000))
+
+    def _factor_or_zero(self, side: _Side, b: Expr, place: Expr, k: Expr) -> Expr:
+        """Build a factor: zero beyond the last row or column, where nothing may be read."""
+        clamped = ix.clamp(0, place, side.count - 1)
+        value, conditions = side.read(b, clamped, k)
+        if side.count % side.width:
+            beyond = apply("compare-LT", place, ix.constant(side.count), type=PRED)
+            conditions = (*conditions, beyond)
+        return counted(value, conditions)
+
+    def emit(self) -> None:
+        """Write the loops over tiles; threads share blocks of row tiles, or column tiles."""
+        blocks = -(-self.row_tiles // _BLOCK)
+        if self._shares:
+            self._by_shares(blocks)
+            return
+        batch, work = self.factors.batch, ROWS * _BLOCK * self.factors.k
+        # Threads need several shares each to finish together; with few rows, columns give more of
+        # them.
+        if batch * blocks >= 8 or blocks >= self.column_tiles:
+            cost = work * self.column_tiles * COLUMNS
+            threads = nest.outer(self.scope, (batch, blocks), cost)
+            with threads as (b, row_block), self.scope.loop(self.column_tiles) as column_tile:
+                self._tiles(b, row_block, column_tile)
+        else:
+            cost = work * blocks * COLUMNS
+            threads = nest.outer(self.scope, (batch, self.column_tiles), cost)
+            with threads as (b, column_tile), self.scope.loop(blocks) as row_block:
+                self._tiles(b, row_block, column_tile)
+
+    def _by_shares(self, blocks: int) -> None:
+        """Write the loops over blocks of rows that are packed one after the other."""
+        scope, batch = self.scope, self.factors.batch
+        each = -(-blocks * batch // self._shares)
+        cost = each * _BLOCK * ROWS * self.factors.k * COLUMNS
+        with nest.outer(scope, (self._shares,), cost) as (share,):
+            start = scope.bind(ix.multiply(share, each))
+            count = ix.clamp(0, ix.subtract(blocks * batch, start), each)
+            packed = scope.bind(ix.multiply(share, _BLOCK))
+            with scope.loop(count) as step:
+                b, row_block = ix.delinearize(ix.add(start, step), (batch, blocks))
+                b, first = scope.bind(b), scope.bind(ix.multiply(row_block, _BLOCK))
+                tiles = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
+                with scope.loop(tiles) as place:
+                    line = ix.multiply(ix.add(packed, place), ROWS)
+                    self._pack_tile(self._left, self.lhs, (b, ix.add(first, place)), line)
+                with scope.loop(self.column_tiles) as column_tile, scope.loop(tiles) as place:
+                    line = ix.multiply(ix.add(packed, place), ROWS)
+                    self._tile(b, scope.bind(ix.add(first, place)), column_tile, line)
+
+    def _tiles(self, b: Expr, row_block: Expr, column_tile: Expr) -> None:
+        """Write the tiles of a block of rows in one column of tiles."""
+        first = ix.multiply(row_block, _BLOCK)
+        count = ix.clamp(0, ix.subtract(self.row_tiles, first), _BLOCK)
+        # The same right panel serves all tiles of the block while it is in the cache.
+        with self.scope.loop(count) as place:
+            tile = self.scope.bind(ix.add(first, place))
+            line = ix.multiply(ix.add(ix.multiply(b, self.row_tiles), tile), ROWS)
+            self._tile(b, tile, column_tile, line)
+
+    def _tile(self, b: Expr, row_tile: Expr, column_tile: Expr, rows: Expr) -> None:
+        """Write one tile: multiply, round, repair what is not finite, store.
+
+        Its left factors are packed from line ``rows`` on.
+        """
+        scope, k = self.scope, self.factors.k
+        tile = scope.local(F64, ROWS * COLUMNS)
+        columns = ix.multiply(ix.add(ix.multiply(b, self.column_tiles), column_tile), COLUMNS)
+        scope.call(
+            "hlo_tile",
+            Pointer(self.lhs[0], ix.multiply(rows, k)),
+            Pointer(self.rhs[0], ix.multiply(columns, k)),
+            ix.constant(k),
+            Pointer(tile, ix.constant(0)),
+        )
+        first_row, first_column = ix.multiply(row_tile, ROWS), ix.multiply(column_tile, COLUMNS)
+        row_count = ix.clamp(0, ix.subtract(self.factors.m, first_row), ROWS)
+        column_count = ix.clamp(0, ix.subtract(self.factors.n, first_column), COLUMNS)
+        results, finite = self._rounded(tile, rows, columns)
+        # A factor that does not count is a zero in its panel, and zero times infinity is NaN:
+        # totals that are not finite are added again from the factors that count.
+        with (
+            scope.when(apply("compare-EQ", finite, Constant(S32, 0), type=PRED)),
+            scope.loop(row_count) as i,
+            scope.loop(column_count) as j,
+        ):
+            place = scope.bind(ix.add(ix.multiply(i, COLUMNS), j))
+            is_finite = apply("is-finite", scope.load(tile, place), type=PRED)
+            with scope.when(apply("not", is_finite, type=PRED)):
+                at = b, ix.add(first_row, i), ix.add(first_column, j)
+                exact = exact_sum_of_products(self.factors, (F32, F32), self.type, at, scope)
+                scope.store(results, place, as_type(exact, F32))
+        with scope.loop(row_count) as i, scope.loop(column_count, "lanes") as j:
+            result = scope.bind(scope.load(results, ix.add(ix.multiply(i, COLUMNS), j)))
+            m, n = ix.add(first_row, i), ix.add(first_column, j)
+            self.write(self.factors.place(b, m, n), (as_type(result, self.type),))
+
+    def _rounded(self, tile: Array, rows: Expr, columns: Expr) -> tuple[Array, Variable]:
+        """Write the rounding of a tile's totals; return results, and 0 unless all are finite."""
+        scope, k = self.scope, self.factors.k
+        results = scope.local(F32, ROWS * COLUMNS)
+        finite = scope.mutable(S32, Constant(S32, 1))
+        left = [Pointer(array, rows) for array in self.lhs[1:]]
+        right = [Pointer(array, columns) for array in self.rhs[1:]]
+        scope.call(
+            f"hlo_tile_round_{self.type}",
+            Pointer(tile, ix.constant(0)),
+            Pointer(self.lhs[0], ix.multiply(rows, k)),
+            Pointer(self.rhs[0], ix.multiply(columns, k)),
+            *(left[0], right[0], left[1], right[1]),
+            ix.constant(k),
+            Pointer(results, ix.constant(0)),
+            Address(finite),
+        )
+        return results, finite

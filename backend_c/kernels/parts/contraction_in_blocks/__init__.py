@@ -1,0 +1,1 @@
+"""Multiply matrices in blocks of threads: tiles in shared memory, tensor cores."""

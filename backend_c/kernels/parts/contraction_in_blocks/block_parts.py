@@ -1,0 +1,106 @@
+"""Divide long sums of few results among blocks of threads.
+
+With fewer tiles than a GPU has multiprocessors, each sum is that of some parts, in their order; the
+parts are more batches to the blocks, and a launch adds them up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import zero
+from backend_c.ir.loop_ir import Expr
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.factors import Factors, Read
+from backend_c.kernels.parts.contraction_in_blocks.block_products import (
+    ENOUGH,
+    BlockProduct,
+    Tile,
+    sized,
+    tile,
+)
+from backend_c.kernels.parts.contraction_in_blocks.block_tiles import (
+    Begin,
+    BlockTiles,
+    Finish,
+    Own,
+    Place,
+    nothing,
+)
+from hlo.types import PRED
+
+_LEAST = 512  # steps of a part: less is done in the time of a launch
+_MOST = 256  # parts
+
+
+def emit_tiles(
+    factors: Factors,
+    product: BlockProduct,
+    scope: Scope,
+    finish: Finish,
+    begin: Begin = nothing,
+) -> None:
+    """Write the sums of a contraction by tiles, in parts where that keeps more blocks at work.
+
+    ``finish`` gets no row and column of a tile for a sum of parts.
+    """
+    divided = _parts(factors, product)
+    if divided is None:
+        BlockTiles(factors, tile(factors, product), scope).emit(finish, begin)
+        return
+    chosen, number = divided
+    length = -(-factors.k // number)
+    length = -(-length // chosen.steps) * chosen.steps
+    number = -(-factors.k // length)
+    split = replace(
+        factors,
+        batch=factors.batch * number,
+        k=length,
+        lhs=_part(factors.lhs, number, length, factors.k),
+        rhs=_part(factors.rhs, number, length, factors.k),
+        k_dims=(),
+    )
+    dims = factors.batch, number, factors.m, factors.n
+    parts = scope.scratch(product.sums, dims[0] * dims[1] * dims[2] * dims[3], frozen=True)
+
+    def store(sums: Sequence[Expr], place: Place, own: Own | None) -> None:
+        at = ix.linearize(place, (dims[0] * dims[1], dims[2], dims[3]))
+        scope.store(parts, at, sums[0])
+
+    BlockTiles(split, chosen, scope).emit(store)
+    with nest.flat(scope, (factors.batch, factors.m, factors.n), number) as (b, m, n):
+        place = scope.bind(b), scope.bind(m), scope.bind(n)
+        total = scope.mutable(product.sums, zero(product.sums))
+        with scope.loop(number) as part:
+            value = scope.load(parts, ix.linearize((place[0], part, *place[1:]), dims))
+            scope.assign(total, apply("or" if product.sums is PRED else "add", total, value))
+        finish([total], place, None)
+
+
+def _parts(factors: Factors, product: BlockProduct) -> tuple[Tile, int] | None:
+    """Return the tile and the number of parts of divided sums; None if whole ones are enough."""
+    if product.parts > 1 or factors.k < 2 * _LEAST:
+        return None
+    for size in product.sizes:
+        blocks = factors.batch * -(-factors.m // size) * -(-factors.n // size)
+        is_full = 2 * min(factors.m, factors.n) > size
+        if is_full or size == product.sizes[-1]:
+            number = min(-(-ENOUGH // blocks), factors.k // _LEAST, _MOST)
+            return (sized(product, size), number) if number > 1 else None
+    return None
+
+
+def _part(read: Read, number: int, length: int, k: int) -> Read:
+    """Return how a part of a factor is read, whose batches are those of the factor and parts."""
+
+    def part(b: Expr, line: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+        whole = ix.add(ix.multiply(ix.modulo(b, number), length), step)
+        value, conditions = read(ix.divide(b, number), line, ix.clamp(0, whole, k - 1))
+        if k % length:
+            conditions = (*conditions, apply("compare-LT", whole, ix.constant(k), type=PRED))
+        return value, conditions
+
+    return part

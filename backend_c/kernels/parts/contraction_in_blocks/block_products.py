@@ -1,0 +1,157 @@
+"""List how blocks of threads multiply: the types of factors and sums, and the sizes of tiles.
+
+Each row stands for functions of runtime/hlo_block_tile.h, or for those of tensor cores in
+runtime/hlo_block_mma.h.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from backend_c.kernels.parts.contraction.factors import Factors
+from hlo.types import BF16, F16, F32, F64, PRED, S8, S32, U8, U32, U64, ElementType
+
+THREADS = 256  # that share a tile
+_STEPS = 8  # of a tile that are in shared memory at a time: HLO_BLOCK_STEPS
+_SIDE = 16  # threads of a dimension
+_VECTOR = 16  # bytes that are read at a time
+# Of tensor cores: bytes of a line that are in shared memory at a time (HLO_MMA_WORDS of 2), rows of
+# warps and warps of a row, and lines of a block.
+_LINE, _WARPS, _BLOCK = 64, (2, 4), 16
+# Fewer blocks leave multiprocessors idle: GPUs of data centres have 108 (A100) to 148 (B200).
+ENOUGH = 128
+
+Types = tuple[ElementType, ElementType]
+
+
+class BlockProduct(NamedTuple):
+    """Describe how sums of products are computed.
+
+    ``factors`` are the types of left and right factors in shared memory, ``sums`` that of the
+    ``parts`` of each sum. ``sizes`` are the rows and columns of tiles that there are, the largest
+    first. ``is_tensor``: by the tensor cores of whole warps.
+    """
+
+    name: str
+    factors: Types
+    sums: ElementType
+    sizes: tuple[int, ...]
+    parts: int = 1
+    is_tensor: bool = False
+
+
+# Products of f32 and narrower factors are exact in f64. Sums of f64 are pairs, beside the sum of
+# magnitudes for their error bound.
+WIDENED = BlockProduct("tile_f64", (F64, F64), F64, (64, 32, 16))
+PAIRS = BlockProduct("tile_pair", (F64, F64), F64, (32, 16), parts=3)
+PLAIN = {F32: BlockProduct("tile_f32", (F32, F32), F32, (128, 64, 32, 16)), F64: WIDENED}
+# Integers modulo 2**32 or 2**64, whatever their signs; conjunctions and disjunctions.
+_WORDS = BlockProduct("tile_u32", (U32, U32), U32, (64, 32, 16))
+_LONG_WORDS = BlockProduct("tile_u64", (U64, U64), U64, (32, 16))
+_TRUTHS = BlockProduct("tile_pred", (PRED, PRED), PRED, (32, 16))
+# TF32 has 11 bits of the 24 of f32: 2**-12 of each factor is more than fast numerics may lose.
+_TENSOR = {
+    (BF16, BF16): BlockProduct("mma_bf16", (BF16, BF16), F32, (128, 64), is_tensor=True),
+    (F16, F16): BlockProduct("mma_f16", (F16, F16), F32, (128, 64), is_tensor=True),
+    (S8, S8): BlockProduct("mma_ss", (S8, S8), S32, (128, 64), is_tensor=True),
+    (S8, U8): BlockProduct("mma_su", (S8, U8), S32, (128, 64), is_tensor=True),
+    (U8, S8): BlockProduct("mma_us", (U8, S8), S32, (128, 64), is_tensor=True),
+    (U8, U8): BlockProduct("mma_uu", (U8, U8), S32, (128, 64), is_tensor=True),
+}
+_FEW_LINES = 32  # of which half of the smallest tile of tensor cores is
+
+
+class Lines(NamedTuple):
+    """Say which rows (or columns) of a tile its units have, a thread or a warp each.
+
+    Each has ``groups`` of ``neighbours``; groups are ``group_pitch`` apart, units ``unit_pitch``.
+    """
+
+    units: int
+    neighbours: int
+    groups: int
+    unit_pitch: int
+    group_pitch: int
+
+    @property
+    def size(self) -> int:
+        """Return the lines of the tile."""
+        return self.units * self.neighbours * self.groups
+
+    @property
+    def strip(self) -> int:
+        """Return the lines of one group of all units."""
+        return self.units * self.neighbours
+
+
+class Tile(NamedTuple):
+    """Describe a tile of the result: its units have ``unit_threads``; a thread holds ``held`` parts
+    of sums; factors of ``steps`` are in shared memory at a time.
+    """
+
+    product: BlockProduct
+    rows: Lines
+    columns: Lines
+    unit_threads: int
+    steps: int
+    held: int
+
+    @property
+    def function(self) -> str:
+        """Return the name that its runtime functions begin with."""
+        return f"hlo_block_{self.product.name}_{self.rows.size}"
+
+    @property
+    def units(self) -> int:
+        """Return the threads, or warps, that share the tile."""
+        return self.rows.units * self.columns.units
+
+
+def sized(product: BlockProduct, size: int) -> Tile:
+    """Return the tile of a size."""
+    if product.is_tensor:
+        lines = []
+        for units in _WARPS:
+            groups = size // (units * _BLOCK)
+            lines.append(Lines(units, _BLOCK, groups, groups * _BLOCK, _BLOCK))
+        steps = _LINE // product.factors[0].numpy.itemsize
+        return Tile(product, lines[0], lines[1], 32, steps, size * size // THREADS)
+    own = size // _SIDE
+    vector = min(own, _VECTOR // product.factors[0].numpy.itemsize)
+    line = Lines(_SIDE, vector, own // vector, vector, _SIDE * vector)
+    return Tile(product, line, line, 1, _STEPS, product.parts * own**2)
+
+
+def integer_product(factors: Factors, types: Types, result: ElementType) -> BlockProduct:
+    """Return the product of integers or truth values with results of a type."""
+    if result is PRED:
+        return _TRUTHS
+    if result.bits > 32:
+        return _LONG_WORDS
+    return tensor_product(factors, types) or _WORDS
+
+
+def tensor_product(factors: Factors, types: Types) -> BlockProduct | None:
+    """Return the product of factors of given types by tensor cores, if they pay."""
+    if min(factors.m, factors.n, factors.k) < _FEW_LINES:
+        return None
+    narrow = [_as_byte(t) for t in types]
+    return _TENSOR.get((narrow[0], narrow[1]))
+
+
+def _as_byte(element_type: ElementType) -> ElementType:
+    """Return s8 or u8 for an integer that it holds."""
+    if element_type.is_integer and element_type.bits < 8:
+        return S8 if element_type.kind == "signed" else U8
+    return element_type
+
+
+def tile(factors: Factors, product: BlockProduct) -> Tile:
+    """Return the largest tile of which there are enough for all multiprocessors, or the smallest.
+
+    A larger tile reads each factor less often.
+    """
+    for size in product.sizes:
+        if factors.batch * -(-factors.m // size) * -(-factors.n // size) >= ENOUGH:
+            return sized(product, size)
+    return sized(product, product.sizes[-1])

@@ -1,0 +1,233 @@
+"""Bring factors of a contraction into the shared memory of a block of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend_c.elemental.data_movement import all_of
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Constant,
+    Expr,
+    Let,
+    Load,
+    Pointer,
+    Statement,
+    Variable,
+    subexpressions,
+)
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.contraction.factors import Read
+from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
+from hlo.types import PRED, ElementType
+
+# Operations that take no longer than the load of a factor; others are not done again by each block.
+_CHEAP = frozenset({
+    *("add", "subtract", "multiply", "negate", "abs", "maximum", "minimum"),
+    *("and", "or", "xor", "not", "select", "clamp", "within", "is-finite"),
+    *("convert", "widen", "bitcast", "real", "imag", "complex"),
+})  # fmt: skip
+_MOST = 1 << 27  # factors that are written out
+_VECTOR = 16  # bytes
+_COPIED = (4, 8)  # bytes of elements that are copied one by one without waiting
+
+Sizes = tuple[int, int, int]  # of the batch, the lines and the steps
+
+
+class Shape(NamedTuple):
+    """Describe a factor in shared memory: its type, the lines and steps that are there at a time,
+    and whether tensor cores read it, which take either order, of 8-bit types [line][step] alone.
+    """
+
+    type: ElementType
+    lines: int
+    steps: int
+    is_tensor: bool
+
+
+def staged_read(read: Read, sizes: Sizes, scope: Scope) -> Read:
+    """Return how blocks read a factor: from memory that it is written to, if computing it is long.
+
+    Must be called outside loops.
+    """
+    if _is_cheap(read, sizes, scope) or sizes[0] * sizes[1] * sizes[2] > _MOST:
+        return read
+    with scope.undone():
+        any_value, conditions = read(*_anywhere(sizes))
+    if conditions:  # patches of a convolution may be many times its input
+        return read
+    array = scope.scratch(any_value.type, sizes[0] * sizes[1] * sizes[2], frozen=True)
+    with nest.flat(scope, sizes) as place:
+        scope.store(array, ix.linearize(place, sizes), read(*place)[0])
+    return lambda b, line, step: (Load(array, ix.linearize((b, line, step), sizes)), ())
+
+
+def _anywhere(sizes: Sizes) -> list[Variable]:
+    """Return variables that stand for any index."""
+    return [Variable(INDEX, f"any_{d}", 0, max(size - 1, 0)) for d, size in zip("bik", sizes)]
+
+
+def _is_cheap(read: Read, sizes: Sizes, scope: Scope) -> bool:
+    """Return whether a factor is computed in no more time than it is loaded."""
+    with scope.undone():
+        before = len(scope.statements)
+        value, _ = read(*_anywhere(sizes))
+        made = scope.statements[before:]
+    if not all(isinstance(one, Let) for one in made):
+        return False
+    values = [value, *(one.value for one in made if isinstance(one, Let))]
+    operations = {
+        part.operation
+        for whole in values
+        for part in subexpressions(whole)
+        if isinstance(part, Apply) and part.type is not INDEX
+    }
+    return all(name in _CHEAP or name.startswith("compare-") for name in operations)
+
+
+class Staging:
+    """Write the copies of one factor into shared memory, some steps at a time.
+
+    They are [step][line], or [line][step], with a vector more to each row. What lies in memory as
+    it is wanted is copied without waiting, in vectors where the memory is in that order.
+    """
+
+    def __init__(self, read: Read, sizes: Sizes, shape: Shape, scope: Scope) -> None:
+        self._sizes, self._shape, self._scope = sizes, shape, scope
+        self._read = staged_read(read, sizes, scope)
+        lines_first = has_lines_side_by_side(self._read, sizes, scope)
+        self._reads_across = lines_first
+        self.is_across = lines_first and shape.type.bits == 16 if shape.is_tensor else True
+        size = shape.type.numpy.itemsize
+        self._vector = _VECTOR // size
+        inner = shape.lines if self.is_across else shape.steps
+        self._pitch = inner + self._vector
+        self._has_vectors = self._is_in_vectors()
+        plain = self._has_vectors or (size in _COPIED and self._is_plain())
+        self.waits = plain  # for copies under way
+
+    @property
+    def elements(self) -> int:
+        """Return the elements of the shared memory of one set of steps."""
+        shape = self._shape
+        return (shape.steps if self.is_across else shape.lines) * self._pitch
+
+    def place(self, line: Expr) -> Expr:
+        """Return the offset of a line's first step."""
+        return ix.multiply(line, 1 if self.is_across else self._pitch)
+
+    def emit(self, place: tuple[Expr, Expr], first_step: Expr, into: Array, offset: Expr) -> None:
+        """Write the copy of the steps from ``first_step`` on of a tile's lines, to ``offset``.
+
+        ``place`` is the batch and the first line. Lines beyond the last are copies of it, or zero;
+        factors beyond the last step are zero.
+        """
+        if self._has_vectors:
+            self._vectors(place, first_step, into, offset)
+        else:
+            self._elements(place, first_step, into, offset)
+
+    def _elements(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
+        """Write the copy element by element: neighbouring threads read neighbouring memory."""
+        scope, shape, (_, count, k) = self._scope, self._shape, self._sizes
+        across = self._reads_across
+        dims = (shape.steps, shape.lines) if across else (shape.lines, shape.steps)
+        with scope.loop(shape.steps * shape.lines, "threads") as number:
+            one, other = ix.delinearize(number, dims)
+            own_step, own_line = (one, other) if across else (other, one)
+            line = ix.clamp(0, ix.add(place[1], own_line), count - 1)
+            step = ix.add(first, own_step)
+            value, conditions = self._read(place[0], line, ix.clamp(0, step, k - 1))
+            if k % shape.steps:
+                conditions = (*conditions, apply("compare-LT", step, ix.constant(k), type=PRED))
+            at = ix.add(offset, self._at(own_line, own_step))
+            if self.waits:
+                assert isinstance(value, Load)
+                source = Pointer(value.array, value.offset)
+                function = f"hlo_block_copy_{shape.type.numpy.itemsize}"
+                holds = all_of(conditions) if conditions else Constant(PRED, value=True)
+                scope.call(function, Pointer(into, at), source, holds)
+            else:
+                scope.store(into, at, as_type(counted(value, conditions), shape.type))
+
+    def _vectors(self, place: tuple[Expr, Expr], first: Expr, into: Array, offset: Expr) -> None:
+        """Write the copy in vectors of neighbours in memory."""
+        scope, shape, (_, count, k) = self._scope, self._shape, self._sizes
+        width, across = self._vector, self.is_across
+        dims = (shape.steps, shape.lines) if across else (shape.lines, shape.steps)
+        with scope.loop(dims[0] * (dims[1] // width), "threads") as number:
+            outer, chunk = ix.delinearize(number, (dims[0], dims[1] // width))
+            inner = ix.multiply(chunk, width)
+            own_step, own_line = (outer, inner) if across else (inner, outer)
+            line, step = ix.add(place[1], own_line), ix.add(first, own_step)
+            if across:
+                there = ix.clamp(0, ix.subtract(count, line), width)
+                is_there = [apply("compare-LT", step, ix.constant(k), type=PRED)]
+                step = ix.clamp(0, step, k - 1)
+            else:
+                there = ix.clamp(0, ix.subtract(k, step), width)
+                is_there = []
+                line = ix.clamp(0, line, count - 1)
+            value, conditions = self._read(place[0], line, step)
+            assert isinstance(value, Load)
+            for condition in (*is_there, *conditions):
+                there = apply("select", condition, there, ix.constant(0), type=INDEX)
+            at = ix.add(offset, self._at(own_line, own_step))
+            source = Pointer(value.array, value.offset)
+            function = f"hlo_block_copy_line_{shape.type.numpy.itemsize}"
+            scope.call(function, Pointer(into, at), source, there)
+
+    def _at(self, line: Expr, step: Expr) -> Expr:
+        """Return the offset of a factor in shared memory."""
+        outer, inner = (step, line) if self.is_across else (line, step)
+        return ix.add(ix.multiply(outer, self._pitch), inner)
+
+    def _is_plain(self) -> bool:
+        """Return whether factors are loads of their type."""
+        with self._scope.undone():
+            value, _ = self._read(*_anywhere(self._sizes))
+        return self._is_load(value)
+
+    def _is_load(self, value: Expr) -> bool:
+        if type(value) is not Load or value.array.memory is not None:
+            return False
+        return value.array.element_type is self._shape.type
+
+    def _is_in_vectors(self) -> bool:
+        """Return whether factors lie in memory in vectors, in the order of shared memory."""
+        scope, width = self._scope, self._vector
+        inner = 1 if self.is_across else 2
+        if self._sizes[inner] < width:
+            return False
+        with scope.undone():
+            before = len(scope.statements)
+            index: list[Expr] = list(_anywhere(self._sizes))
+            chunk = Variable(INDEX, "any_chunk", 0, self._sizes[inner] // width - 1)
+            found = []
+            for n in range(width):
+                index[inner] = ix.add(ix.multiply(chunk, width), n)
+                found.append(self._read(index[0], index[1], index[2]))
+            made = scope.statements[before:]
+        first, conditions = found[0]
+        if not isinstance(first, Load) or not all(self._is_load(value) for value, _ in found):
+            return False
+        if any(other != conditions for _, other in found) or not _is_index(made, first, conditions):
+            return False
+        offsets = [value.offset for value, _ in found if isinstance(value, Load)]
+        return all(ix.value_of(ix.subtract(o, offsets[0])) == n for n, o in enumerate(offsets))
+
+
+def _is_index(made: Sequence[Statement], value: Load, conditions: Sequence[Expr]) -> bool:
+    """Return whether an address and its conditions are computed without reading memory, so that
+    they may be of elements beyond the last.
+    """
+    if not all(isinstance(one, Let) for one in made):
+        return False
+    parts = [value.offset, *conditions, *(one.value for one in made if isinstance(one, Let))]
+    return not any(isinstance(e, Load) for whole in parts for e in subexpressions(whole))

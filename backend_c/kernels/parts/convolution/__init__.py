@@ -1,0 +1,1 @@
+"""Convolve: windows as factors of matrix products, and loops of their own."""

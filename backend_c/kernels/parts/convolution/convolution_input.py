@@ -1,0 +1,205 @@
+"""Bring the input of a fast convolution into an order in which every tap has a constant offset.
+
+That order is: padded, holes of base dilation filled with zeros, features last. An input that has it
+already is read where it lies; of any other each block of the result copies what it reads.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.element import Element
+from backend_c.ir.loop_ir import Expr, Pointer
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.convolution.window_positions import position
+from hlo.attributes import ConvolutionDimensions, Window, WindowDimension
+from hlo.types import ElementType
+
+_SHORT = 8  # pixels: shorter rows waste most of a tile
+
+
+@dataclass(frozen=True)
+class Convolved:
+    """Describe a convolution: its input, the result's dims, groups of features and of the batch.
+
+    It may give a part of a result of dims ``whole``: ``steps`` are the first index and the step
+    along each dimension.
+    """
+
+    lhs: Element
+    dims: tuple[int, ...]
+    labels: ConvolutionDimensions
+    window: Window
+    feature_groups: int
+    batch_groups: int
+    whole: tuple[int, ...]
+    steps: tuple[tuple[int, int], ...]
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Return the extents of the result's spatial dimensions."""
+        return tuple(self.dims[d] for d in self.labels.output_spatial)
+
+    @property
+    def images(self) -> int:
+        """Return the number of images of a batch group; 1 if they are a spatial dimension."""
+        labels = self.labels
+        is_spatial = labels.output_batch in labels.output_spatial
+        return 1 if is_spatial else self.dims[labels.output_batch]
+
+    def row(self, image: Expr, spatial: Sequence[Expr]) -> Expr:
+        """Return the row of the left factors for a position: images come first."""
+        if self.labels.output_batch in self.labels.output_spatial:
+            *spatial, image = spatial
+        pixels = [d for d in self.labels.output_spatial if d != self.labels.output_batch]
+        dims = [self.dims[d] for d in (self.labels.output_batch, *pixels)]
+        return ix.linearize((image, *spatial), dims)
+
+    @property
+    def features(self) -> int:
+        """Return the number of input features of all groups."""
+        return self.lhs.shape.dims[self.labels.input_feature]
+
+    def reach(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """Return over how many padded elements so many positions of the window extend."""
+        return tuple(
+            (count - 1) * d.stride + (d.size - 1) * d.window_dilation + 1
+            for count, d in zip(positions, self.window.dimensions, strict=True)
+        )
+
+
+def with_long_rows(convolved: Convolved) -> Convolved:
+    """Return the convolution with images as its last spatial dimension, if its rows are short.
+
+    Tiles have rows of pixels; a convolution to 3 x 3 pixels of many images (the gradient of
+    weights) has long rows of images instead.
+    """
+    labels, dims = convolved.labels, convolved.dims
+    images = dims[labels.output_batch]
+    last = dims[labels.output_spatial[-1]]
+    if last >= _SHORT or images <= last or convolved.batch_groups > 1:
+        return convolved
+    swapped = replace(
+        labels,
+        input_spatial=(*labels.input_spatial, labels.input_batch),
+        output_spatial=(*labels.output_spatial, labels.output_batch),
+    )
+    window = Window((*convolved.window.dimensions, WindowDimension(1)))
+    return replace(convolved, labels=swapped, window=window)
+
+
+class OrderedInput:
+    """Hold the order of what a block of ``positions`` of the window reads, and write it."""
+
+    def __init__(
+        self, convolved: Convolved, sums: ElementType, positions: Sequence[int], scope: Scope
+    ) -> None:
+        self.convolved, self.sums, self.scope = convolved, sums, scope
+        self.extents = convolved.reach(positions)
+        features = convolved.features
+        self.is_copied = not self._has_order()
+        dims = convolved.lhs.shape.dims
+        if self.is_copied:
+            areas = [math.prod(self.extents[d + 1 :]) for d in range(len(self.extents))]
+            self.pitches = tuple(area * features for area in areas)
+        else:
+            spatial = convolved.labels.input_spatial
+            self.pitches = tuple(math.prod(dims[d + 1 :]) for d in spatial)
+        windows = convolved.window.dimensions
+        taps = [range(d.size) for d in windows]
+        self.length = features // convolved.feature_groups
+        # The taps of a row of pixels lie side by side, unless there is something between them.
+        last = windows[-1]
+        is_row = convolved.feature_groups == 1 and self.pitches[-1] == features
+        if is_row and (last.window_dilation == 1 or last.size == 1):
+            taps[-1] = range(1)
+            self.length *= last.size
+        steps = [d.window_dilation * p for d, p in zip(windows, self.pitches, strict=True)]
+        self.offsets = tuple(
+            sum(tap * step for tap, step in zip(place, steps)) for place in itertools.product(*taps)
+        )
+        self.position_pitches = tuple(
+            d.stride * p for d, p in zip(windows, self.pitches, strict=True)
+        )
+
+    def _has_order(self) -> bool:
+        """Return whether the input lies in memory in this order and needs no padding."""
+        lhs, labels = self.convolved.lhs, self.convolved.labels
+        array, dims = lhs.array, lhs.shape.dims
+        if array is None or array.element_type is not self.sums or array.memory is not None:
+            return False
+        is_last = math.prod(dims[labels.input_feature + 1 :]) == 1
+        reach = self.convolved.reach(self.convolved.outputs)
+        return is_last and all(
+            window.padding_low == 0 and window.base_dilation == 1 and end <= dims[d]
+            for window, end, d in zip(
+                self.convolved.window.dimensions, reach, labels.input_spatial, strict=True
+            )
+        )
+
+    def elements(self) -> int:
+        """Return how many elements a block copies."""
+        return math.prod(self.extents) * self.convolved.features if self.is_copied else 0
+
+    def start(self, block: Expr, blocks: int, image: Expr, positions: Sequence[Expr]) -> Pointer:
+        """Write the copying for a block; return the address of its first position's first tap.
+
+        ``block`` is its number of so many, ``image`` that of the input, ``positions`` its first.
+        """
+        convolved, scope = self.convolved, self.scope
+        if not self.is_copied:
+            array, dims = convolved.lhs.array, convolved.lhs.shape.dims
+            assert array is not None
+            offset = ix.multiply(image, math.prod(dims[convolved.labels.input_batch + 1 :]))
+            for place, pitch in zip(positions, self.position_pitches, strict=True):
+                offset = ix.add(offset, ix.multiply(place, pitch))
+            return Pointer(array, offset)
+        regions = scope.scratch(self.sums, blocks * self.elements(), frozen=True)
+        start = scope.bind(ix.multiply(block, self.elements()))
+        dimensions = convolved.window.dimensions
+        firsts = [ix.multiply(p, d.stride) for p, d in zip(positions, dimensions, strict=True)]
+        # Loads side by side make vectors; stores that are apart cost less than loads that are.
+        features_inside = self._features_side_by_side()
+        *outer_sizes, last = self.extents
+        inner = (last, convolved.features) if features_inside else (convolved.features, last)
+        with (
+            scope.over(outer_sizes) as outer,
+            scope.loop(inner[0]) as slow,
+            scope.loop(inner[1], "lanes") as lane,
+        ):
+            pixel, feature = (slow, lane) if features_inside else (lane, slow)
+            spatial = (*outer, pixel)
+            offset = ix.add(start, feature)
+            for i, pitch in zip(spatial, self.pitches, strict=True):
+                offset = ix.add(offset, ix.multiply(i, pitch))
+            at = [ix.add(first, i) for first, i in zip(firsts, spatial, strict=True)]
+            scope.store(regions, offset, self._element(image, at, feature))
+        return Pointer(regions, start)
+
+    def _element(self, image: Expr, padded: Sequence[Expr], feature: Expr) -> Expr:
+        """Return the element at padded positions, zero where there is none."""
+        lhs, labels = self.convolved.lhs, self.convolved.labels
+        index = {labels.input_batch: image, labels.input_feature: feature}
+        conditions: list[Expr] = []
+        for d, i, dimension in zip(
+            labels.input_spatial, padded, self.convolved.window.dimensions, strict=True
+        ):
+            plain = replace(dimension, size=1, stride=1, window_dilation=1)
+            index[d] = position(i, ix.constant(0), plain, lhs.shape.dims[d], conditions)
+        value = lhs.at(*(index[d] for d in range(lhs.shape.rank)))
+        bound = tuple(self.scope.bind(condition) for condition in conditions)
+        return as_type(counted(value, bound), self.sums)
+
+    def _features_side_by_side(self) -> bool:
+        """Return whether the loads of the input are in order along features, not along pixels."""
+        # By the layout: the memory of the operand has its dimensions in order, and what is
+        # computed from it mostly has them, too.
+        labels = self.convolved.labels
+        dims = self.convolved.lhs.shape.dims
+        longest = [d for d, extent in enumerate(dims) if extent > 1]
+        return not longest or longest[-1] != labels.input_spatial[-1]

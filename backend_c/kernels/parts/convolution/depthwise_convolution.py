@@ -1,0 +1,74 @@
+"""Write depthwise convolutions in fast mode: features are the lanes, taps are unrolled.
+
+result[pixel, f] = sum over taps of input[pixel + tap, f / multiplier] * weights[tap, f]. There is
+nothing to multiply as matrices; such convolutions take as long as memory.
+"""
+
+from __future__ import annotations
+
+import math
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.loop_ir import Constant, Expr, Pointer
+from backend_c.ir.scope import apply
+from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
+from backend_c.kernels.parts.convolution.convolution_input import Convolved
+from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution, Into, Tile
+
+_UNROLLED = 32  # taps in one expression
+_MOST = 256  # taps
+
+
+def is_depthwise(convolved: Convolved) -> bool:
+    """Return whether each input feature is a group, and the taps are few enough to be unrolled."""
+    groups = convolved.feature_groups
+    taps = math.prod(d.size for d in convolved.window.dimensions)
+    return groups > 1 and convolved.features == groups and taps <= _MOST
+
+
+class DepthwiseConvolution(FastConvolution):
+    """Write one convolution of one feature per group; tiles have columns of several groups."""
+
+    def prepare(self) -> None:
+        """Write the weights out, tap by tap."""
+        scope, factors = self.scope, self.factors
+        self.multiplier = factors.n
+        self.groups, self.columns = 1, factors.batch * factors.n
+        dims = factors.k, factors.batch, factors.n
+        self.weights = scope.scratch(self.sums, math.prod(dims), frozen=True)
+        with nest.split(scope, dims) as (tap, group, column):
+            value = as_type(counted(*factors.rhs(group, column, tap)), self.sums)
+            scope.store(self.weights, ix.linearize((tap, group, column), dims), value)
+
+    def multiply(self, tile: Tile, left: Pointer, into: Into) -> None:
+        """Write the sums of a tile: some taps at a time, added to those before."""
+        scope = self.scope
+        rows, pixels, columns = tile.counts
+        row_pitch, pixel_pitch = self.pitches()
+        offsets = self.input.offsets
+        for start in range(0, len(offsets), _UNROLLED):
+            taps = range(start, min(start + _UNROLLED, len(offsets)))
+            with (
+                scope.loop(rows) as row,
+                scope.loop(pixels) as pixel,
+                scope.loop(columns, "lanes") as j,
+            ):
+                column = ix.add(tile.column, j)
+                first = ix.add(
+                    left.offset,
+                    ix.multiply(row, row_pitch),
+                    ix.multiply(pixel, pixel_pitch),
+                    ix.divide(column, self.multiplier),
+                )
+                at = self.offset(into, row, pixel, j)
+                # From +0 on: no sum is -0.
+                before: Expr = Constant(self.sums, 0.0)
+                if start:
+                    before = scope.load(into.array, at)
+                total = before
+                for tap in taps:
+                    element = scope.load(left.array, ix.add(first, offsets[tap]))
+                    weight = scope.load(self.weights, ix.add(column, tap * self.columns))
+                    total = apply("multiply-add", element, weight, total)
+                scope.store(into.array, at, total)

@@ -1,0 +1,1 @@
+"""Factor matrices and solve triangular systems."""

@@ -1,0 +1,1 @@
+"""Transform by Fourier, of any length."""

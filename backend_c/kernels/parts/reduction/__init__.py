@@ -1,0 +1,1 @@
+"""Reduce, scan and fold windows, exactly and in other orders."""

@@ -1,0 +1,111 @@
+"""Write exact sums over leading dimensions: neighbouring columns share a vector.
+
+First every block of rows is added up in f64, a strip of columns at a time; then, column by column,
+the blocks are added in double-double, and the rounding decided or the column added again exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element, Writer
+from backend_c.ir.loop_ir import Address, Array, Constant, Expr, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.reduction.exact_sum import decided_sum
+from hlo.types import F64
+
+_STRIP = 1 << 9  # columns whose sums stay in the first cache; fewer would read memory in snippets
+_BLOCK = 1 << 12  # rows whose plain f64 sum leaves few roundings in doubt
+_SHARES = 16  # blocks of rows to be shared by the threads, if there are rows enough
+
+At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
+
+
+class ColumnSums:
+    """Describe ``result[kept] = init + sum over reduced``; the last dimension is kept."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        kept: tuple[int, ...],
+        reduced: tuple[int, ...],
+        at: At,
+        init: Element,
+    ) -> None:
+        self._scope, self._kept, self._reduced, self._at, self._init = (
+            scope, kept, reduced, at, init,
+        )  # fmt: skip
+        inner = math.prod(reduced[1:])
+        # Blocks are long enough to amortise the strip's set-up, and short enough for the bound and
+        # to give every thread one.
+        share = max(-(-reduced[0] // _SHARES), -(-64 // inner))
+        self._length = min(reduced[0], max(1, _BLOCK // inner), share)
+        self._blocks = -(-reduced[0] // self._length)
+        self._rows = self._length * inner
+
+    def emit(self, write: Writer) -> None:
+        """Write the sums of all blocks, then the results."""
+        results = math.prod(self._kept)
+        totals = self._scope.scratch(F64, results * self._blocks)
+        magnitudes = self._scope.scratch(F64, results * self._blocks)
+        self._add_blocks(totals, magnitudes)
+        with nest.outer(self._scope, self._kept, self._blocks * 8) as kept:
+            write(kept, (self._total(kept, totals, magnitudes),))
+
+    def _place(self, kept: Sequence[Expr], block: Expr) -> Expr:
+        """Return the offset of a block's sum: blocks of one column are a row of columns apart."""
+        *outer, column = kept
+        row = ix.linearize((*outer, block), (*self._kept[:-1], self._blocks))
+        return ix.add(ix.multiply(row, self._kept[-1]), column)
+
+    def _add_blocks(self, totals: Array, magnitudes: Array) -> None:
+        """Write the f64 sums of all blocks of rows, and their sums of magnitudes."""
+        scope, columns = self._scope, self._kept[-1]
+        width = min(columns, _STRIP)
+        dims = (*self._kept[:-1], self._blocks, -(-columns // width))
+        with nest.outer(scope, dims, self._rows * width) as (*outer, block, strip):
+            first = scope.bind(ix.multiply(strip, width))
+            count = ix.clamp(0, ix.subtract(columns, first), width)
+            sums, sizes = scope.local(F64, width), scope.local(F64, width)
+            with scope.loop(count, "lanes") as lane:
+                # -0 is the neutral element of addition; the init is added to the blocks' sums only.
+                scope.store(sums, lane, Constant(F64, -0.0))
+                scope.store(sizes, lane, Constant(F64, 0.0))
+            start = ix.multiply(block, self._length)
+            rows = ix.clamp(0, ix.subtract(self._reduced[0], start), self._length)
+            with scope.loop(rows) as step, scope.over(self._reduced[1:]) as inner:
+                row = (ix.add(start, step), *inner)
+                with scope.loop(count, "lanes") as lane:
+                    value = self._at((*outer, ix.add(first, lane)), row)
+                    wide = scope.bind(apply("widen", value, type=F64))
+                    scope.store(sums, lane, apply("add", scope.load(sums, lane), wide))
+                    size = apply("add", scope.load(sizes, lane), apply("abs", wide))
+                    scope.store(sizes, lane, size)
+            with scope.loop(count, "lanes") as lane:
+                place = self._place((*outer, ix.add(first, lane)), block)
+                scope.store(totals, place, scope.load(sums, lane))
+                scope.store(magnitudes, place, scope.load(sizes, lane))
+
+    def _total(self, kept: Sequence[Expr], totals: Array, magnitudes: Array) -> Expr:
+        """Return the sum of a column's blocks, rounded once."""
+        scope = self._scope
+        start = scope.bind(apply("widen", self._init.at(), type=F64))
+        high = scope.mutable(F64, start)
+        low = scope.mutable(F64, Constant(F64, 0.0))
+        size = scope.mutable(F64, apply("abs", start))
+        with scope.loop(self._blocks) as block:
+            place = self._place(kept, block)
+            scope.call("hlo_dd_add", Address(high), Address(low), scope.load(totals, place))
+            scope.assign(size, apply("add", size, scope.load(magnitudes, place)))
+        scope.assign(high, apply("add", high, low))
+
+        def addends(sums: Sequence[Variable], add: Callable[[Expr], None]) -> None:
+            with scope.over(self._reduced) as row:
+                add(self._at(kept, row))
+
+        # 8 more roundings: of the magnitudes, and of the pair to one double.
+        sums = high, size, ix.constant(self._rows + 8)
+        return decided_sum(scope, self._init, sums, addends)

@@ -1,0 +1,130 @@
+"""Write exact sums of neighbouring results, whose addends come in vectors: one result per lane.
+
+All lanes are added up in f64 beside their magnitudes; then, lane by lane, the rounding is decided
+or the addends of the lane are added again in a superaccumulator. Sums of f64 and of complex numbers
+are added in superaccumulators at once. See runtime/hlo_exact_sum.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import Array, Constant, Expr, Variable
+from backend_c.ir.scope import Scope, apply
+from backend_c.kernels.parts.reduction.exact_sum import Addend, accumulated, decide_rounding
+from backend_c.kernels.parts.reduction.window_lanes import LaneRange
+from hlo.types import F64, PRED, ElementType
+
+# Opens a loop over a range of lanes, or over all of them.
+Over = Callable[[LaneRange | None], AbstractContextManager[Expr]]
+# add(lane, value, condition): the value counts where the condition, if there is one, holds.
+Add = Callable[[Expr, Expr, Expr | None], None]
+# The loops over all addends of the lanes that ``over()`` runs over.
+LaneAddends = Callable[[Over, Add], None]
+
+
+def lanes_of(scope: Scope, lanes: Expr) -> Over:
+    """Return what opens loops over ranges of ``lanes`` lanes."""
+
+    @contextmanager
+    def over(part: LaneRange | None) -> Iterator[Expr]:
+        first, count = part or (ix.constant(0), lanes)
+        with scope.loop(count, "lanes") as number:
+            yield ix.add(first, number)
+
+    return over
+
+
+class LaneSums:
+    """Describe sums in ``lanes`` (at most ``width``) lanes.
+
+    Of ``init(lane)`` and the addends, up to ``count`` in all.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        init: Callable[[Expr], Expr],
+        lanes: Expr,
+        width: int,
+        count: Expr,
+        addends: LaneAddends,
+    ) -> None:
+        self._scope, self._init, self._addends = scope, init, addends
+        self._lanes, self._width, self._count = lanes, width, count
+
+    def emit(self, element_type: ElementType, write: Callable[[Expr, Expr], None]) -> None:
+        """Write the sums; ``write(lane, sum)`` is called for each lane."""
+        # No fast path: an accumulator per lane, one lane after the other.
+        if element_type is F64 or element_type.is_complex:
+            with self._scope.loop(self._lanes, "independent") as lane:
+                write(lane, self._exact(lane, element_type))
+            return
+        totals, sizes = (self._scope.local(F64, self._width) for _ in range(2))
+        with self._scope.loop(self._lanes, "lanes") as lane:
+            start = self._scope.bind(apply("widen", self._init(lane), type=F64))
+            self._scope.store(totals, lane, start)
+            self._scope.store(sizes, lane, apply("abs", start))
+
+        def add(lane: Expr, value: Expr, condition: Expr | None) -> None:
+            wide: Expr = apply("widen", value, type=F64)
+            if condition is not None:  # adding -0 changes nothing
+                wide = apply("select", condition, wide, Constant(F64, -0.0), type=F64)
+            wide = self._scope.bind(wide)
+            total = apply("add", self._scope.load(totals, lane), wide)
+            self._scope.store(totals, lane, total)
+            size = apply("add", self._scope.load(sizes, lane), apply("abs", wide))
+            self._scope.store(sizes, lane, size)
+
+        self._addends(lanes_of(self._scope, self._lanes), add)
+        self._decide(element_type, totals, sizes, write)
+
+    def _decide(
+        self,
+        element_type: ElementType,
+        totals: Array,
+        sizes: Array,
+        write: Callable[[Expr, Expr], None],
+    ) -> None:
+        """Write the rounding of all lanes, and the exact sums of those in doubt."""
+        scope = self._scope
+        results = scope.local(element_type, self._width)
+        doubts = scope.local(F64, self._width)  # as wide as what it comes from, for the vectors
+        with scope.loop(self._lanes, "lanes") as lane:
+            sums = scope.load(totals, lane), scope.load(sizes, lane), self._count
+            result, decided = decide_rounding(scope, element_type, self._init(lane), sums)
+            no_doubt = Constant(F64, 0.0), Constant(F64, 1.0)
+            scope.store(doubts, lane, apply("select", decided, *no_doubt, type=F64))
+            scope.store(results, lane, result)
+        with scope.loop(self._lanes, "independent") as lane:
+            doubt = scope.load(doubts, lane)
+            with scope.when(apply("compare-NE", doubt, Constant(F64, 0.0), type=PRED)):
+                scope.store(results, lane, self._exact(lane, element_type))
+        with scope.loop(self._lanes, "lanes") as lane:
+            write(lane, scope.load(results, lane))
+
+    def _exact(self, lane: Expr, element_type: ElementType) -> Expr:
+        """Return the sum of one lane in a superaccumulator."""
+        return accumulated(self._scope, element_type, self._init(lane), self._one(lane))
+
+    def _one(self, lane: Expr) -> Callable[[Sequence[Variable], Addend], None]:
+        """Return the loops over the addends of one lane."""
+
+        @contextmanager
+        def only(part: LaneRange | None) -> Iterator[Expr]:
+            with self._scope.when(part.has(lane)) if part else nullcontext():
+                yield lane
+
+        def addends(sums: Sequence[Variable], add: Addend) -> None:
+            def add_if(lane: Expr, value: Expr, condition: Expr | None) -> None:
+                if condition is None:
+                    add(value)
+                else:
+                    with self._scope.when(condition):
+                        add(value)
+
+            self._addends(only, add_if)
+
+        return addends

@@ -1,0 +1,353 @@
+"""Write reductions by a monoid in an order that vector lanes and threads like.
+
+The order depends on shapes alone, so that every run and every number of threads gives the same
+bits. One by one on a target without lanes, else in four ways, by where neighbours in memory belong:
+
+    rows         neighbours belong to one result: a loop in lanes for each result
+    columns      neighbours belong to different results: a strip of results in lanes, row by row
+    blocks       few results of many elements: partial results of blocks of elements, then of those
+    written out  results of few elements each: the results are the lanes
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from backend_c.ir import index as ix
+from backend_c.ir import nest
+from backend_c.ir.element import Element
+from backend_c.ir.loop_ir import Array, Expr, Variable
+from backend_c.ir.scope import Scope
+from backend_c.kernels.parts.reduction.monoids import Monoid
+
+_BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, few enough to share
+_FEW = 32  # results that threads cannot share well
+_STREAMS = 4  # elements that are combined side by side: one addition waits four cycles for another
+_LONG = 1 << 8  # elements in lanes for which that pays
+_STRIP = 1 << 11  # columns whose states stay in the first cache
+_LANES = 16  # columns of a vector
+_SHARES = 16  # blocks of rows of few columns
+
+Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
+_At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
+
+
+@dataclass(frozen=True)
+class ReorderedReduction:
+    """Describe ``result[kept] = init combined with the elements [kept, reduced]``.
+
+    ``kept`` and ``reduced`` are the operand's dimensions in order.
+    """
+
+    scope: Scope
+    monoid: Monoid
+    operand: Element
+    init: Element
+    kept: tuple[int, ...]
+    reduced: tuple[int, ...]
+
+    def emit(self, write: Write) -> None:
+        """Write the loops of all results."""
+        dims = self._extents(self.kept)
+        trip = math.prod(self._extents(self.reduced))
+        if self.scope.settings.is_scalar:
+            self._emit_one_by_one(write)
+        elif self._is_by_columns:
+            _Columns(self).emit(write)
+        elif not self.is_by_rows:
+            self._emit_blocks(dims, write)
+        elif self._is_written_out:
+            loops = nest.flat if self.scope.is_flat else nest.split
+            with loops(self.scope, dims, trip) as kept:
+                write(kept, (self.value(kept),))
+        else:
+            with nest.outer(self.scope, dims, trip) as kept:
+                write(kept, (self.value(kept),))
+
+    def _emit_one_by_one(self, write: Write) -> None:
+        """Write the results one after the other, each in a variable, with a loop per dimension."""
+        scope, monoid = self.scope, self.monoid
+        extents = [self.operand.size(d) for d in self.reduced]
+        with scope.over(self._extents(self.kept)) as kept:
+            state = scope.mutable(monoid.state, self.start())
+            with scope.over(extents) as reduced:
+                position = dict(zip((*self.kept, *self.reduced), (*kept, *reduced), strict=True))
+                value = self.operand.at(*(position[d] for d in range(len(position))))
+                element = scope.bind(monoid.lifted(scope.bind(value)))
+                scope.assign(state, monoid.combined(state, element))
+            write(kept, (scope.bind(monoid.value(state)),))
+
+    @property
+    def _is_by_columns(self) -> bool:
+        trip = math.prod(self._extents(self.reduced))
+        return not self.operand.sizes and trip > 1 and self._columns()[0] > 1
+
+    @property
+    def is_by_rows(self) -> bool:
+        """Return whether each result has a loop of its own, as :meth:`value` writes it."""
+        trip = math.prod(self._extents(self.reduced))
+        is_few = math.prod(self._extents(self.kept)) <= _FEW and trip >= 4 * _BLOCK
+        return not self._is_by_columns and (bool(self.operand.sizes) or not is_few)
+
+    def value(self, kept: Sequence[Expr]) -> Expr:
+        """Write the loop of one result here; return its value."""
+        if self._is_written_out:
+            return self._written_out(kept)
+        state = self.scope.mutable(self.monoid.state, self.start())
+        *outer, inner = self._reduced_space()
+        with self.scope.over(outer) as position:
+            self._combine(state, kept, position, (ix.constant(0), inner))
+        return self.scope.bind(self.monoid.value(state))
+
+    @property
+    def _is_written_out(self) -> bool:
+        """Return whether each result is one expression of few elements."""
+        return not self.operand.sizes and math.prod(self._extents(self.reduced)) <= nest.FEW
+
+    def _written_out(self, kept: Sequence[Expr]) -> Expr:
+        """Return one result as an expression of its elements."""
+        extents = [ix.value_of(extent) or 0 for extent in self._reduced_space()]
+        state = self.start()
+        for place in itertools.product(*map(range, extents)):
+            element = self.element(kept, [ix.constant(one) for one in place])
+            state = self.scope.bind(self.monoid.combined(state, element))
+        return self.scope.bind(self.monoid.value(self.scope.bind(state)))
+
+    def start(self) -> Expr:
+        """Return the init as a state."""
+        return self.monoid.lifted(self.init.at())
+
+    def element(self, kept: Sequence[Expr], space: Sequence[Expr]) -> Expr:
+        """Return an element as a state, by an index of the results and of :meth:`_reduced_space`.
+
+        Index arithmetic undoes the division of a merged index where elements lie in memory.
+        """
+        extents = self._extents(self.reduced)
+        tail = self._merged()
+        reduced = (*space[:-1], *ix.delinearize(space[-1], extents[len(extents) - tail :]))
+        position = dict(zip((*self.kept, *self.reduced), (*kept, *reduced), strict=True))
+        value = self.operand.at(*(position[d] for d in range(len(position))))
+        return self.scope.bind(self.monoid.lifted(self.scope.bind(value)))
+
+    def _extents(self, dimensions: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.operand.shape.dims[d] for d in dimensions)
+
+    def _merged(self) -> int:
+        """Return how many of the last reduced dimensions are one loop."""
+        if self.operand.sizes or not self.scope.is_flat:
+            return 1
+        return _trailing(self.reduced, self.operand.shape.rank) or 1
+
+    def _columns(self) -> tuple[int, int]:
+        """Return how many neighbours in memory belong to different results, 1 for rows, and of how
+        many dimensions they are.
+        """
+        rank = self.operand.shape.rank
+        if rank - 1 in self.reduced:
+            return 1, 0
+        tail = _trailing(self.kept, rank) if self.scope.is_flat else 1
+        return math.prod(self._extents(self.kept[len(self.kept) - tail :])), tail
+
+    def _reduced_space(self) -> tuple[Expr, ...]:
+        """Return the extents of the loops over reduced elements; the last one is for lanes."""
+        if self.operand.sizes:
+            return tuple(self.operand.size(d) for d in self.reduced) or (ix.constant(1),)
+        extents = self._extents(self.reduced)
+        tail = self._merged()
+        outer = extents[: len(extents) - tail]
+        return (*map(ix.constant, outer), ix.constant(math.prod(extents[len(outer) :])))
+
+    def _combine(
+        self,
+        state: Variable,
+        kept: Sequence[Expr],
+        outer: Sequence[Expr],
+        part: tuple[Expr, Expr],
+    ) -> None:
+        """Write the loop in lanes over the elements from a first one on, so many of them."""
+        scope, (first, count) = self.scope, part
+        number = ix.value_of(count)
+        if number is not None and number >= _LONG and self.operand.array is not None:
+            share = number // _STREAMS
+            others = [scope.mutable(self.monoid.state, self.monoid.identity) for _ in range(3)]
+            states = (state, *others)
+            with scope.loop(share, "lanes", states, self.monoid.operator) as step:
+                for stream, one in enumerate(states):
+                    place = ix.add(first, step, stream * share)
+                    self._add(one, kept, (*outer, place))
+            for one in others:
+                scope.assign(state, self.monoid.combined(state, one))
+            first, count = ix.add(first, share * _STREAMS), ix.constant(number % _STREAMS)
+            if not number % _STREAMS:
+                return
+        with scope.loop(count, "lanes", (state,), self.monoid.operator) as step:
+            self._add(state, kept, (*outer, ix.add(first, step)))
+
+    def _add(self, state: Variable, kept: Sequence[Expr], space: Sequence[Expr]) -> None:
+        element = self.element(kept, space)
+        self.scope.assign(state, self.monoid.combined(state, element))
+
+    def _emit_blocks(self, dims: tuple[int, ...], write: Write) -> None:
+        """Write partial results of blocks, shared by the threads, then the results."""
+        scope, monoid = self.scope, self.monoid
+        *outer, inner = [ix.value_of(extent) or 1 for extent in self._reduced_space()]
+        length = min(inner, _BLOCK)
+        per_row = -(-inner // length)
+        # Rows shorter than a block are blocks together.
+        rows = max(1, _BLOCK // inner)
+        groups = -(-math.prod(outer) // rows)
+        partials = scope.scratch(monoid.state, math.prod(dims) * groups * per_row)
+        blocks = (*dims, groups, per_row)
+        with nest.outer(scope, blocks, rows * length) as position:
+            *kept, group, part = position
+            state = scope.mutable(monoid.state, monoid.identity)
+            start = scope.bind(ix.multiply(part, length))
+            count = scope.bind(ix.clamp(0, ix.subtract(inner, start), length))
+            first = ix.multiply(group, rows)
+            left = ix.clamp(0, ix.subtract(math.prod(outer), first), rows)
+            with scope.loop(left) as row:
+                above = [scope.bind(i) for i in ix.delinearize(ix.add(first, row), outer)]
+                self._combine(state, kept, above, (start, count))
+            scope.store(partials, ix.linearize(position, blocks), state)
+        with nest.outer(scope, dims, groups * per_row) as index:
+            total = scope.mutable(monoid.state, self.start())
+            with scope.loop(groups * per_row, "lanes", (total,), monoid.operator) as block:
+                place = ix.linearize((*index, block), (*dims, groups * per_row))
+                scope.assign(total, monoid.combined(total, scope.load(partials, place)))
+            write(index, (scope.bind(monoid.value(total)),))
+
+
+class _Columns:
+    """Write a reduction whose results lie side by side: in strips, row by row."""
+
+    def __init__(self, reduction: ReorderedReduction) -> None:
+        self._whole, self._scope, self._monoid = reduction, reduction.scope, reduction.monoid
+        self._columns, self._merged = reduction._columns()
+        self._kept = reduction._extents(reduction.kept)
+        self._outer = math.prod(self._kept) // self._columns
+        self._rows = reduction._extents(reduction.reduced)
+        # Strips of equal width, in whole vectors, where that is possible.
+        width = -(-self._columns // -(-self._columns // _STRIP))
+        self._strip = min(self._columns, -(-width // _LANES) * _LANES)
+        tasks = self._outer * -(-self._columns // self._strip)
+        inner = math.prod(self._rows[1:])
+        # Where strips are too few for the threads, blocks of rows are shared, too.
+        wanted = 1 if tasks >= _FEW else _SHARES
+        least = -(-max(_BLOCK // self._strip, 1) // inner)
+        self._length = max(-(-self._rows[0] // wanted), min(least, self._rows[0]))
+        self._blocks = -(-self._rows[0] // self._length)
+
+    def emit(self, write: Write) -> None:
+        scope, monoid = self._scope, self._monoid
+        if self._columns <= nest.FEW and self._outer >= _FEW and self._rows[-1] >= 2 * _LANES:
+            self._emit_few(write)
+            return
+        strips = -(-self._columns // self._strip)
+        results = math.prod(self._kept)
+        partials = None
+        if self._blocks > 1:
+            partials = scope.scratch(monoid.state, results * self._blocks)
+        cost = self._length * math.prod(self._rows[1:]) * self._strip
+        with nest.outer(scope, (self._outer, self._blocks, strips), cost) as (outer, block, strip):
+            first = scope.bind(ix.multiply(strip, self._strip))
+            count = scope.bind(ix.clamp(0, ix.subtract(self._columns, first), self._strip))
+            states = self._strip_states(outer, (first, count), block)
+            with scope.loop(count, "lanes") as lane:
+                column = ix.add(first, lane)
+                state = scope.load(states, lane)
+                if partials is not None:
+                    scope.store(partials, self._place(outer, block, column), state)
+                else:
+                    kept = self._kept_index(outer, column)
+                    write(kept, (scope.bind(monoid.value(scope.bind(state))),))
+        if partials is not None:
+            self._emit_results(partials, write)
+
+    def _emit_few(self, write: Write) -> None:
+        """Write results of few columns: the last rows are the lanes, with a state per column."""
+        scope, monoid = self._scope, self._monoid
+        cost = math.prod(self._rows) * self._columns
+        with nest.outer(scope, (self._outer,), cost) as (outer,):
+            columns = [self._kept_index(outer, ix.constant(n)) for n in range(self._columns)]
+            states = [scope.mutable(monoid.state, self._whole.start()) for _ in columns]
+            with (
+                scope.over(self._rows[:-1]) as above,
+                scope.loop(self._rows[-1], "lanes", states, monoid.operator) as step,
+            ):
+                row, *rest = (*above, step)
+                found = [self._whole_element(kept, row, rest) for kept in columns]
+                for state, element in zip(states, found, strict=True):
+                    scope.assign(state, monoid.combined(state, element))
+            for kept, state in zip(columns, states, strict=True):
+                write(kept, (scope.bind(monoid.value(state)),))
+
+    def _emit_results(self, partials: Array, write: Write) -> None:
+        """Write the results from the partial results of the blocks of rows."""
+        scope, monoid = self._scope, self._monoid
+        with nest.split(scope, (self._outer, self._columns), self._blocks) as (outer, column):
+            total = scope.bind(self._whole.start())
+            for block in range(self._blocks):
+                place = self._place(outer, ix.constant(block), column)
+                total = scope.bind(monoid.combined(total, scope.load(partials, place)))
+            write(self._kept_index(outer, column), (scope.bind(monoid.value(total)),))
+
+    def _place(self, outer: Expr, block: Expr, column: Expr) -> Expr:
+        dims = (self._outer, self._blocks, self._columns)
+        return ix.linearize((outer, block, column), dims)
+
+    def _kept_index(self, outer: Expr, column: Expr) -> tuple[Expr, ...]:
+        """Return the index of a result from that of its outer dimensions and its column."""
+        above, beside = self._kept[: -self._merged], self._kept[-self._merged :]
+        return (*ix.delinearize(outer, above), *ix.delinearize(column, beside))
+
+    def _strip_states(self, outer: Expr, part: tuple[Expr, Expr], block: Expr) -> Array:
+        """Write the states of the columns of a strip, from the rows of a block."""
+        scope, monoid, (first, count) = self._scope, self._monoid, part
+        states = scope.local(monoid.state, self._strip)
+        initial = self._whole.start() if self._blocks == 1 else monoid.identity
+        with scope.loop(count, "lanes") as lane:
+            scope.store(states, lane, initial)
+        start = ix.multiply(block, self._length)
+        rows = ix.clamp(0, ix.subtract(self._rows[0], start), self._length)
+        together = _STREAMS if self._whole.operand.array is not None else 1
+
+        def combine(base: Expr, number: int, rest: Sequence[Expr]) -> None:
+            with scope.loop(count, "lanes") as lane:
+                kept = self._kept_index(outer, ix.add(first, lane))
+                found = [self._whole_element(kept, ix.add(base, n), rest) for n in range(number)]
+                while len(found) > 1:
+                    pairs = zip(found[::2], found[1::2], strict=True)
+                    found = [scope.bind(monoid.combined(*pair)) for pair in pairs]
+                state = scope.load(states, lane)
+                scope.store(states, lane, monoid.combined(state, found[0]))
+
+        known = ix.value_of(rows)
+        if together > 1 and known is not None and known >= together:
+            whole = known // together
+            with scope.loop(whole) as step, scope.over(self._rows[1:]) as rest:
+                base = ix.add(start, ix.multiply(step, together))
+                combine(scope.bind(base), together, rest)
+            start, rows = ix.add(start, whole * together), ix.constant(known % together)
+            if not known % together:
+                return states
+        with scope.loop(rows) as step, scope.over(self._rows[1:]) as rest:
+            combine(scope.bind(ix.add(start, step)), 1, rest)
+        return states
+
+    def _whole_element(self, kept: Sequence[Expr], row: Expr, rest: Sequence[Expr]) -> Expr:
+        """Return the element of a column in a row, whose index has not merged dimensions."""
+        whole = self._whole
+        position = dict(zip((*whole.kept, *whole.reduced), (*kept, row, *rest), strict=True))
+        value = whole.operand.at(*(position[d] for d in range(len(position))))
+        return self._scope.bind(self._monoid.lifted(self._scope.bind(value)))
+
+
+def _trailing(dimensions: Sequence[int], rank: int) -> int:
+    """Return how many of the last dimensions of an array are all among ``dimensions``."""
+    found = 0
+    while rank - 1 - found in dimensions:
+        found += 1
+    return found

@@ -1,0 +1,1 @@
+"""Fold the updates of a scatter into the elements that they meet."""

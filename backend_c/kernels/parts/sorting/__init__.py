@@ -1,0 +1,1 @@
+"""Sort by known orders and by comparators."""
