@@ -32,14 +32,13 @@ from backend_c.ir.loop_rewriting import with_operands
 from backend_c.lower.plan import (
     Branch,
     Buffer,
-    Copy,
-    Exchange,
     Launch,
     Plan,
     Repeat,
     Step,
     buffers_of,
     in_order,
+    read_and_changed,
 )
 
 _LEAST = 1 << 10  # elements: a loop over fewer is done before it matters
@@ -307,20 +306,5 @@ def _size(one: _Map) -> int:
 
 def _conflicts(launch: Launch, other: Step) -> bool:
     """Return whether a launch and a step may not change places."""
-    reads, writes = {*launch.inputs}, {*launch.outputs}
-    for _, step in in_order((other,)):
-        match step:
-            case Launch(_, inputs, outputs, scratch):
-                changed = {*outputs, *scratch}
-                seen = {*inputs, *changed}
-            case Copy(source, target):
-                seen, changed = {source, target}, {target}
-            case Exchange(source, target):
-                seen = changed = {source, target}
-            case Repeat(_, predicate, _):
-                seen, changed = {predicate}, set()
-            case Branch(selector, _):
-                seen, changed = {selector}, set()
-        if writes & seen or reads & changed:
-            return True
-    return False
+    read, changed = read_and_changed(other)
+    return bool({*launch.outputs} & (read | changed) or {*launch.inputs} & changed)

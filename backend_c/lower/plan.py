@@ -175,3 +175,27 @@ def in_order(steps: Sequence[Step], depth: int = 0) -> Iterator[tuple[int, Step]
     for step in steps:
         yield depth, step
         yield from in_order(inner_steps(step), depth + 1)
+
+
+def read_and_changed(step: Step) -> tuple[set[Buffer], set[Buffer]]:
+    """Return the buffers that a step and those inside it read, and those that they change.
+
+    What is changed may be read, too.
+    """
+    read: set[Buffer] = set()
+    changed: set[Buffer] = set()
+    for _, inner in in_order((step,)):
+        match inner:
+            case Launch(_, inputs, outputs, scratch):
+                read.update(inputs)
+                changed.update(outputs, scratch)
+            case Copy(source, target):
+                read.add(source)
+                changed.add(target)
+            case Exchange(source, target):
+                changed |= {source, target}
+            case Repeat(_, predicate, _):
+                read.add(predicate)
+            case Branch(selector, _):
+                read.add(selector)
+    return read, changed

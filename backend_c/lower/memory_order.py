@@ -1,0 +1,135 @@
+"""Order the steps of a plan so that less memory is alive at once.
+
+Texts often have the branches of a network side by side, layer by layer, so that an array of each
+is alive. Two orders are tried beside that of the text: always the step after which least is alive
+(list scheduling), and depth first what the result needs, of several operands first the one whose
+own steps take most (Sethi and Ullman, "The generation of optimal code for arithmetic expressions",
+1970). Steps inside loops and branches stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from backend_c.lower.buffers import peak, workspace_lifetimes
+from backend_c.lower.plan import Buffer, Plan, read_and_changed
+
+_MOST_STEPS = 1024  # of these every step is looked at beside every other
+
+
+def with_least_memory(plan: Plan) -> Plan:
+    """Return a plan with its steps in the order of which the liveness bound is least."""
+    if len(plan.steps) > _MOST_STEPS:
+        return plan
+    graph = _graph(plan)
+    orders = (_least_alive(graph), _depth_first(graph))
+    plans = [plan, *(_ordered(plan, order) for order in orders)]
+    return min(plans, key=lambda one: peak(one).bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """Hold by the number of each step those that must come before it, and the buffers in the
+    workspace that it names."""
+
+    before: Sequence[set[int]]
+    buffers: Sequence[set[Buffer]]
+
+
+def _ordered(plan: Plan, order: Sequence[int]) -> Plan:
+    """Return a plan with its steps in another order."""
+    return replace(plan, steps=tuple(plan.steps[number] for number in order))
+
+
+def _graph(plan: Plan) -> _Graph:
+    """Find which steps may not change places: one reads, or changes, what the other changes."""
+    ours = workspace_lifetimes(plan).keys()
+    last: dict[Buffer, int] = {}  # the step that changed a buffer last
+    readers: dict[Buffer, set[int]] = {}  # since then
+    before: list[set[int]] = []
+    buffers: list[set[Buffer]] = []
+    for number, step in enumerate(plan.steps):
+        read, changed = read_and_changed(step)
+        needed = {last[buffer] for buffer in read | changed if buffer in last}
+        for buffer in changed:
+            needed |= readers.pop(buffer, set())
+            last[buffer] = number
+        for buffer in read:
+            readers.setdefault(buffer, set()).add(number)
+        before.append(needed - {number})
+        buffers.append((read | changed) & ours)
+    return _Graph(before, buffers)
+
+
+class _Alive:
+    """Follow how many bytes are alive while steps are put in order."""
+
+    def __init__(self, graph: _Graph) -> None:
+        self._buffers = graph.buffers
+        self._waiting: dict[Buffer, int] = {}  # steps to come that name a buffer
+        for named in graph.buffers:
+            for buffer in named:
+                self._waiting[buffer] = self._waiting.get(buffer, 0) + 1
+        self._begun: set[Buffer] = set()
+
+    def growth(self, step: int) -> int:
+        """Return how many bytes more are alive after a step."""
+        named = self._buffers[step]
+        begun = sum(buffer.bytes for buffer in named if buffer not in self._begun)
+        return begun - sum(buffer.bytes for buffer in named if self._waiting[buffer] == 1)
+
+    def run(self, step: int) -> None:
+        """Note that a step is done."""
+        for buffer in self._buffers[step]:
+            self._begun.add(buffer)
+            self._waiting[buffer] -= 1
+
+
+def _least_alive(graph: _Graph) -> list[int]:
+    """Order steps so that after each as little is alive as can be."""
+    alive = _Alive(graph)
+    order: list[int] = []
+    done: set[int] = set()
+    left = list(range(len(graph.before)))
+    while left:
+        ready = [step for step in left if graph.before[step] <= done]
+        chosen = min(ready, key=alive.growth)  # of equal ones the first in the text
+        alive.run(chosen)
+        order.append(chosen)
+        done.add(chosen)
+        left.remove(chosen)
+    return order
+
+
+def _depth_first(graph: _Graph) -> list[int]:
+    """Order steps so that what one needs is computed right before it, what takes most first."""
+    takes = _needs(graph)
+    order: list[int] = []
+    done: set[int] = set()
+    followed = {step for before in graph.before for step in before}
+    for last in range(len(graph.before)):
+        todo = [] if last in followed else [last]
+        while todo:
+            step = todo[-1]
+            needed = sorted(graph.before[step] - done, key=lambda one: (takes[one], one))
+            todo += needed
+            if not needed:
+                todo.pop()
+                order += [step] if step not in done else []
+                done.add(step)
+    return order
+
+
+def _needs(graph: _Graph) -> Mapping[int, int]:
+    """Return by step how many bytes are alive while it, and all before it, are computed, as if no
+    two steps shared an operand."""
+    needs: dict[int, int] = {}
+    for step, before in enumerate(graph.before):
+        named = graph.buffers[step]
+        kept, most = 0, sum(buffer.bytes for buffer in named)
+        for one in sorted(before, key=lambda one: (-needs[one], one)):
+            most = max(most, kept + needs[one])
+            kept += sum(buffer.bytes for buffer in named & graph.buffers[one])
+        needs[step] = most
+    return needs
