@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from against_interp import assert_same_bits
-from conftest import has_c_compiler
+from conftest import has_c_compiler, require_compiler
 
 import backend_c
 import hlo
@@ -14,6 +14,7 @@ import interp
 from backend_c.ir.loop_ir import Apply, Loop, every, expressions, subexpressions
 from backend_c.ir.settings import Numerics, Settings
 from backend_c.pipeline import lowered
+from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -157,6 +158,16 @@ def test_lanes_inside_are_a_range(body: str) -> None:
             parts = [part for value in values for part in subexpressions(value)]
             operations = {part.operation for part in parts if isinstance(part, Apply)}
             assert not operations & {"clamp", "within"}
+
+
+def test_nothing_beyond_the_operand_is_read() -> None:
+    """Emulated threads say so of each access: of exact sums in windows that end in padding."""
+    require_compiler("g++")
+    windows = [("2", "2", "size=1 stride=2 pad=0_1"), *_WINDOWS[7:]]
+    arrays = [_values("f32", dims) for dims, _, _ in windows]
+    module = hlo.parse(_module("f32", "add", windows))
+    found = backend_c.emulate(module)(*arrays, np.float32(0), schedule=backend_c.Schedule(1))
+    assert not differences(interp.evaluate(module, *arrays, np.float32(0)), found)
 
 
 def test_signs_of_zero() -> None:
