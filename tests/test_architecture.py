@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
@@ -182,6 +183,11 @@ def test_sizes() -> None:
         if path.stem in FORBIDDEN:
             wrong.append(f"{identity(path)}: a name that says nothing")
     assert not wrong, "\n".join(wrong)
+
+
+def test_folder_sizes() -> None:
+    modules = Counter(path.parent for path in ALL_FILES)
+    assert [folder for folder, count in modules.items() if count > 35] == []
 
 
 def test_header_sizes() -> None:
