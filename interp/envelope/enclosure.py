@@ -61,6 +61,7 @@ def is_nan(array: Array) -> Array:
     return np.asarray(np.isnan(array))
 
 
+@cache
 def _has_nan(dtype: np.dtype[Any]) -> bool:
     element_type = type_of(np.empty(0, dtype))
     return element_type.is_float or element_type.is_complex
@@ -74,6 +75,8 @@ def point(array: Array) -> Enclosure:
 
 def between(low: Array, high: Array, nan: Array) -> Enclosure:
     """Enclose from one array to another, plus NaN where ``nan`` says so."""
+    if low.shape == high.shape == nan.shape:
+        return Enclosure(low, high, nan)
     shape = np.broadcast_shapes(low.shape, high.shape, nan.shape)
     one = low if low.shape == shape else np.broadcast_to(low, shape)
     other = one if high is low else np.broadcast_to(high, shape)

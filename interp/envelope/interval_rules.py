@@ -40,6 +40,8 @@ def flushed(operand: Enclosure) -> Enclosure:
         return operand
     if operand.element_type.name == _WITHOUT_ZERO:
         return Enclosure(operand.low, operand.high, operand.nan | _is_least(operand.low))
+    if not any(map(_may_be_small, operand.ends())):
+        return operand
     low, high = _with_flushed(operand.low, operand.high)
     same = low is operand.low and high is operand.high
     return operand if same else Enclosure(low, high, operand.nan)
@@ -70,6 +72,12 @@ def kept_in_f32(operand: Enclosure) -> tuple[Array, Enclosure] | None:
     infinity = np.float32(np.inf)
     wide = Enclosure(np.where(lost, -infinity, low), np.where(lost, infinity, high), operand.nan)
     return np.asarray(lost), wide
+
+
+def _may_be_small(end: Array) -> bool:
+    """Test for a zero or a subnormal number, which most arrays lack, in fewer passes than it takes
+    to find out what becomes of them."""
+    return bool((np.abs(end) < finfo(end.dtype).smallest_normal).any())
 
 
 def _with_flushed(low: Array, high: Array) -> tuple[Array, Array]:
@@ -106,9 +114,11 @@ def finished(
         # Zero and less are NaN here, but numbers where they are kept in f32.
         lost = is_nan(low) | is_nan(high) | (nan if peer.keeps_wide else False)
         return where(lost, anything(low.shape, element_type), Enclosure(low, high, nan))
-    if peer.flushes:
-        low, high = _with_flushed(low, high)
-    found = between(*of_either_sign(low, high), nan)
+    if _may_be_small(low) or _may_be_small(high):
+        if peer.flushes:
+            low, high = _with_flushed(low, high)
+        low, high = of_either_sign(low, high)
+    found = between(low, high, nan)
     if not peer.keeps_wide or not found.nan.any() or represents_infinity(element_type):
         return found
     # What is more than the largest number may be kept, and become less by what follows.
