@@ -1,11 +1,72 @@
-"""How many trips loops take exactly, and how many of them are followed to choose anchors."""
+"""Loops as the interpreter runs them: those of one legal result, and how many trips others take."""
+
+from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import hlo
+import interp
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
+from interp.envelope.evaluation import enclose
+from interp.envelope.exact_loops import exact_loops
 from interp.envelope.exact_trips import exact_trips
+
+# Three trips, each of which applies an operation to what it has.
+_LOOP = """HloModule loop
+body {{
+  s = (s32[], {0}[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = {0}[2] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = {0}[2] {1}(x, x)
+  ROOT t = (s32[], {0}[2]) tuple(next, y)
+}}
+condition {{
+  s = (s32[], {0}[2]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+ENTRY main {{
+  zero = s32[] constant(0)
+  x = {0}[2] parameter(0)
+  t = (s32[], {0}[2]) tuple(zero, x)
+  ROOT w = (s32[], {0}[2]) while(t), condition=condition, body=body
+}}
+"""
+
+
+@pytest.mark.parametrize("element_type", ["s32", "u8", "s4", "pred"])
+def test_a_loop_of_whole_numbers_is_evaluated(element_type: str) -> None:
+    opcode = "xor" if element_type == "pred" else "multiply"
+    module = hlo.parse(_LOOP.format(element_type, opcode))
+    assert exact_loops(module) == {("main", "w")}
+    x = np.array([1, 0]).astype(module.entry.parameters[0].shape.element_type.numpy)
+    _, legal = enclose(module, x, peer=XLA_CPU).result
+    _, right = interp.evaluate(module, x)
+    assert legal.is_point and legal.low.tobytes() == right.tobytes()
+    assert legal.low.dtype == right.dtype
+
+
+@pytest.mark.parametrize(
+    ("element_type", "opcode"), [("f32", "multiply"), ("s32", "power"), ("c64", "add")]
+)
+def test_others_are_followed(element_type: str, opcode: str) -> None:
+    assert not exact_loops(hlo.parse(_LOOP.format(element_type, opcode)))
+
+
+def test_a_power_of_zero_stays_open() -> None:
+    exponents = """  i1 = s32[2] broadcast(one), dimensions={}
+  i2 = s32[2] negate(i1)
+"""
+    text = _LOOP.format("s32", "power").replace("power(x, x)", "power(x, i2)")
+    module = hlo.parse(text.replace("  y = ", f"{exponents}  y = "))
+    _, legal = enclose(module, np.array([0, 1], np.int32), peer=XLA_CPU).result
+    assert legal.low[0] < legal.high[0] and legal.low[1] == legal.high[1] == 1
+
 
 # 1, 1/2, 1/4, … until it is small; floor(exp(x)) is 0, but 1 is legal: with the midpoint of both
 # the loop goes on until its counter ends it.

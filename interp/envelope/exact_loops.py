@@ -1,0 +1,39 @@
+"""Find loops over whole numbers, of which there is one legal result: the exact one."""
+
+from __future__ import annotations
+
+from hlo.dynamic_sizes import has_bounds
+from hlo.module import Computation, Module
+from hlo.opcodes import MOVES, having, of_family
+from hlo.types import leaves
+
+# Whatever a compiler does, these give one result on certain whole numbers. Not a power, which may
+# divide by zero; not folds, whose order is open; not what calls other computations.
+_DECIDED = (
+    of_family("elementwise") - {"power"}
+    | having(MOVES)
+    | {"constant", "get-tuple-element", "iota", "parameter", "tuple"}
+)
+_WHOLE = ("pred", "signed", "unsigned")
+
+
+def exact_loops(module: Module) -> frozenset[tuple[str, str]]:
+    """Name the loops, each after its computation, in which every value is of whole numbers or
+    truth values and every instruction has one legal result."""
+    exact = {c.name for c in module.computations if _is_exact(c)}
+    return frozenset(
+        (computation.name, loop.name)
+        for computation in module.computations
+        for loop in computation.instructions
+        if loop.opcode == "while"
+        and exact.issuperset((loop.attributes["condition"], loop.attributes["body"]))
+    )
+
+
+def _is_exact(computation: Computation) -> bool:
+    return all(
+        instruction.opcode in _DECIDED
+        and not has_bounds(instruction.shape)
+        and all(leaf.element_type.kind in _WHOLE for leaf in leaves(instruction.shape))
+        for instruction in computation.instructions
+    )
