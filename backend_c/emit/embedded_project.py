@@ -108,11 +108,15 @@ add_executable({name}_test {name}_test.c)
 target_link_libraries({name}_test PRIVATE {name})
 add_test(NAME {name}_recorded_bits COMMAND {name}_test)
 """
-# In the C itself, as whoever compiles it chooses the flags (docs/same_bits.md has the defect).
-_NO_MASKED_LOADS = """\
+# In the C itself, as whoever compiles it chooses the flags (docs/same_bits.md has the defects).
+_NO_WRONG_VECTORS = """\
 /* gcc 12 loads neighbouring elements, each under a condition, under that of one of them. */
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__AVX__) || defined(__ARM_FEATURE_SVE))
 #pragma GCC optimize("no-tree-loop-if-convert")
+#endif
+/* gcc 12 drops the rounding of (double)(float)x where it makes vectors of straight code. */
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__SSE2__) || defined(__ARM_NEON))
+#pragma GCC optimize("no-tree-slp-vectorize")
 #endif
 """
 _EXACT_FLAGS = ("-ffp-contract=off",)
@@ -244,7 +248,7 @@ class EmbeddedProject:
             for t, size in _SIZES
             if re.search(rf"\b{t}\b", code)
         ]
-        return f'{_NO_MASKED_LOADS}#include "{self.name}.h"\n\n{"".join(sizes)}'
+        return f'{_NO_WRONG_VECTORS}#include "{self.name}.h"\n\n{"".join(sizes)}'
 
     def _weights_source(self) -> str:
         union = f"const union {self.name}_block {self.name}_weights"

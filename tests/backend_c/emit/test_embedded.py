@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import has_c_compiler
+from conftest import TESTS, has_c_compiler
 
 import backend_c
 import hlo
 import interp
+from hlo_oracle.arguments import from_seed
 
 _FLAGS = (
     *("-std=c99", "-O1", "-ffp-contract=off"),
@@ -149,3 +150,18 @@ def test_the_check_of_narrow_types(element_type: str, tmp_path: Path) -> None:
     compiler = next(filter(None, map(shutil.which, ("gcc", "clang", "cc"))))
     subprocess.run([compiler, *tmp_path.glob("*.c"), "-o", "program"], cwd=tmp_path, check=True)
     assert subprocess.run(["./program"], cwd=tmp_path, check=False).returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_gcc_keeps_roundings_in_straight_code(tmp_path: Path) -> None:
+    """By flags with which gcc 12 makes vectors of it."""
+    module = hlo.parse((TESTS / "regressions/complex_products_in_a_row.hlo").read_text())
+    values = from_seed(module, 0)
+    recorded = values, interp.evaluate(module, *values)
+    files = backend_c.emit(module, "embedded", "exact", recorded)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    sources = [name for name in files if name.endswith(".c")]
+    flags = ["-std=c99", "-ffp-contract=off", "-O3", "-fvect-cost-model=unlimited"]
+    subprocess.run(["gcc", *flags, *sources, "-o", "test"], cwd=tmp_path, check=True)
+    assert subprocess.run(["./test"], cwd=tmp_path, check=False).returncode == 0
