@@ -144,6 +144,12 @@ def bounds(expression: Expr) -> tuple[int, int]:
             return -_LIMIT, _LIMIT
 
 
+def is_inside(load: Load) -> bool:
+    """Return whether the bounds of an offset are inside of its array."""
+    low, high = bounds(load.offset)
+    return low >= 0 and high < load.array.elements
+
+
 def _integer_bounds(expression: Expr) -> tuple[int, int]:
     """Return the range of an integer's type, or of the one that it was converted from if that is
     inside of it."""

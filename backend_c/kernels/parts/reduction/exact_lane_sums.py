@@ -115,7 +115,7 @@ class LaneSums:
         @contextmanager
         def only(part: LaneRange | None) -> Iterator[Expr]:
             with self._scope.when(part.has(lane)) if part else nullcontext():
-                yield part.nearest(lane) if part else lane
+                yield lane
 
         def addends(sums: Sequence[Variable], add: Addend) -> None:
             def add_if(lane: Expr, value: Expr, condition: Expr | None) -> None:

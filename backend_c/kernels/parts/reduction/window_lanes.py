@@ -29,12 +29,6 @@ class LaneRange(NamedTuple):
         is_before = apply("compare-LT", lane, ix.add(self.first, self.size), type=PRED)
         return apply("and", is_after, is_before, type=PRED)
 
-    def nearest(self, lane: Expr) -> Expr:
-        """Return the lane of the range that is nearest to one, the first of an empty range: a load
-        may run before the test whether a lane is in the range."""
-        last = ix.clamp(0, ix.add(self.size, -1), ix.bounds(self.size)[1])
-        return ix.add(self.first, ix.clamp(0, ix.subtract(lane, self.first), last))
-
 
 class TapLanes(NamedTuple):
     """Describe the lanes in which a tap has an element, of which the first reads that at ``start``
