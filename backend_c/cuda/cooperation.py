@@ -174,7 +174,8 @@ def _shared_loop(loop: Loop) -> Iterator[Statement]:
     sums = {variable.name for variable in loop.sums}
     if not {name for one in loop.body for name in changed(one)} - inner <= sums:
         raise CannotShareError
-    own = {v.name: v._replace(name=f"{v.name}_own") for v in loop.sums}
+    # By the loop's variable, too: another loop beside it may go on with the same sum.
+    own = {v.name: v._replace(name=f"{v.name}_{loop.variable.name}") for v in loop.sums}
     for variable in loop.sums:
         if variable.type.name not in _COMBINED or loop.operator not in _NAMES:
             raise CannotShareError

@@ -9,16 +9,16 @@ extern "C" __global__ void kernel_0(const float *HLO_RESTRICT a0, const float *H
     for (int64_t i1 = blockIdx.x; i1 < 128; i1 += gridDim.x) {
         double m3 = v2;
         double m4 = hlo_abs_f64(v2);
-        double m3_own = (-0.0);
-        double m4_own = (-0.0);
+        double m3_i5 = (-0.0);
+        double m4_i5 = (-0.0);
         for (int64_t i5 = threadIdx.x; i5 < 1000; i5 += blockDim.x) {
             const float v7 = a2[i1 * 1000 + i5] + a0[i1 * 1000 + i5] * a1[i1 * 1000 + i5];
             const double v8 = (double)v7;
-            m3_own = m3_own + v8;
-            m4_own = m4_own + hlo_abs_f64(v8);
+            m3_i5 = m3_i5 + v8;
+            m4_i5 = m4_i5 + hlo_abs_f64(v8);
         }
-        m3 = m3 + hlo_block_add_f64(m3_own);
-        m4 = m4 + hlo_block_add_f64(m4_own);
+        m3 = m3 + hlo_block_add_f64(m3_i5);
+        m4 = m4 + hlo_block_add_f64(m4_i5);
         float m9 = 0.0f;
         if (!hlo_sum_decided_f32(m3, m4, 1001, &m9)) {
             hlo_accumulator m10;

@@ -90,11 +90,16 @@ def test_a_value_that_phases_hand_on() -> None:
     assert not np.array_equal(*expected)
 
 
+# Defects that only emulated threads show.
+OF_CUDA = {"reduction_with_a_rest", "window_that_ends_in_padding"}
+
+
 def test_regressions_have_the_same_bits() -> None:
     files = sorted((TESTS / "regressions").glob("*.hlo"))
-    modules = [hlo.parse(file.read_text()) for file in files[::6]]
+    some = {*files[::6], *(file for file in files if file.stem in OF_CUDA)}
+    modules = [hlo.parse(file.read_text()) for file in sorted(some)]
     outcomes = cuda_emulated([Case(module, from_seed(module, 0)) for module in modules])
-    assert {str(file): one for file, one in zip(files[::6], outcomes) if one is not None} == {}
+    assert {str(f): one for f, one in zip(sorted(some), outcomes) if one is not None} == {}
 
 
 @pytest.mark.parametrize("oracle", [cuda_emulated, fast_is_sound])
