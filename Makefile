@@ -8,8 +8,7 @@
 # make gpu-bundle   what that takes, in a file, for a machine without a network
 # make prove FUNCTION=exponential   an elementary function against mpmath, every input (minutes)
 #
-# The tests run three at a time: on two cores, as some wait for processes that they start. So
-# threads of BLAS and OpenMP must not wait for each other busily.
+# The tests run two at a time, so threads of BLAS and OpenMP must not wait for each other busily.
 #
 # Needs python3 (3.11 or newer) with venv, and a C compiler for everything about C.
 
@@ -31,10 +30,10 @@ demo: .venv/installed compiler
 	@$(BIN)/hlo $(if $(COMPILER),explain,graph) examples/attention.hlo $(if $(COMPILER),--html,-o) demo.html
 
 test: check compiler
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 3 --maxschedchunk 4
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4
 
 test-fast: .venv/installed-for-tests
-	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 3 --maxschedchunk 4 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n 2 --maxschedchunk 4 -m "not slow"
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hlo_oracle.compiled_functions import jit
     from hlo_oracle.explaining import explain
     from hlo_oracle.frontends import tensorflow, torch
-    from hlo_oracle.judging import check
+    from hlo_oracle.function_check import check
     from hlo_oracle.loading.objects import load
     from hlo_oracle.recording import record
     from hlo_oracle.running import compile, emit, run
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Error": "hlo.errors",
     "Verdict": "hlo_oracle.verdicts",
-    "check": "hlo_oracle.judging",
+    "check": "hlo_oracle.function_check",
     "checking": "hlo_oracle.watching",
     "Miscompile": "hlo_oracle.watching",
     "MiscompileWarning": "hlo_oracle.watching",

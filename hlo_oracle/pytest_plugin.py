@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def hlo_check() -> Callable[..., Verdict]:
     """Return a function that judges another on its arguments, and fails if it is proven wrong."""
-    from hlo_oracle.judging import check
+    from hlo_oracle.function_check import check
 
     def checked(function: object, *arguments: Any, **keywords: Any) -> Verdict:
         verdict = check(function, *arguments, **keywords)

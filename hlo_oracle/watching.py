@@ -9,7 +9,7 @@ from contextlib import ContextDecorator, ExitStack
 from typing import Self
 
 from hlo.errors import ArgumentError, Error
-from hlo_oracle import judging
+from hlo_oracle import function_check
 from hlo_oracle.frontends import jax_calls
 from hlo_oracle.frontends.jax_calls import Call, Compiled
 from hlo_oracle.verdicts import Verdict
@@ -78,7 +78,7 @@ class Checking(Chosen):
         """Judge a call; say so if something is proven wrong."""
         name = f"{call.program.name}, call {call.number}"
         try:
-            verdict = judging.of_run(
+            verdict = function_check.of_run(
                 *(call.program.text(), call.arrays, call.results, call.device, name),
                 budget=self._budget,
             )

@@ -35,7 +35,7 @@ from backend_c.ir.value_ranges import with_short_sequences
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.epilogue import InnerHero
-from backend_c.lower.nested import is_nested, nested
+from backend_c.lower.loops_in_elements import is_nested, nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from hlo.module import Computation, Instruction, Module

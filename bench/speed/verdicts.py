@@ -25,7 +25,7 @@ from bench.speed.process import Process
 from bench.speed.session import Place
 from interp.envelope.verdict import EQUAL, OUTSIDE, UNDETERMINED, WITHIN
 
-_MODULE = "bench.speed.judging"
+_MODULE = "bench.speed.result_judge"
 _WITNESS = "xla"
 _COMPARE = 600.0  # seconds to read and compare two results
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hlo.module import Computation, Instruction
-from hlo.passes.cones import cones
 from hlo.passes.cost import COST
 from hlo.passes.epilogues import epilogues
 from hlo.passes.fusible import FREE, READERS, why_root, why_unfusible
 from hlo.passes.fusion_reasons import Group, Reason, Why, listed
 from hlo.passes.index_paths import LOOP, Paths, share
+from hlo.passes.recomputation import cones
 from hlo.passes.rewriting import array
 from hlo.passes.rows import LONGEST, Kind, Rows, operand_kind, rows_of
 from hlo.passes.updates_in_place import is_static_array, is_update_in_place

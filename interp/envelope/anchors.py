@@ -19,13 +19,12 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.rewriting import each
 from hlo.types import TupleShape
 from interp.envelope.budget import Budget
-from interp.envelope.chains import unstored
 from interp.envelope.defining_equations import is_factorisation
+from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import Enclosure, Value, all_certain, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
 from interp.envelope.midpoints import is_unbounded, middle
-from interp.envelope.places import Place, branch_name, states_name, trips_name
 from interp.envelope.recorded_values import (
     MOST_TRIPS,
     can_be_stored,
@@ -34,6 +33,7 @@ from interp.envelope.recorded_values import (
     state_sources,
     stored_elements,
 )
+from interp.envelope.value_names import Place, branch_name, states_name, trips_name
 from interp.envelope.verdict import is_wide
 from interp.envelope.watching import Condition
 

@@ -44,7 +44,7 @@ class Budget:
     each rounded. ``keeps_wide``: narrower types are computed in f32 and may stay there (excess
     precision). ``contracts``: a product may go into a sum unrounded (FMA). ``flushes``:
     subnormal operands and results may become zeros. ``rewrites``: chains of elementwise operations
-    may be rewritten by identities of real numbers (:mod:`interp.envelope.chains`).
+    may be rewritten by identities of real numbers (:mod:`interp.envelope.elementwise_chains`).
     ``through_f32``: what is converted from f64 to a narrower type than f32 may be rounded to f32
     first. ``operand_bits[precision]``: the significant bits to which factors of products of
     matrices in f32 may be rounded, where the program asks for this ``operand_precision`` (24: none

@@ -18,8 +18,8 @@ from hlo.opcodes import CALLS, EFFECT, ELEMENTWISE, MOVES, STATEFUL, SUM, having
 from hlo.types import ArrayShape
 from hlo.walk import called
 from interp.envelope import budget
-from interp.envelope.chains import absolutely_wider, wider
 from interp.envelope.complex_numbers import joined, parts
+from interp.envelope.elementwise_chains import absolutely_wider, wider
 from interp.envelope.enclosure import Enclosure, finfo
 
 Sums = Mapping[str, int]  # the number of the constant operand, by the name of the sum

@@ -23,7 +23,13 @@ from hlo.values import Array
 from hlo.verification.verify import verify
 from hlo.walk import Op, Schedule, call, column, follow, function_name, keywords, live, scheduled
 from interp.bounded_arrays import results_of, sizes_of
-from interp.envelope import bounded_enclosures, budget, chains, constant_sums, enclosed_values
+from interp.envelope import (
+    bounded_enclosures,
+    budget,
+    constant_sums,
+    elementwise_chains,
+    enclosed_values,
+)
 from interp.envelope.blocks import in_blocks
 from interp.envelope.budget import Budget
 from interp.envelope.enclosed_values import spread, unknown
@@ -99,10 +105,10 @@ class Enclosing:
         self._watched = Watched(module, watcher)
         self.openings: list[Opening] = []
         self._module = module
-        self._inner = chains.inner_values(module)
+        self._inner = elementwise_chains.inner_values(module)
         self._constant_sums = constant_sums.sums_of_constants(module)
         self._exact_loops = exact_loops(module)
-        self._stored = chains.stored_values(module.entry)
+        self._stored = elementwise_chains.stored_values(module.entry)
         self._exact = Evaluation(module, None)
         self._prepared: dict[str, tuple[Schedule, Mapping[str, Shape]]] = {}
         self._rules = column("interp.envelope.ops")
@@ -152,7 +158,7 @@ class Enclosing:
             return result if known is None else known
         if known is not None:
             is_inner = instruction.name in self._inner[computation.name]
-            effective = partial(chains.in_effect, instruction.opcode, operands, result)
+            effective = partial(elementwise_chains.in_effect, instruction.opcode, operands, result)
             result = effective(known) if is_inner else known
         constant = self._constant_sums[computation.name].get(instruction.name)
         if constant is None:
@@ -187,7 +193,9 @@ class Enclosing:
                 return call(rule, instruction, values, given, first)
 
             if instruction.name in self._inner[computation.name]:
-                return in_blocks(chains.inside(instruction.opcode, elementwise), operands)
+                return in_blocks(
+                    elementwise_chains.inside(instruction.opcode, elementwise), operands
+                )
             return in_blocks(elementwise, operands)
         op = self._ops.get(name)
         if op is None:

@@ -19,7 +19,6 @@ from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
 from interp.envelope.peer_values import Step, Trust, followed
-from interp.envelope.places import decisions, with_plain_names
 from interp.envelope.random_rounding import (
     Unlikely,
     has_unlikely_sums,
@@ -28,6 +27,7 @@ from interp.envelope.random_rounding import (
 )
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
+from interp.envelope.value_names import decisions, with_plain_names
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,

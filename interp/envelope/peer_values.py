@@ -18,7 +18,7 @@ from hlo.walk import called, monoid
 from interp.envelope import defining_equations
 from interp.envelope.anchors import LAYS_OUT, factorisations
 from interp.envelope.budget import Budget
-from interp.envelope.chains import unstored
+from interp.envelope.elementwise_chains import unstored
 from interp.envelope.enclosure import (
     Enclosure,
     Value,
@@ -33,8 +33,8 @@ from interp.envelope.enclosure import (
 )
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle, middle
-from interp.envelope.places import Place, branch_name, states_name, trips_name
 from interp.envelope.recorded_values import MOST_TRIPS
+from interp.envelope.value_names import Place, branch_name, states_name, trips_name
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,

@@ -21,7 +21,7 @@ from hlo.module import Computation, Instruction, Module
 from hlo.passes.choices import branches
 from hlo.passes.rewriting import Names, with_entry
 from hlo.types import S32, ArrayShape, Shape, TupleShape
-from interp.envelope.places import (
+from interp.envelope.value_names import (
     branch_name,
     inside_branch,
     inside_loop,
@@ -37,7 +37,7 @@ _INDEX = ArrayShape(S32)
 
 def exposed(module: Module, names: Sequence[str], trips: Mapping[str, int] | None = None) -> Module:
     """Append values to the module's result tuple: those of the entry, and of the loops and branches
-    in it (:mod:`interp.envelope.places`), given how many trips of each loop are stored."""
+    in it (:mod:`interp.envelope.value_names`), given how many trips of each loop are stored."""
     recording = _Recording(module, frozenset(names), trips or {})
     entry = module.entry
     made, found = recording.recorded(entry, "", Names(i.name for i in entry.instructions))

@@ -13,7 +13,7 @@ import numpy as np
 from hlo.module import Computation, Instruction, Module
 from hlo.walk import Callee
 from interp.envelope.enclosure import Enclosure, Value, all_certain, point
-from interp.envelope.places import Place
+from interp.envelope.value_names import Place
 
 Condition = Callable[[Value], Enclosure]
 

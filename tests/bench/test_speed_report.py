@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bench.speed import document, history
-from bench.speed.judging import distance
 from bench.speed.kinds import KINDS
+from bench.speed.result_judge import distance
 from bench.speed.rows import Measured, Row
 from bench.speed.statistics import Timing
 from bench.speed.table import milliseconds, table

@@ -13,8 +13,8 @@ from hlo.values import Array, arrays_of
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Found, Judge
-from interp.envelope.places import decisions, with_plain_names
 from interp.envelope.recorded_values import exposed
+from interp.envelope.value_names import decisions, with_plain_names
 from interp.envelope.verdict import EQUAL, UNDETERMINED, WITHIN
 
 OUTER, INNER = 4, 30

@@ -10,7 +10,7 @@ import pytest
 import hlo
 from hlo.types import BF16, F16, F32, ElementType
 from hlo.values import arrays_of
-from interp.envelope import budget, chains
+from interp.envelope import budget, elementwise_chains
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.enclosure import contains, finfo, point
 from interp.envelope.peer_values import followed
@@ -70,7 +70,7 @@ def test_a_shown_exponential_may_be_of_the_number_beside(element_type: ElementTy
 
     shown = exponential(1.0).astype(element_type.numpy)
     with budget.using(XLA_CPU), np.errstate(all="ignore"):
-        legal = chains.in_effect("exponential", [point(x)], point(shown), point(shown))
+        legal = elementwise_chains.in_effect("exponential", [point(x)], point(shown), point(shown))
         for factor in (1 - eps / 2, 1 + eps / 2):
             assert contains(legal, exponential(factor).astype(element_type.numpy)).all()
     assert (legal.high[-2:] < info.smallest_normal).all()

@@ -1,8 +1,8 @@
 """Judge results of compilers against the interpreter's, in a process of its own.
 
-``python -m bench.speed.judging`` answers, a JSON object a line: ``interpret`` evaluates a program,
-``compare`` tells how far results are from that, ``judge`` whether the error envelope has them, and
-``beside`` how far results are from those of another compiler.
+``python -m bench.speed.result_judge`` answers, a JSON object a line: ``interpret`` evaluates a
+program, ``compare`` tells how far results are from that, ``judge`` whether the error envelope has
+them, and ``beside`` how far results are from those of another compiler.
 """
 
 from __future__ import annotations
