@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from hlo.errors import ArgumentError
 from hlo.module import Computation, Instruction, Module
 from hlo.text.attribute_lists import TailReader
 from hlo.text.expressions import ExpressionReader, Known
@@ -46,8 +47,12 @@ def parse(text: str) -> Module:
 
     Names are kept, so are attributes of the header, tables of files and frames, and annotations
     (as text). Shapes written beside operands are checked and dropped, comments are dropped. Without
-    a header, the module is named for its entry.
+    a header, the module is named for its entry. ArgumentError for what is no text.
     """
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"parse reads a str, not {type(text).__name__}: hlo_oracle.load reads files and bytes"
+        )
     with _no_collection():
         return _ModuleReader(source_of(text)).module()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from conftest import CORPUS
 from cost import least_seconds
 
 import hlo
+from hlo.errors import ArgumentError
 from hlo.literal import Literal
 from hlo.types import F32, S32, ArrayShape, TupleShape
 
@@ -290,3 +292,9 @@ def test_the_name_of_a_file_is_no_program() -> None:
         hlo.parse("dump/module_0001.jit_f.before_optimizations.txt")
     with pytest.raises(hlo.ParseError, match=r"an instruction\n"):
         hlo.parse("no program")
+
+
+@pytest.mark.parametrize("given", [Path("model.hlo"), b"HloModule m", None])
+def test_what_is_no_text_is_named(given: object) -> None:
+    with pytest.raises(ArgumentError, match=r"parse reads a str, not .*hlo_oracle\.load"):
+        hlo.parse(given)  # type: ignore[arg-type]
