@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TESTS, has_c_compiler
+from conftest import ROOT, TESTS, has_c_compiler
 
 import backend_c
 import hlo
@@ -47,6 +47,27 @@ def test_a_shared_library_has_the_bits_of_the_interpreter(tmp_path: Path) -> Non
     results = (ctypes.c_void_p * 1)(result.ctypes.data)
     ctypes.CDLL(str(library)).hlo_entry(pointers, results, None, None, ctypes.c_uint64(0))
     np.testing.assert_array_equal(result, interp.evaluate(module, *values))
+
+
+@needs_cmake
+def test_the_example_calls_it_from_c(tmp_path: Path) -> None:
+    """As the comment of examples/desktop says."""
+    text = (ROOT / "examples/sum_of_products.hlo").read_text()
+    _written(text, tmp_path)
+    subprocess.run(["cmake", "-B", "build"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", "build"], cwd=tmp_path, check=True, capture_output=True)
+    source = str(ROOT / "examples/desktop/sum_of_products.c")
+    checked = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
+    linked = ["build/libmodule.a", "-fopenmp", "-lm", "-o", "sum"]
+    subprocess.run(["cc", *checked, "-I.", source, *linked], cwd=tmp_path, check=True)
+    run = subprocess.run(
+        ["./sum", "constants.bin"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    ones = np.ones((1024, 1024), np.float32)
+    y = (np.arange(1024 * 1024, dtype=np.float32) % 7).reshape(1024, 1024)
+    assert np.float32(run.stdout) == interp.evaluate(hlo.parse(text), ones, y, ones / 2)
+    refused = subprocess.run(["./sum", "missing"], cwd=tmp_path, check=False, capture_output=True)
+    assert refused.returncode == 1 and refused.stderr.startswith(b"missing is not")
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
