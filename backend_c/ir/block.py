@@ -28,10 +28,12 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Block:
-    """Hold the statements of an open block, and the expressions that have a value in it."""
+    """Hold the statements of an open block, and the expressions that have a value in it. The
+    block of an ``if`` is conditional."""
 
     statements: list[Statement] = field(default_factory=list)
     values: dict[Hashable, Expr] = field(default_factory=dict)
+    is_conditional: bool = False
 
     @property
     def size(self) -> BlockSize:

@@ -55,7 +55,6 @@ class Scope:
     def __init__(self, settings: Settings, *, is_flat: bool = True) -> None:
         self.settings, self.is_flat = settings, is_flat
         self._blocks = [Block()]
-        self._conditional: list[int] = []  # the open blocks that are of an ``if``
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
         self._names = 0
@@ -84,17 +83,23 @@ class Scope:
         return len(self._blocks) - 1 if depth is None else depth
 
     def _fixed_depth_of(self, expression: Expr) -> int | None:
-        """Return the innermost block that a value depends on, or None if it can change. A load
-        that is not inside of its array by its index alone depends on the ``if`` around it, too."""
+        """Return the innermost block that a value depends on, or None if it can change: a load not
+        inside of its array by its index alone depends on the ``if`` around it, too."""
         depth, depths = 0, self._depth
         for part in subexpressions(expression):
             if is_mutable(part):
                 return None
             if type(part) is Variable:
                 depth = max(depth, depths.get(part.name, 0))
-            elif self._conditional and type(part) is Load and not ix.is_inside(part):
-                depth = max(depth, self._conditional[-1])
+            elif type(part) is Load and depth < self._innermost_if and not ix.is_inside(part):
+                depth = self._innermost_if
         return depth
+
+    @property
+    def _innermost_if(self) -> int:
+        """Return the innermost open block of an ``if``, the outermost of all without one."""
+        found = (depth for depth, block in enumerate(self._blocks) if block.is_conditional)
+        return max(found, default=0)
 
     def find(self, key: Hashable) -> Expr | None:
         """Return the value remembered for a key in an open block, or None."""
@@ -151,11 +156,10 @@ class Scope:
     def hoisted(self, *values: Expr) -> Iterator[None]:
         """Write what is written inside where the values are known, as far out as that is."""
         depth = max((self._depth_of(value) for value in values), default=0)
-        inside, conditional = self._blocks[depth + 1 :], self._conditional
+        inside = self._blocks[depth + 1 :]
         del self._blocks[depth + 1 :]
-        self._conditional = [block for block in conditional if block <= depth]
         yield
-        self._blocks, self._conditional = self._blocks + inside, conditional
+        self._blocks += inside
 
     @contextmanager
     def draft(self, extents: Sequence[int]) -> Iterator[tuple[Expr, ...]]:
@@ -385,11 +389,9 @@ class Scope:
     @contextmanager
     def when(self, condition: Expr) -> Iterator[None]:
         """Open an ``if`` around what is written inside."""
-        self._conditional.append(len(self._blocks))
-        self._blocks.append(Block())
+        self._blocks.append(Block(is_conditional=True))
         yield
         body = tuple(self._blocks.pop().statements)
-        self._conditional.pop()
         self._emit(If(condition, body))
 
 
