@@ -99,14 +99,16 @@ class OracleExaminer:
         cut = [small for small in smaller if small is not None]
         with self._asked(oracle, found) as asked:
             outcomes = asked(cut)
-        first, *_ = outcomes
-        is_first = isinstance(first, Difference) and first.kind == found.kind
-        kept: list[tuple[Case | None, Difference]] = [] if is_first else [(None, found)]
-        for number, (small, told) in enumerate(zip(cut, outcomes, strict=True)):
-            # Not judged: the compiler's own values are no arguments, as they are of another type.
-            if isinstance(told, Difference) and told.judged and (number or is_first):
-                kept.append((small, replace(found, kind=told.kind, detail=told.detail)))
-        return kept
+        # Not judged: the compiler's own values are no arguments, as they are of another type.
+        kept: list[tuple[Case | None, Difference]] = [
+            (small, replace(found, kind=told.kind, detail=told.detail))
+            for small, told in zip(cut, outcomes, strict=True)
+            if isinstance(told, Difference) and told.judged
+        ]
+        is_alike = kept and kept[0][0] is cut[0] and kept[0][1].kind == found.kind
+        if is_alike:
+            return kept
+        return [(None, found), *(one for one in kept if one[0] is not cut[0])]
 
     def _asked(self, oracle: str, found: Difference) -> AbstractContextManager[Property]:
         """Open what smaller programs are asked of: an oracle that is open already, if it can be."""
