@@ -12,7 +12,10 @@ _RELATIVE = re.compile(r"\[([^\]\[\n]++)\]\((?!https?:)([^()\s]++)\)")
 
 
 class CustomMetadataHook(MetadataHookInterface):
-    """What ``tool.hatch.metadata.hooks.custom`` of pyproject.toml names."""
+    """Fill in the metadata of a package that pyproject.toml declares dynamic: the long description.
+
+    Hatchling loads it, as ``tool.hatch.metadata.hooks.custom`` is there.
+    """
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the long description."""

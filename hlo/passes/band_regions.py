@@ -18,6 +18,7 @@ from hlo.literal import Literal
 from hlo.module import Instruction, Module
 from hlo.opcodes import BITWISE, ELEMENTWISE, EXTREME, having, of_family
 from hlo.passes.rewriting import array, integer, integers
+from hlo.passes.updates_in_place import is_static_array
 from hlo.types import ArrayShape
 from hlo.walk import monoid
 
@@ -129,7 +130,7 @@ class Regions:
         opcode = instruction.opcode
         rule = _RULES.get(opcode, _elementwise if opcode in _ELEMENTWISE else None)
         shapes = [self.by_name[name].shape for name in instruction.operands]
-        if rule is None or not all(map(_is_static, (instruction.shape, *shapes))):
+        if rule is None or not all(map(is_static_array, (instruction.shape, *shapes))):
             return None
         return rule(instruction, [array(shape) for shape in shapes], rows)
 
@@ -169,11 +170,6 @@ def _is_finite(kernel: Instruction) -> bool:
         return False
     wide = np.complex128 if array(kernel.shape).element_type.is_complex else np.float64
     return bool(np.isfinite(literal.value.astype(wide)).all())
-
-
-def _is_static(shape: object) -> bool:
-    """Return whether a shape is that of an array whose sizes are known."""
-    return isinstance(shape, ArrayShape) and shape.element_type.is_array and not shape.is_dynamic
 
 
 def _union(wanted: list[Operand]) -> Rows | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hlo.dynamic_sizes import has_bounds
 from hlo.module import Computation, Module
-from hlo.opcodes import MOVES, having, of_family
+from hlo.opcodes import ELEMENTWISE, MOVES, having, of_family
 from hlo.types import leaves
 
 # Whatever a compiler does, these give one result on certain whole numbers. Not a power, which may
 # divide by zero; not folds, whose order is open; not what calls other computations.
 _DECIDED = (
-    of_family("elementwise") - {"power"}
+    of_family(ELEMENTWISE) - {"power"}
     | having(MOVES)
     | {"constant", "get-tuple-element", "iota", "parameter", "tuple"}
 )
