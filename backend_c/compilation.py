@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from backend_c.cuda import phases
 from backend_c.explain.listing import Listing, listing
@@ -11,6 +12,7 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.lowering import lower
 from backend_c.lower.plan import Plan
 from backend_c.render.dialect import CUDA, OPENMP, Dialect
+from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.translation_units import Program, render_plan
 from hlo.module import Module
 from hlo.passes.fusion import fused_with_reasons
@@ -25,7 +27,8 @@ class Compilation:
     """Hold the stages of a module, and the seconds that each took.
 
     ``before`` is the module as fusion saw it, and ``groups`` what that decided; ``after`` is what
-    was lowered.
+    was lowered. ``marked`` are the sources of the program with marks of which names are computed on
+    each line (:mod:`backend_c.render.marked_statements`).
     """
 
     before: Module
@@ -33,12 +36,13 @@ class Compilation:
     after: Module
     plan: Plan
     program: Program
+    marked: Mapping[str, str]
     stages: dict[str, float]
 
     @property
     def listing(self) -> Listing:
         """Return the stages side by side."""
-        return listing(self.before, self.groups, self.after, self.plan, self.program)
+        return listing(self.before, self.groups, self.after, self.plan, self.program, self.marked)
 
 
 def compilation(
@@ -65,8 +69,10 @@ def compilation(
     plan = lower(last, settings)
     plan = phases.split(plan) if dialect is CUDA else plan
     clock.append(time.perf_counter())
-    program = render_plan(plan, dialect, timed=dialect is OPENMP)
+    program = render_plan(plan, dialect, timed=dialect is OPENMP, body=MarkedBody)
     clock.append(time.perf_counter())
     names = ("passes", "lowering", "rendering")
     seconds = {name: b - a for name, a, b in zip(names, clock, clock[1:])}
-    return Compilation(before, groups, last, plan, program, seconds)
+    plain = {name: unmarked(text)[0] for name, text in program.sources.items()}
+    unmarked_program = replace(program, sources=plain)
+    return Compilation(before, groups, last, plan, unmarked_program, program.sources, seconds)

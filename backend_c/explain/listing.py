@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
+from backend_c.explain.computed_lines import (
+    InstructionNames,
+    Named,
+    computed_lines,
+    with_lines_of_users,
+)
 from backend_c.explain.describer import joined, members, written_buffers, written_origins
 from backend_c.lower.buffers import workspace_lifetimes
 from backend_c.lower.plan import Buffer, Launch, Plan, Repeat, Step, in_order, inner_steps
+from backend_c.render.marked_statements import unmarked
 from backend_c.render.translation_units import Program
 from hlo.module import Module
 from hlo.passes.fusion_reasons import Groups
@@ -21,22 +27,18 @@ _FUNCTION = re.compile(
 )
 
 
-class Named(NamedTuple):
-    """Name an instruction, and the computation that it is in."""
-
-    computation: str
-    instruction: str
-
-
 @dataclass(frozen=True, slots=True)
 class Called:
     """Say what a step computes and where it is written: the C function, empty for steps that call
     none, the instructions in it, and for each of its arrays by the name in C the instruction that
-    stored it last, where that is known: a parameter, or the result of a step."""
+    stored it last, where that is known: a parameter, or the result of a step. ``lines`` has the
+    numbers of the lines of the function, from 0, on which each instruction is computed; of one that
+    is none's by itself, as the broadcast of a constant, those of its users."""
 
     function: str
     computes: tuple[Named, ...]
     arrays: Mapping[str, Named]
+    lines: Mapping[Named, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,35 @@ class Listing:
     lifetimes: tuple[Lifetime, ...]
 
 
-def listing(before: Module, groups: Groups, after: Module, plan: Plan, program: Program) -> Listing:
-    """Return the listing of a compilation from its stages."""
-    texts = {
-        found[1]: found[0].replace("HLO_RESTRICT ", "")
-        for text in program.sources.values()
+def listing(
+    before: Module,
+    groups: Groups,
+    after: Module,
+    plan: Plan,
+    program: Program,
+    marked: Mapping[str, str],
+) -> Listing:
+    """Return the listing of a compilation from its stages, and from its sources with marks
+    (:mod:`backend_c.render.marked_statements`)."""
+    functions = {
+        found[1]: unmarked(found[0].replace("HLO_RESTRICT ", ""))
+        for text in marked.values()
         for found in _FUNCTION.finditer(text)
     }
-    steps = tuple(_called(before, groups, plan, program))
-    return Listing(before, groups, after, steps, texts, tuple(_lifetimes(plan, program)))
+    steps = [*_called(before, groups, plan, program)]
+    names = InstructionNames(before, groups, after)
+    operands = {
+        Named(c.name, i.name): i.operands for c in before.computations for i in c.instructions
+    }
+    for number, (_, step) in enumerate(in_order(plan.steps)):
+        called = steps[number]
+        if isinstance(step, Launch) and called.function in functions:
+            origins, launches = plan.kernels[step.kernel].origins, joined(step.origin)
+            own = computed_lines(*functions[called.function], origins, launches, names)
+            lines = with_lines_of_users(own, called.computes, operands)
+            steps[number] = replace(called, lines=lines)
+    texts = {name: text for name, (text, _) in functions.items()}
+    return Listing(before, groups, after, tuple(steps), texts, tuple(_lifetimes(plan, program)))
 
 
 def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Iterator[Called]:
@@ -102,7 +124,7 @@ def _called(before: Module, groups: Groups, plan: Plan, program: Program) -> Ite
                 first[buffer] = Named(origin.computation, origin.instruction)
             known = {array.name: stored.get(b) or first.get(b) for array, b in pairs}
             arrays = {name: named for name, named in known.items() if named is not None}
-        yield Called(function, tuple(dict.fromkeys(computes)), arrays)
+        yield Called(function, tuple(dict.fromkeys(computes)), arrays, {})
 
 
 def _parameters(before: Module, plan: Plan) -> dict[Buffer, Named]:

@@ -12,8 +12,11 @@ from backend_c.ir.loop_ir import Apply, Expr, Let, Load, Store, Variable, is_mut
 from backend_c.ir.loop_rewriting import with_operands
 
 
-def with_common_values(body: Sequence[Let | Store]) -> tuple[Let | Store, ...]:
-    """Return lets and stores in which equal values have one name.
+def with_common_values(
+    body: Sequence[Let | Store],
+) -> tuple[tuple[Let | Store, ...], dict[Expr, Variable]]:
+    """Return lets and stores in which equal values have one name, and by the variables that are
+    gone those of the same values.
 
     What is loaded, none of the stores changes, but for mutable arrays, whose loads stay.
     """
@@ -29,7 +32,7 @@ def with_common_values(body: Sequence[Let | Store]) -> tuple[Let | Store, ...]:
                 continue
             known[value] = statement.variable
         kept.append(statement._replace(value=value))
-    return tuple(kept)
+    return tuple(kept), same
 
 
 def _renamed(value: Expr, same: dict[Expr, Variable]) -> Expr:

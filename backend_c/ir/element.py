@@ -8,10 +8,10 @@ that computes is a fused producer (the prologue of a contraction). A :class:`Wri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backend_c.ir import index as ix
-from backend_c.ir.loop_ir import Apply, Array, Constant, Expr, Load
+from backend_c.ir.loop_ir import Apply, Array, Computed, Constant, Expr, Load
 from backend_c.ir.scope import Scope, apply
 from hlo.types import PRED, S32, ArrayShape, ElementType, is_bounded
 
@@ -74,8 +74,25 @@ def scalar(shape: ArrayShape, value: Expr) -> Element:
     return Element(ArrayShape(shape.element_type), lambda: value)
 
 
-def memoised(element: Element, scope: Scope) -> Element:
-    """Return the same reader, memoised: each element that it computes is bound once per index.
+def claimed(element: Element, scope: Scope, instruction: Computed) -> Element:
+    """Return the same reader, whose elements are computed for an instruction."""
+
+    names = scope.names
+
+    def at(*index: Expr) -> Expr:
+        # No context manager: this is called for each element that is written.
+        outside = names.enter(instruction)
+        try:
+            return element.at(*index)
+        finally:
+            names.leave(outside)
+
+    return replace(element, at=at)
+
+
+def memoised(element: Element, scope: Scope, instruction: Computed | None = None) -> Element:
+    """Return the same reader, memoised: each element that it computes is bound once per index, for
+    an instruction if it is one's.
 
     What computing the index takes (clamps, divisions) is bound first, as far out as it can be. A
     load is not bound: it is read where it is used, so that no value lives longer than needed.
@@ -93,10 +110,12 @@ def memoised(element: Element, scope: Scope) -> Element:
         if found is None:
             value = element.at(*named)
             found = value if isinstance(value, Constant) else scope.bind(value)
+            scope.names.share(found)
             scope.remember(key, found)
         return found
 
-    return Element(element.shape, at, element.sizes, element.array, element.patch)
+    made = Element(element.shape, at, element.sizes, element.array, element.patch)
+    return made if instruction is None or in_memory else claimed(made, scope, instruction)
 
 
 def _with_atoms(value: Expr, scope: Scope) -> Expr:

@@ -16,8 +16,8 @@ subexpressions), which dataclasses do in several times the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -216,6 +216,19 @@ class Barrier(NamedTuple):
 Statement = Let | Mutable | Assign | LocalArray | Store | Loop | If | Call | Barrier
 
 
+class Computed(NamedTuple):
+    """Name an instruction that a kernel computes: by its number in the kernel's own computation, or
+    in ``computation``, which that applies to elements; ``launch`` is the number of the launch that
+    it is of among those that were merged."""
+
+    number: int
+    computation: str = ""
+    launch: int = 0
+
+
+Origins = Mapping[str, tuple[Computed, ...]]  # what names in a kernel are for
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """Represent a function of arrays.
@@ -225,6 +238,7 @@ class Kernel:
     ``kind`` says how it is written, for explanations: ``map``, ``rows``, the opcode of a hero.
     ``tables`` are the values of the last inputs: constants that the program brings along.
     ``uses_seed``: the random state of the run is one more argument.
+    ``origins`` has the instructions that names in the body are for, for explanations.
     """
 
     inputs: tuple[Array, ...]
@@ -235,6 +249,7 @@ class Kernel:
     uses_seed: bool = False
     tables: tuple[np.ndarray, ...] = ()
     kind: str = ""
+    origins: Origins = field(default_factory=dict, compare=False)
 
 
 def inside(statement: Statement) -> tuple[Statement, ...]:

@@ -37,6 +37,7 @@ from backend_c.ir.loop_ir import (
     is_mutable,
     subexpressions,
 )
+from backend_c.ir.names import Names
 from backend_c.ir.settings import Settings
 from hlo.errors import Unsupported
 from hlo.types import ElementType, element_type_of
@@ -57,7 +58,7 @@ class Scope:
         self._blocks = [Block()]
         self._depth: dict[str, int] = {}  # variables and local arrays by name
         self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
-        self._names = 0
+        self.names = Names()
         self.scratch_arrays: list[Array] = []
         self.tables: list[tuple[Array, np.ndarray]] = []
         self.uses_seed = False
@@ -71,11 +72,6 @@ class Scope:
         return tuple(block.statements)
 
     # Names
-
-    def _name(self, prefix: str) -> str:
-        """Return a fresh name."""
-        self._names += 1
-        return f"{prefix}{self._names}"
 
     def _depth_of(self, expression: Expr) -> int:
         """Return the innermost block that a value depends on; the current one if it can change."""
@@ -126,7 +122,9 @@ class Scope:
         # A name hides the expression from index arithmetic: its bounds are kept with the name.
         low, high = ix.bounds(expression) if expression.type is INDEX else (-(2**62), 2**62)
         prefix = "n" if expression.type is INDEX else "v"
-        variable = Variable(expression.type, self._name(prefix), low, high)
+        is_copy = isinstance(expression, Load) and expression.array.is_local
+        name = self.names.fresh(prefix, is_copy=is_copy)
+        variable = Variable(expression.type, name, low, high)
         self._depth[variable.name] = depth
         self._definitions.pop(variable.name, None)  # a name that was forgotten is given again
         if expression.type is INDEX and ix.is_quotient(expression):
@@ -164,7 +162,7 @@ class Scope:
     @contextmanager
     def draft(self, extents: Sequence[int]) -> Iterator[tuple[Expr, ...]]:
         """Open a block that is thrown away, to look at a value for any index; yield the index."""
-        index = tuple(Variable(INDEX, self._name("i"), 0, max(n - 1, 0)) for n in extents)
+        index = tuple(Variable(INDEX, self.names.fresh("i"), 0, max(n - 1, 0)) for n in extents)
         self._depth.update((variable.name, len(self._blocks)) for variable in index)
         self._blocks.append(Block())
         yield index
@@ -183,11 +181,11 @@ class Scope:
     def written(self) -> Written:
         """Return how much is written now, to forget what comes after it."""
         sizes = tuple(block.size for block in self._blocks)
-        return Written(self._names, sizes, len(self.scratch_arrays), len(self.tables))
+        return Written(self.names.given, sizes, len(self.scratch_arrays), len(self.tables))
 
     def forget_after(self, written: Written) -> None:
         """Forget all that was written and bound since then, outer blocks' values, too."""
-        self._names = written.names
+        self.names.forget_after(written.names)
         del self.scratch_arrays[written.scratch_arrays :], self.tables[written.tables :]
         for block, size in zip(self._blocks, written.blocks, strict=True):
             block.cut(size)
@@ -246,7 +244,7 @@ class Scope:
 
     def mutable(self, element_type: ElementType, initial: Expr | None = None) -> Variable:
         """Declare a mutable variable here."""
-        variable = Variable(element_type, self._name("m"), mutable=True)
+        variable = Variable(element_type, self.names.fresh("m"), mutable=True)
         self._emit(Mutable(variable, initial))
         return variable
 
@@ -267,13 +265,13 @@ class Scope:
                 f" element: at most {_MOST_LOCAL} bytes are taken"
             )
         is_wide = self.settings.has_lanes and not is_opaque
-        array = Array(self._name("t"), element_type, elements, True, True, is_wide=is_wide)
+        array = Array(self.names.fresh("t"), element_type, elements, True, True, is_wide=is_wide)
         self._emit(LocalArray(array))
         return array
 
     def shared(self, element_type: ElementType, elements: int) -> Array:
         """Declare an array in memory that the threads of a block share."""
-        array = Array(self._name("t"), element_type, elements, True, True, is_shared=True)
+        array = Array(self.names.fresh("t"), element_type, elements, True, True, is_shared=True)
         self._emit(LocalArray(array))
         return array
 
@@ -282,7 +280,7 @@ class Scope:
         found = []
         for operation, low in (("thread", 0), ("threads", 1)):
             value = Apply(operation, (), INDEX)
-            variable = Variable(INDEX, self._name("n"), low, low + _MOST_THREADS - 1)
+            variable = Variable(INDEX, self.names.fresh("n"), low, low + _MOST_THREADS - 1)
             self._depth[variable.name] = 0
             self._blocks[0].statements.append(Let(variable, value))
             found.append(variable)
@@ -300,7 +298,7 @@ class Scope:
         """
         if self.is_inside_element:
             return self.local(element_type, elements)
-        name = f"s{len(self.scratch_arrays)}"
+        name = self.names.claim(f"s{len(self.scratch_arrays)}")
         array = Array(name, element_type, elements, mutable=not frozen)
         self.scratch_arrays.append(array)
         return array
@@ -352,7 +350,7 @@ class Scope:
         if self.is_inside_element:
             kind, sums = "serial", ()
         # The variable's bounds are what index arithmetic folds by.
-        variable = Variable(INDEX, self._name("i"), 0, max(ix.bounds(end)[1] - 1, 0))
+        variable = Variable(INDEX, self.names.fresh("i"), 0, max(ix.bounds(end)[1] - 1, 0))
         self._depth[variable.name] = len(self._blocks)
         self._blocks.append(Block())
         yield variable
@@ -362,7 +360,7 @@ class Scope:
     @contextmanager
     def blocks(self, extent: int, threads: int, kind: str = "blocks") -> Iterator[Expr]:
         """Open a loop over blocks of so many threads, all of which run what is written inside."""
-        variable = Variable(INDEX, self._name("i"), 0, max(extent - 1, 0))
+        variable = Variable(INDEX, self.names.fresh("i"), 0, max(extent - 1, 0))
         self._depth[variable.name] = len(self._blocks)
         self._blocks.append(Block())
         yield variable

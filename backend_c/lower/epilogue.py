@@ -19,7 +19,7 @@ class InnerHero:
     element that is being written.
     """
 
-    def __init__(self, opcode: str, shape: ArrayShape, emit: Callable[[Writer], None]) -> None:
+    def __init__(self, opcode: str, shape: ArrayShape, emit: Callable[[Writer], object]) -> None:
         self.opcode, self._shape, self._emit = opcode, shape, emit
         self._value: Expr | None = None
 

@@ -16,13 +16,23 @@ from backend_c.ir import nest
 from backend_c.ir.affine_indices import with_affine_indices
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
 from backend_c.ir.decided_selects import with_decided_selects
-from backend_c.ir.element import Element, Patch, Value, Writer, array_reader, memoised
+from backend_c.ir.element import (
+    Element,
+    Patch,
+    Value,
+    Writer,
+    array_reader,
+    claimed,
+    memoised,
+)
 from backend_c.ir.loop_ir import (
     INDEX,
     Array,
+    Computed,
     Expr,
     Kernel,
     Load,
+    Origins,
     Statement,
     every,
     expressions,
@@ -40,8 +50,8 @@ from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
 from hlo.module import Computation, Instruction, Module
 from hlo.passes.rows import Kind, Rows, reductions
-from hlo.types import ArrayShape, Shape, leaves
-from hlo.walk import Op, call, function_name, keywords, live, op_of, walk
+from hlo.types import ArrayShape, leaves
+from hlo.walk import call, function_name, keywords, live, op_of, walk
 
 
 def inputs_of(operands: Sequence[BufferValue]) -> tuple[Buffer, ...]:
@@ -137,6 +147,7 @@ class KernelBuilder:
             scope.uses_seed,
             tuple(values for _, values in scope.tables),
             kind,
+            {**scope.names.origins(), **_results(self._computation, targets)},
         )
 
     def _map_kind(self) -> str:
@@ -223,11 +234,18 @@ class KernelBuilder:
         needed = live(computation, lambda instruction: False)
         order = [i for i in computation.instructions if i.name in needed]
         shapes = {i.name: i.shape for i in order}
+        numbers = {i.name: number for number, i in enumerate(computation.instructions)}
+        inner_name = "" if writer is not None else computation.name
 
         def enter(inner: Computation) -> Callable[..., Value]:
             return lambda *values: self._expand(scope, inner, values, None)
 
         def run(instruction: Instruction, operands: list[Value]) -> Value:
+            computed = Computed(numbers[instruction.name], inner_name)
+            with scope.names.computing(computed):
+                return applied(instruction, operands, computed)
+
+        def applied(instruction: Instruction, operands: list[Value], computed: Computed) -> Value:
             attributes = keywords(self._module, instruction, enter)
             name = function_name(instruction.opcode)
             operand_shapes = [shapes[operand] for operand in instruction.operands]
@@ -239,17 +257,13 @@ class KernelBuilder:
                 )
             hero = self._columns.kernels.get(name)
             if hero is not None:
-                if instruction.name in self._rows_by_name:
-                    attributes |= {"write": None, "block": scope}
-                    reader = call(hero, instruction, operands, attributes, None)
-                    assert isinstance(reader, Element)
-                    self._read_by_rows.append(reader)
-                    return reader
-                attributes |= {"write": writer, "block": scope}
-                if instruction.name != computation.root:
-                    return self._held(hero, instruction, operands, attributes, operand_shape)
-                call(hero, instruction, operands, attributes, operand_shape)
-                return ()
+
+                def written(write: Writer | None) -> Value:
+                    given = {**attributes, "write": write, "block": scope}
+                    with scope.names.computing(computed):
+                        return call(hero, instruction, operands, given, operand_shape)
+
+                return self._hero(instruction, written, writer, scope, computed)
             op = self._columns.elemental.get(name) or op_of(
                 self._columns.plumbing, instruction, "the C backend"
             )
@@ -262,26 +276,31 @@ class KernelBuilder:
             result = as_declared(result, instruction.shape)
             if writer is not None and instruction.name in self._kept:
                 result = kept_in_row(result, self._kept[instruction.name], scope)
-            return memoised(result, scope)
+            return memoised(result, scope, computed)
 
         return walk(computation, arguments, run, order)
 
-    def _held(
+    def _hero(
         self,
-        hero: Op,
         instruction: Instruction,
-        operands: Sequence[Value],
-        attributes: Mapping[str, object],
-        operand_shape: Shape | None,
-    ) -> Element:
-        """Return the reader of a hero that is to be written around its epilogue."""
-
-        def emit(writer: Writer) -> None:
-            call(hero, instruction, operands, {**attributes, "write": writer}, operand_shape)
-
-        assert isinstance(instruction.shape, ArrayShape)
-        self._inner_hero = InnerHero(instruction.opcode, instruction.shape, emit)
-        return self._inner_hero.reader()
+        written: Callable[[Writer | None], Value],
+        writer: Writer | None,
+        scope: Scope,
+        computed: Computed,
+    ) -> Value:
+        """Write the loop nest of a hero, or return its reader: in rows, and before its epilogue,
+        around which it is to be written."""
+        if instruction.name in self._rows_by_name:
+            reader = written(None)
+            assert isinstance(reader, Element)
+            self._read_by_rows.append(claimed(reader, scope, computed))
+            return self._read_by_rows[-1]
+        if instruction.name != self._computation.root:
+            assert isinstance(instruction.shape, ArrayShape)
+            self._inner_hero = InnerHero(instruction.opcode, instruction.shape, written)
+            return self._inner_hero.reader()
+        written(writer)
+        return ()
 
 
 def _write_patch(scope: Scope, patch: Patch | None, writer: Writer, cost: int) -> None:
@@ -340,6 +359,15 @@ def _reader(value: BufferValue, arrays: Mapping[Buffer, Array], scope: Scope) ->
             size = scope.bind(ix.clamp(0, apply("convert", load, type=INDEX), bound))
         sizes.append(size)
     return array_reader(arrays[value], value.shape, tuple(sizes))
+
+
+def _results(computation: Computation, targets: Sequence[Array]) -> Origins:
+    """Return the instruction that each result is of: the root, or of a tuple its operand."""
+    numbers = {i.name: number for number, i in enumerate(computation.instructions)}
+    root = computation.root_instruction
+    names = root.operands if root.opcode == "tuple" else (root.name,) * len(targets)
+    own = names if len(names) == len(targets) else (root.name,) * len(targets)
+    return {t.name: (Computed(numbers[n]),) for t, n in zip(targets, own, strict=True)}
 
 
 def _memoised(value: Value, scope: Scope) -> Value:

@@ -22,6 +22,7 @@ from backend_c.ir.loop_ir import (
     Let,
     Load,
     Loop,
+    Origins,
     Statement,
     Store,
     Variable,
@@ -226,10 +227,12 @@ def _one_kernel(
     own, target = later.arrays(), earlier.buffers()
     body: list[Let | Store] = []
     stores: list[Store] = []
+    results: dict[str, str] = {}  # names of what the first one stored, by those of the values
     for statement in earlier.loop.body:
         if isinstance(statement, Store):
             buffer = target[statement.array]
             kept = Variable(statement.value.type, f"w{number}x{len(body)}")
+            results[kept.name] = statement.array.name
             body.append(Let(kept, first.renamed(statement.value)))
             if buffer in own:
                 second.values[own[buffer]] = kept
@@ -243,7 +246,7 @@ def _one_kernel(
     stores += [s for s in body if isinstance(s, Store)]
     bound = [*map(first.statement, earlier.bound), *map(second.statement, later.bound)]
     before = {let.variable for let in bound if isinstance(let, Let)}
-    values = with_common_values([*bound, *lets, *stores])
+    values, same = with_common_values([*bound, *lets, *stores])
     once = sum(isinstance(s, Let) and s.variable in before for s in values)  # these come first
     kind = max(earlier.loop.kind, later.loop.kind, key=len)
     return replace(
@@ -254,7 +257,25 @@ def _one_kernel(
         body=without_dead_lets(
             (*values[:once], earlier.loop._replace(kind=kind, body=values[once:]))
         ),
+        origins=_with_same(
+            {
+                **first.origins(earlier.kernel),
+                **{kept: earlier.kernel.origins.get(name, ()) for kept, name in results.items()},
+                **second.origins(later.kernel, 1 + len(earlier.launch.origin.joined)),
+            },
+            same,
+        ),
     )
+
+
+def _with_same(origins: Origins, same: Mapping[Expr, Variable]) -> Origins:
+    """Return the instructions that names are for, those of names that are gone with them."""
+    found = dict(origins)
+    for gone, kept in same.items():
+        assert isinstance(gone, Variable)
+        both = (*found.get(kept.name, ()), *found.pop(gone.name, ()))
+        found[kept.name] = tuple(dict.fromkeys(both))
+    return found
 
 
 class _Names:
@@ -280,6 +301,19 @@ class _Names:
                 return Store(target, self.renamed(offset), self.renamed(value))
             case _:
                 raise AssertionError(statement)
+
+    def origins(self, kernel: Kernel, before: int = 0) -> Origins:
+        """Return the instructions that the renamed names are for; ``before`` launches come first.
+
+        An array that is not stored any more has no name.
+        """
+        arrays = {old.name: new.name if new else "" for old, new in self._arrays.items()}
+        renamed = {name: arrays.get(name, name + self._ending) for name in kernel.origins}
+        return {
+            renamed[name]: tuple(one._replace(launch=one.launch + before) for one in own)
+            for name, own in kernel.origins.items()
+            if renamed[name]
+        }
 
     def renamed(self, value: Expr) -> Expr:
         """Rename an expression."""

@@ -14,14 +14,15 @@ from backend_c.render.half_precision import with_converted_halves
 from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.moved_words import with_moved_words
 from backend_c.render.narrow_indices import with_narrow_indices
-from backend_c.render.statements import kernel_text
+from backend_c.render.statements import Body, kernel_text
 
 
 class DistinctKernels:
-    """Number the distinct kernels by text, so that equal ones share a function."""
+    """Number the distinct kernels by text, so that equal ones share a function; ``body`` renders
+    their statements."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self.dialect = dialect
+    def __init__(self, dialect: Dialect, body: type[Body] = Body) -> None:
+        self.dialect, self._body = dialect, body
         self._names: dict[str, str] = {}  # by text
 
     def names(self, plan: Plan) -> tuple[str, ...]:
@@ -46,7 +47,7 @@ class DistinctKernels:
             kernel = with_eager_loads(kernel)
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
-        return kernel_text(kernel, "@", self.dialect)
+        return kernel_text(kernel, "@", self.dialect, self._body)
 
     def texts(self) -> dict[str, str]:
         """Return the text of each distinct kernel, by name."""

@@ -47,8 +47,9 @@ _SHORT = 4  # iterations
 _INLINE = 48  # a value used once is written where it is used, if its text is no longer than this
 
 
-def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
-    """Render a kernel as a function of pointers: inputs, outputs, scratch, in order."""
+def kernel_text(kernel: Kernel, name: str, dialect: Dialect, body: type[Body] | None = None) -> str:
+    """Render a kernel as a function of pointers: inputs, outputs, scratch, in order; ``body``
+    renders its statements, by default :class:`Body`."""
     parameters = [
         *(f"const {memory_type(a.element_type)} *HLO_RESTRICT {a.name}" for a in kernel.inputs),
         *(
@@ -58,8 +59,7 @@ def kernel_text(kernel: Kernel, name: str, dialect: Dialect) -> str:
     ]
     if kernel.uses_seed:
         parameters.append("hlo_seed *seed")
-    body = _Body(dialect, kernel)
-    lines = body.block(kernel.body, 1)
+    lines = (body or Body)(dialect, kernel).block(kernel.body, 1)
     # Compilers are asked to warn of unused parameters, and a kernel may ignore an input's elements.
     used = set(_WORD.findall("\n".join(lines)))
     arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
@@ -118,7 +118,7 @@ def _integer_text(value: int, element_type: ElementType) -> str:
     return f"({value}{suffix})" if value < 0 else f"{value}{suffix}"
 
 
-class _Body:
+class Body:
     """Render the statements of one kernel; a value used once is folded into its use."""
 
     def __init__(self, dialect: Dialect, kernel: Kernel) -> None:
@@ -128,7 +128,7 @@ class _Body:
         self._used_in_inner_block: set[str] = (
             set()
         )  # used in another block than where they are bound
-        self._texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
+        self.texts: dict[str, tuple[str, int]] = {}  # variables folded into their use
         self._chosen = set[str]()  # what selects choose from: evaluated before them if it loads
         self._loading = set[str]()  # variables folded into their use that load
         self._scan(kernel.body)
@@ -157,10 +157,10 @@ class _Body:
         """Render a block."""
         lines: list[str] = []
         for statement in statements:
-            lines.extend(_INDENT * depth + line for line in self._statement(statement))
+            lines.extend(_INDENT * depth + line for line in self.statement(statement))
         return lines
 
-    def _statement(self, statement: Statement) -> list[str]:
+    def statement(self, statement: Statement) -> list[str]:
         """Render a statement as lines."""
         match statement:
             case Let() | Mutable() | LocalArray():
@@ -196,7 +196,7 @@ class _Body:
 
     def _let(self, variable: Variable, value: Expr) -> list[str]:
         """Render a let; if pure, short, and used once in its block, keep its text for the use."""
-        text, binding = self._text(value)
+        text, binding = self.rendered(value)
         # A value used inside a loop below stays outside it: that is what it was bound there for.
         once = self._uses[variable.name] == 1 and variable.name not in self._used_in_inner_block
         loads = any(
@@ -205,7 +205,7 @@ class _Body:
         )
         is_eager = loads and variable.name in self._chosen and "lanes" in self._dialect.pragmas
         if once and len(text) <= _INLINE and _is_pure(value) and not is_eager:
-            self._texts[variable.name] = text, binding
+            self.texts[variable.name] = text, binding
             self._loading.update([variable.name] if loads else [])
             return []
         return [f"const {register_type(variable.type)} {variable.name} = {text};"]
@@ -249,17 +249,17 @@ class _Body:
 
     def text(self, expression: Expr) -> str:
         """Render an expression."""
-        return self._text(expression)[0]
+        return self.rendered(expression)[0]
 
     def _operand(self, expression: Expr, allowed: int = UNARY) -> str:
         """Render an expression that binds at least as tightly as ``allowed``."""
-        text, binding = self._text(expression)
+        text, binding = self.rendered(expression)
         return f"({text})" if binding > allowed else text
 
-    def _text(self, expression: Expr) -> tuple[str, int]:
+    def rendered(self, expression: Expr) -> tuple[str, int]:
         """Render an expression; return its text and how tightly that binds."""
         if isinstance(expression, Variable):
-            return self._texts.get(expression.name, (expression.name, ATOM))
+            return self.texts.get(expression.name, (expression.name, ATOM))
         if isinstance(expression, Constant):
             return constant_text(expression), ATOM
         if isinstance(expression, Load):

@@ -26,6 +26,7 @@ from backend_c.render.c_types import memory_type
 from backend_c.render.dialect import EMBEDDED, OPENMP, Dialect
 from backend_c.render.distinct_kernels import DistinctKernels
 from backend_c.render.elementary_functions import definitions
+from backend_c.render.statements import Body
 from backend_c.render.timers import DEFINITIONS, Timers, count
 from hlo.types import PRED, ArrayShape, ElementType, element_type_of
 
@@ -82,13 +83,19 @@ class Program:
 
 
 def render_plan(
-    plan: Plan, dialect: Dialect, workspace: Workspace | None = None, *, timed: bool = False
+    plan: Plan,
+    dialect: Dialect,
+    workspace: Workspace | None = None,
+    *,
+    timed: bool = False,
+    body: type[Body] = Body,
 ) -> Program:
     """Render a plan; ``workspace`` is its allocation, by default the densest known.
 
-    ``timed``: the entry times its steps (:mod:`backend_c.render.timers`).
+    ``timed``: the entry times its steps (:mod:`backend_c.render.timers`). ``body`` renders the
+    statements of kernels.
     """
-    kernels = DistinctKernels(dialect)
+    kernels = DistinctKernels(dialect, body)
     allocate = buffers.allocate_tightly if dialect is EMBEDDED else buffers.allocate
     program, entry = _rendered(plan, kernels, workspace or allocate(plan), timed=timed)
     entry = f"{ENTRY} {entry}" if dialect.has_entry else _started([plan])
