@@ -76,7 +76,8 @@ def kernels(profile: Profile, others: Mapping[str, Listing] | None = None) -> Da
 
 def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) -> Data:
     """Describe what a target makes of a program: the C of each function and its loops, and what
-    each step calls and computes, with the instructions that stored its arrays."""
+    each step calls and computes, with the instructions that stored its arrays and the lines of each
+    instruction: the first and the last one of each run of lines."""
     return {
         "name": _LANGUAGES[name],
         "functions": dict(listing.texts),
@@ -89,10 +90,26 @@ def _target(name: str, listing: Listing, numbers: dict[tuple[str, str], int]) ->
                 called.function,
                 [numbers[named] for named in called.computes if named in numbers],
                 {name: numbers[at] for name, at in called.arrays.items() if at in numbers},
+                [
+                    [numbers[named], *_ranges(lines)]
+                    for named, lines in called.lines.items()
+                    if named in numbers
+                ],
             ]
             for called in listing.steps
         ],
     }
+
+
+def _ranges(numbers: Sequence[int]) -> list[int]:
+    """Return the first and the last one of each run of neighbours among ascending numbers."""
+    found: list[int] = []
+    for number in numbers:
+        if found and number == found[-1] + 1:
+            found[-1] = number
+        else:
+            found += [number, number]
+    return found
 
 
 def _row(profile: Profile, row: Row, function: str, numbers: dict[tuple[str, str], int]) -> Data:

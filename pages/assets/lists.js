@@ -3,7 +3,7 @@
 const LINE = 20; // pixels of a line
 
 /** A list of lines: the text of the program, of C, of Python. ``line(n)`` makes the parts of one,
- * ``chosen(n)`` acts on it, ``lit(n)`` says whether it lights up. */
+ * ``chosen(n)`` acts on it, ``lit(n)`` says whether it lights up: true or "lit", or another class. */
 class Lines {
   constructor(name, { count, line, chosen, lit, first }) {
     Object.assign(this, { count, line, chosen, lit, firstLit: first });
@@ -30,9 +30,9 @@ class Lines {
     this.end = end;
     const rows = [];
     for (let n = begin; n < end; n++) {
-      const lit = this.lit(n);
+      const found = this.lit(n), kind = found === true ? "lit" : found || "", lit = kind === "lit";
       const row = element("div", {
-        id: `${this.id}-${n}`, role: "option", class: lit ? "line lit" : "line",
+        id: `${this.id}-${n}`, role: "option", class: kind ? `line ${kind}` : "line",
         "aria-selected": lit ? "true" : "false", "aria-setsize": this.count(), "aria-posinset": n + 1,
         click: () => { this.current = n; this.chosen(n); },
       }, ...this.line(n));

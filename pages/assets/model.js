@@ -80,6 +80,7 @@ const selected = {
   instruction: -1,
   instructions: new Set(),
   steps: new Set(),
+  whole: true, // whether kernels are selected, not only what computes the instructions in them
   places: new Set(),
   path: new Set(),
   loop: null, // of the C of a target: { target, called, nest }
@@ -89,7 +90,7 @@ const selected = {
   get compiled() { return this.view === COMPILED; },
 
   /** Select instructions, the last of them first of all, and the steps that compute them. */
-  choose(instructions, { steps = null, from = "", path = [], loop = null } = {}) {
+  choose(instructions, { steps = null, whole = steps !== null, from = "", path = [], loop = null } = {}) {
     this.instructions = new Set(instructions);
     this.instruction = instructions.length ? instructions[instructions.length - 1] : -1;
     const linked = instructions.flatMap((i) => STEPS_OF.get(this.inCompiled(i)) ?? []);
@@ -97,6 +98,7 @@ const selected = {
     this.places = new Set(instructions.map((i) => this.program.place[i]).filter((p) => p >= 0));
     this.path = new Set(path);
     this.loop = loop;
+    this.whole = whole;
     for (const listener of this.listeners) listener(from);
   },
 

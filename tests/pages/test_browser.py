@@ -89,7 +89,8 @@ def test_what_belongs_together_lights_up(opened: Open) -> None:
     page = opened(explained())
     page.get_by_role("tab", name="C", exact=True).click()
     page.get_by_role("option", name="active = ").click()
-    assert any("kernel_1(" in line for line in lit(page, ".selection"))
+    assert all("kernel_1(" not in line for line in lit(page, ".selection"))
+    assert any("hlo_tanh" in line for line in lit(page, ".selection"))
     page.get_by_role("tab", name="Source").click()
     (line,) = lit(page, ".text")
     assert line.endswith("  g(y)")
@@ -115,7 +116,9 @@ def test_loops_light_up_with_their_lines_of_c_in_every_target(opened: Open) -> N
     page = opened(explained())
     page.get_by_role("option", name="active = ").click()
     page.get_by_role("tab", name="Loops").click()
-    assert "biased" not in "".join(lit(page, ".selection"))
+    # One of the loops of the kernel: not those of the division after it.
+    assert ["active" in line for line in lit(page, ".selection")] == [True]
+    assert page.locator(".selection .line.around").count() == 3  # kernel, rows, blocks
     page.locator(".line.lit", has_text="by lanes").filter(has_text="product").first.click()
     (loop,) = lit(page, ".selection")
     assert "by lanes" in loop and "a1 product" in loop
@@ -134,6 +137,28 @@ def test_loops_light_up_with_their_lines_of_c_in_every_target(opened: Open) -> N
     assert "by threads" in loop
     page.get_by_label("Target of Loops").select_option("Embedded C")
     assert all(" by " not in line for line in lit(page, ".selection"))
+
+
+def test_a_line_of_c_and_the_instructions_that_it_computes_light_up(opened: Open) -> None:
+    page = opened(explained())
+    page.get_by_role("tab", name="C", exact=True).click()
+    page.locator("[id^=list-c-]", has_text="hlo_tanh").first.click()
+    assert {line.split()[0] for line in lit(page, ".text")} == {"active", "biased", "biases"}
+    tanh = lit(page, ".selection")
+    assert any("hlo_tanh" in line for line in tanh) and not any("r0[" in line for line in tanh)
+    page.get_by_role("option", name="scaled = ").click()
+    (store,) = [line for line in lit(page, ".selection") if "r0[" in line]
+    page.get_by_label("Target of C").select_option("Embedded C")
+    assert any("r0[" in line for line in lit(page, ".selection"))
+    # The head of a loop is all of it, a kernel all of its lines.
+    page.get_by_label("Target of C").select_option("OpenMP C")
+    page.locator("[id^=list-c-]", has_text="hlo_tanh").first.click()
+    page.locator("[id^=list-c-].around").last.click()
+    assert " for (" in lit(page, ".selection")[0]
+    assert store not in lit(page, ".selection")
+    page.get_by_role("tab", name="Kernels").click()
+    page.get_by_role("row", name="rows").click()
+    assert "kernel_1(" in lit(page, ".selection")[0] and store in lit(page, ".selection")
 
 
 def test_the_graph_is_clicked_opened_and_searched(opened: Open) -> None:
