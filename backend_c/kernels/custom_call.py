@@ -128,7 +128,7 @@ def _potrf(operands: list[Element], config: str, write: Writer) -> None:
     """
     (operand,), scope = operands, write.scope
     size, count = operand.shape.dims[-1], math.prod(operand.shape.dims[:-2])
-    function = f"hlo_lapack_potrf_{routine_type(operand, 'potrf')}"
+    function = f"hlo_cholesky_lapack_{routine_type(operand, 'potrf')}"
     is_lower = _letter(config, "uplo") == "L"
     if scope.settings.is_fast:
         if size * count:

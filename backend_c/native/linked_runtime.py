@@ -42,11 +42,24 @@ def linked_headers(sources: Mapping[str, str]) -> list[str]:
 def _is_linked(header: str, hashed: str) -> bool:
     """Return whether a header, or one that it includes, has linked procedures; ``hashed`` is the
     hash of the headers."""
+    included = _included(header)
+    return "hlo_linked.h" in included or any(_is_linked(name, hashed) for name in included)
+
+
+def _included(header: str) -> list[str]:
+    """List the headers that a header of the runtime includes."""
     path = RUNTIME / header
     if not path.exists():  # it is one of the sources
-        return False
-    included = _INCLUDED.findall(path.read_text("utf-8"))
-    return "hlo_linked.h" in included or any(_is_linked(name, hashed) for name in included)
+        return []
+    return _INCLUDED.findall(path.read_text("utf-8"))
+
+
+def _whole(header: str) -> set[str]:
+    """Return the headers without linked procedures that a linked one reaches: units need their
+    types."""
+    if not _is_linked(header, headers()):
+        return {header}
+    return {name for included in _included(header) for name in _whole(included)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +83,7 @@ class LinkedHeader:
 
     def declare(self, directory: str) -> None:
         """Write the declarations into a directory, where units find them before the header."""
-        text = remembered(self.cache, self._key("declarations"), self._declarations)
+        text = remembered(self.cache, self._key("declarations and types"), self._declarations)
         (Path(directory) / self.name).write_text(text, "utf-8")
 
     def _declarations(self) -> str:
@@ -81,7 +94,8 @@ class LinkedHeader:
         # Weak is what is defined: what is called must be there.
         hidden = (one.replace(", weak", "") for one in _DECLARATION.findall(done.stdout))
         declared = (" ".join(one.split()) for one in hidden)
-        return '#include "hlo_types.h"\n' + "".join(f"{one};\n" for one in declared)
+        included = "".join(f'#include "{name}"\n' for name in sorted(_whole(self.name)))
+        return included + "".join(f"{one};\n" for one in declared)
 
     def object(self, directory: str) -> str:
         """Put the object into a directory, compiled if it is not cached; return its name."""

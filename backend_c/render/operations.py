@@ -308,7 +308,7 @@ _SPECIAL: dict[str, _Render] = {
     "threefry": _function("hlo_threefry"),
     "unit": _function("hlo_unit_f32"),
     "upper-half": _function("hlo_upper_half"),
-    "sum-magnitude": _function("hlo_tile_magnitude"),
+    "sum-magnitude": _function("hlo_norm_magnitude"),
     "select": _select,
     "clamp": _clamp_index,
     "within": _within,

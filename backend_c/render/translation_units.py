@@ -235,7 +235,8 @@ def _units(
         body = "\n".join(group)
         if number == len(groups) - 1:
             body = f"{heads}\n{body}\n{entry}"
-        blocks = (_prologue(dialect, body), definitions(body, dialect), body)
+        functions = definitions(body, dialect)
+        blocks = (_prologue(dialect, functions + body), functions, body)
         units[f"unit_{number}{dialect.suffix}"] = "\n".join(filter(None, blocks))
     if len(groups) > 1:
         units = {
@@ -245,9 +246,9 @@ def _units(
     return units
 
 
-def _prologue(dialect: Dialect, body: str) -> str:
-    """Render the includes that a unit needs."""
-    needed = [header for header, name in dialect.includes if name in body]
+def _prologue(dialect: Dialect, code: str) -> str:
+    """Render the includes that a unit's code needs."""
+    needed = [header for header, name in dialect.includes if name in code]
     includes = "".join(f'#include "{header}"\n' for header in needed)
     return f"{includes}\n{dialect.prologue}"
 

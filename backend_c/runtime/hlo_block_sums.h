@@ -3,7 +3,7 @@
 #ifndef HLO_BLOCK_SUMS_H
 #define HLO_BLOCK_SUMS_H
 
-#include "hlo_exact_sum.h"
+#include "hlo_accumulator.h"
 
 #if defined(__CUDACC__)
 

@@ -29,7 +29,7 @@
 
 #define HLO_BLOCK_TILE(name, S, T, PARTS, MICRO, V, ADD)                                           \
     HLO_FUNCTION void hlo_block_tile_##name##_clear(T *sums) {                                          \
-        HLO_UNROLLED                                                                               \
+        HLO_UNROLLED                                                                                    \
         for (int n = 0; n < PARTS * MICRO * MICRO; ++n) {                                          \
             sums[n] = (T)0;                                                                        \
         }                                                                                          \

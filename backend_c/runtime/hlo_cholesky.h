@@ -8,11 +8,13 @@
 
 #include "hlo_exact_dot.h"
 #include "hlo_float.h"
+#include "hlo_linked.h"
 
 #define HLO_CHOLESKY(name, T, nan)                                                                \
     /* In place on the triangle i >= j of matrix[i * row + j * column]; the rest is neither read  \
      * nor written. Gives 0, or 1 + the first j without a factor, and then a triangle of NaN. */  \
-    HLO_PROCEDURE int32_t hlo_potrf_##name(T *matrix, int64_t n, int64_t row, int64_t column) {   \
+    HLO_LINKED_PROCEDURE int32_t hlo_potrf_##name(T *matrix, int64_t n, int64_t row,              \
+                                                  int64_t column) {                               \
         int64_t i, j;                                                                             \
         int32_t failed = 0;                                                                       \
         for (j = 0; j < n && failed == 0; ++j) {                                                  \
@@ -38,7 +40,8 @@
     }                                                                                             \
     /* The row-major factor of a row-major matrix, lower or upper; the other triangle is 0. If    \
      * there is none, all is NaN. */                                                              \
-    HLO_PROCEDURE void hlo_cholesky_##name(const T *matrix, T *factor, int64_t n, int lower) {    \
+    HLO_LINKED_PROCEDURE void hlo_cholesky_##name(const T *matrix, T *factor, int64_t n,          \
+                                                  int lower) {                                    \
         const int64_t row = lower ? n : 1, column = lower ? 1 : n;                                \
         int64_t i, j;                                                                             \
         T other;                                                                                  \
@@ -50,6 +53,13 @@
                 factor[i * row + j * column] = other;                                             \
             }                                                                                     \
         }                                                                                         \
+    }                                                                                             \
+    /* The factor of a row-major matrix, in one triangle; the other one is the matrix's. *info is \
+     * 0, or 1 + the first column without a factor, and then the triangle is NaN. */              \
+    HLO_LINKED_PROCEDURE void hlo_cholesky_lapack_##name(const T *matrix, T *factor,              \
+                                                         int32_t *info, int64_t n, int lower) {   \
+        memcpy(factor, matrix, (size_t)n * (size_t)n * sizeof *factor);                           \
+        *info = hlo_potrf_##name(factor, n, lower ? n : 1, lower ? 1 : n);                        \
     }
 
 HLO_CHOLESKY(f32, float, 0x7fc00000u)

@@ -6,17 +6,13 @@
 #ifndef HLO_EXACT_DOT_H
 #define HLO_EXACT_DOT_H
 
+#include "hlo_accumulator.h"
 #include "hlo_exact_sum.h"
+#include "hlo_linked.h"
 
 /* Independent partial sums: one would wait for each addition before the next. Any order is
  * right. */
 enum { HLO_DOT_LANES = 16, HLO_DOT_LANES_F64 = 8 };
-
-#if defined(_OPENMP)
-#define HLO_DOT_IN_LANES _Pragma("omp simd")
-#else
-#define HLO_DOT_IN_LANES
-#endif
 
 /* Products of two f32 are exact in f64. Inlined with steps that are known, the lanes are vectors. */
 HLO_FUNCTION void hlo_exact_dot_lanes_f32(const float *a, int64_t a_step, const float *b,
@@ -26,7 +22,7 @@ HLO_FUNCTION void hlo_exact_dot_lanes_f32(const float *a, int64_t a_step, const 
     int lane;
     for (i = 0; i < n / HLO_DOT_LANES; ++i) {
         const float *left = a + i * HLO_DOT_LANES * a_step, *right = b + i * HLO_DOT_LANES * b_step;
-        HLO_DOT_IN_LANES
+        HLO_LANES
         for (lane = 0; lane < HLO_DOT_LANES; ++lane) {
             const double product = (double)left[lane * a_step] * (double)right[lane * b_step];
             totals[lane] += product;
@@ -39,7 +35,7 @@ HLO_FUNCTION void hlo_exact_dot_lanes_f32(const float *a, int64_t a_step, const 
 HLO_FUNCTION double hlo_dot_total(double *lanes) {
     int half, lane;
     for (half = HLO_DOT_LANES / 2; half > 0; half /= 2) {
-        HLO_DOT_IN_LANES
+        HLO_LANES
         for (lane = 0; lane < half; ++lane) {
             lanes[lane] += lanes[half + lane];
         }
@@ -47,7 +43,7 @@ HLO_FUNCTION double hlo_dot_total(double *lanes) {
     return lanes[0];
 }
 
-HLO_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const float *b,
+HLO_LINKED_PROCEDURE float hlo_exact_dot_f32(const float *a, int64_t a_step, const float *b,
                                       int64_t b_step, int64_t n) {
     double totals[HLO_DOT_LANES], magnitudes[HLO_DOT_LANES], total, magnitude;
     float left[HLO_DOT_LANES], right[HLO_DOT_LANES], result;
@@ -92,7 +88,7 @@ HLO_FUNCTION void hlo_exact_dot_lanes_f64(const double *a, int64_t a_step, const
     for (i = 0; i < n / HLO_DOT_LANES_F64; ++i) {
         const double *left = a + i * HLO_DOT_LANES_F64 * a_step;
         const double *right = b + i * HLO_DOT_LANES_F64 * b_step;
-        HLO_DOT_IN_LANES
+        HLO_LANES
         for (lane = 0; lane < HLO_DOT_LANES_F64; ++lane) {
             const double x = left[lane * a_step], y = right[lane * b_step];
             hlo_dd_add_product(&his[lane], &los[lane], x, y);
@@ -101,7 +97,7 @@ HLO_FUNCTION void hlo_exact_dot_lanes_f64(const double *a, int64_t a_step, const
     }
 }
 
-HLO_PROCEDURE double hlo_exact_dot_f64(const double *a, int64_t a_step, const double *b,
+HLO_LINKED_PROCEDURE double hlo_exact_dot_f64(const double *a, int64_t a_step, const double *b,
                                        int64_t b_step, int64_t n) {
     double his[HLO_DOT_LANES_F64], los[HLO_DOT_LANES_F64], magnitudes[HLO_DOT_LANES_F64];
     double hi = 0.0, lo = 0.0, magnitude = 0.0, result;

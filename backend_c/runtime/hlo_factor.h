@@ -67,9 +67,9 @@ HLO_FUNCTION int64_t hlo_factor_panel(int64_t n) {
  * which the left factors are [re -im; im re]. Complex division as R. L. Smith has it
  * ("Algorithm 116", CACM 5(8), 1962), for the divisor is the same in all lanes. */
 #define HLO_FACTOR_SUBSTITUTE(name, T)                                                             \
-    HLO_TILE_FUSED void hlo_factor_##name##_sum(const T *left, int64_t step_pitch, int64_t steps,  \
+    HLO_FUSED void hlo_factor_##name##_sum(const T *left, int64_t step_pitch, int64_t steps,       \
                                                 const T *known, T *into) {                         \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         hlo_gemm_stored_##name *stored = (hlo_gemm_stored_##name *)into;                           \
         hlo_gemm_vector_##name sums[HLO_GEMM_VECTORS];                                             \
         HLO_GEMM_UNROLL                                                                            \

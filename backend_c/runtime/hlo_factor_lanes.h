@@ -17,7 +17,7 @@
     HLO_FUNCTION void hlo_factor_##name##_subtract(const T *a, int64_t pitch, int64_t count,       \
                                                    const T *b, int64_t a_step, int64_t b_step,     \
                                                    int64_t steps, hlo_gemm_vector_##name *sums) {  \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         for (int64_t step = 0; step < steps; ++step) {                                             \
             const hlo_gemm_vector_##name factor =                                                  \
                 *(const hlo_gemm_stored_##name *)(b + step * b_step);                              \
@@ -29,7 +29,7 @@
         }                                                                                          \
     }                                                                                              \
     /* Column j of the factors below the diagonal: `count` rows of it, by a reciprocal root. */    \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_column(                                  \
+    HLO_GEMM_ONCE HLO_FUSED void hlo_factor_##name##_column(                                       \
         T *rows, int64_t pitch, int64_t step, const T *pivots, int64_t j, int64_t count,           \
         const T *inverse) {                                                                        \
         const hlo_gemm_vector_##name factor = *(const hlo_gemm_stored_##name *)inverse;            \
@@ -55,7 +55,7 @@
         }                                                                                          \
     }                                                                                              \
     /* The diagonal of column j, and its reciprocal. */                                            \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_root(T *pivots, int64_t step, int64_t j, \
+    HLO_GEMM_ONCE HLO_FUSED void hlo_factor_##name##_root(T *pivots, int64_t step, int64_t j,      \
                                                                T *inverse) {                       \
         T *into = pivots + j * step;                                                               \
         hlo_gemm_vector_##name sums[1];                                                            \
@@ -93,7 +93,7 @@
         }                                                                                          \
     }                                                                                              \
     /* `count` right-hand sides, up to 4, of one vector of systems. */                             \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_forward(                                 \
+    HLO_GEMM_ONCE HLO_FUSED void hlo_factor_##name##_forward(                                      \
         const T *left, int64_t row, int64_t step, int64_t n, int unit, T *x, int64_t pitch,        \
         int64_t next, int64_t count) {                                                             \
         for (int64_t i = 0; i < n; ++i) {                                                          \

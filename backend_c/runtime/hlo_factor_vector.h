@@ -11,9 +11,9 @@
 
 #define HLO_FACTOR_VECTOR(name, T)                                                                 \
     /* sums[q] = the dot of row q of a with x, from `first` up to `end`, for 4 rows. */            \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_dots(                                    \
+    HLO_GEMM_ONCE HLO_FUSED void hlo_factor_##name##_dots(                                         \
         const T *a, int64_t pitch, const T *x, int64_t first, int64_t end, T *sums) {              \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         const int64_t lanes = HLO_GEMM_LANES(T);                                                   \
         hlo_gemm_vector_##name products[4];                                                        \
         T parts[4 * HLO_GEMM_LANES(T)];                                                            \
@@ -40,10 +40,10 @@
         }                                                                                          \
     }                                                                                              \
     /* x[i] -= the products of x with up to 16 columns of a triangle, that are `pitch` apart. */   \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void hlo_factor_##name##_subtract_columns(                        \
+    HLO_GEMM_ONCE HLO_FUSED void hlo_factor_##name##_subtract_columns(                             \
         const T *a, int64_t pitch, const T *known, int64_t count, T *x, int64_t first,             \
         int64_t end) {                                                                             \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         const int64_t lanes = HLO_GEMM_LANES(T);                                                   \
         int64_t i = first;                                                                         \
         for (; i + lanes <= end; i += lanes) {                                                     \

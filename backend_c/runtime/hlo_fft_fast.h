@@ -14,7 +14,7 @@
 #define HLO_FFT_FAST_H
 
 #include "hlo_linked.h"
-#include "hlo_tile.h"
+#include "hlo_fused.h"
 #include "hlo_types.h"
 
 /* Declares number r of a butterfly, times its root: NAME_r, NAME_i. */
@@ -31,7 +31,7 @@
 #define HLO_FFT_STAGE(T, p, body)                                                                  \
     HLO_FFT_FUSED void hlo_fft_##T##_##p(const T *from, T *to, const T *roots, int64_t m,          \
                                          int64_t count) {                                          \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         enum { LANES = 64 / sizeof(T) };                                                           \
         const int64_t read = 2 * LANES * count, write = read * m;                                  \
         int64_t k, s, r, lane;                                                                     \
@@ -54,10 +54,10 @@
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #define HLO_FFT_IN_LANES _Pragma("GCC ivdep")
-#define HLO_FFT_FUSED HLO_TILE_FUSED __attribute__((noclone))
+#define HLO_FFT_FUSED HLO_FUSED __attribute__((noclone))
 #else
 #define HLO_FFT_IN_LANES
-#define HLO_FFT_FUSED HLO_TILE_FUSED
+#define HLO_FFT_FUSED HLO_FUSED
 #endif
 
 #define HLO_FFT_BODY_2(T)                                                                          \
@@ -150,7 +150,7 @@
 #define HLO_FFT_ANY(T)                                                                             \
     HLO_FFT_FUSED void hlo_fft_##T##_any(const T *from, T *to, const T *roots, int64_t m,          \
                                          int64_t count, int64_t p) {                               \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         enum { LANES = 64 / sizeof(T) };                                                           \
         const int64_t read = 2 * LANES * count, write = read * m, n = p * m * count;               \
         int64_t k, q, s, r, lane;                                                                  \

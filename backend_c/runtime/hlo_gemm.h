@@ -26,7 +26,7 @@
 
 #include "hlo_builtins.h"
 #include "hlo_linked.h"
-#include "hlo_tile.h"
+#include "hlo_fused.h"
 #include "hlo_types.h"
 
 #if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
@@ -98,11 +98,11 @@
 
 /* The microkernel: writes, or adds to `into`, the sums of products in a tile of registers. */
 #define HLO_GEMM_MICROKERNEL(name, T, function, count, vectors)                                    \
-    HLO_GEMM_ONCE HLO_TILE_FUSED void function(const hlo_gemm_left_##name *left,                   \
+    HLO_GEMM_ONCE HLO_FUSED void function(const hlo_gemm_left_##name *left,                        \
                                                const T *HLO_RESTRICT rhs, int64_t rhs_pitch,       \
                                                int is_new, T *HLO_RESTRICT into,                   \
                                                int64_t pitch) {                                    \
-        HLO_TILE_CONTRACT                                                                          \
+        HLO_CONTRACT                                                                               \
         const int64_t row_pitch = left->row_pitch, step_pitch = left->step_pitch;                  \
         const int64_t length = left->length;                                                       \
         hlo_gemm_vector_##name sums[count][vectors];                                               \

@@ -4,15 +4,12 @@
 #define HLO_KERNELS_H
 
 #include "hlo_complex.h"
-#include "hlo_cholesky.h"
 #include "hlo_exact_sum.h"
 #include "hlo_fft.h"
 #include "hlo_float.h"
 #include "hlo_group.h"
 #include "hlo_integer.h"
 #include "hlo_random.h"
-#include "hlo_tile.h"
-#include "hlo_triangular.h"
 #include "hlo_types.h"
 
 /* min(max(low, x), high): high wins where low > high, as a window longer than its dimension has

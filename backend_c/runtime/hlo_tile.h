@@ -14,16 +14,10 @@
 #ifndef HLO_TILE_H
 #define HLO_TILE_H
 
+#include "hlo_accumulator.h"
 #include "hlo_exact_sum.h"
-#include "hlo_float.h"
-#include "hlo_types.h"
-
-/* Before loops that are meant to be vectors: gcc unrolls short ones first and then misses them. */
-#if defined(_OPENMP)
-#define HLO_LANES _Pragma("omp simd")
-#else
-#define HLO_LANES
-#endif
+#include "hlo_fused.h"
+#include "hlo_linked.h"
 
 #define HLO_TILE_ROWS 8
 #define HLO_TILE_COLUMNS 16
@@ -38,28 +32,13 @@ typedef double hlo_lanes, hlo_stored_lanes;
 HLO_FUNCTION hlo_lanes hlo_widened(const float *from) { return (double)*from; }
 #endif
 
-/* Fused, which -ffp-contract=off forbids elsewhere, takes three quarters of the time. */
-#if defined(HLO_PORTABLE) || defined(__CUDACC__) || !defined(__GNUC__)
-#define HLO_TILE_FUSED HLO_PROCEDURE
-#define HLO_TILE_CONTRACT
-#define HLO_TILE_UNROLL
-#elif defined(__clang__)
-#define HLO_TILE_FUSED HLO_PROCEDURE
-#define HLO_TILE_CONTRACT _Pragma("clang fp contract(fast)")
-#define HLO_TILE_UNROLL _Pragma("GCC unroll 8")
-#else
-#define HLO_TILE_FUSED HLO_PROCEDURE __attribute__((optimize("fp-contract=fast")))
-#define HLO_TILE_CONTRACT
-#define HLO_TILE_UNROLL _Pragma("GCC unroll 8")
-#endif
-
 /* Adds the products of k steps to a block of the tile, or to zeros if it is new. */
-HLO_TILE_FUSED void hlo_tile_block(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
-                                   int64_t k, int is_new, double *HLO_RESTRICT tile) {
-    HLO_TILE_CONTRACT
+HLO_FUSED void hlo_tile_block(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
+                              int64_t k, int is_new, double *HLO_RESTRICT tile) {
+    HLO_CONTRACT
     hlo_lanes sums[HLO_TILE_BLOCK][2], zeros;
     memset(&zeros, 0, sizeof zeros);
-    HLO_TILE_UNROLL
+    HLO_UNROLL
     for (int row = 0; row < HLO_TILE_BLOCK; ++row) {
         const hlo_stored_lanes *stored = (const hlo_stored_lanes *)(tile + row * HLO_TILE_COLUMNS);
         sums[row][0] = zeros;
@@ -69,17 +48,17 @@ HLO_TILE_FUSED void hlo_tile_block(const double *HLO_RESTRICT lhs, const float *
             sums[row][1] = stored[1];
         }
     }
-    HLO_TILE_UNROLL
+    HLO_UNROLL
     for (int64_t step = 0; step < k; ++step) {
         const hlo_lanes first = hlo_widened(rhs + step * HLO_TILE_COLUMNS);
         const hlo_lanes second = hlo_widened(rhs + step * HLO_TILE_COLUMNS + HLO_TILE_LANES);
-        HLO_TILE_UNROLL
+        HLO_UNROLL
         for (int row = 0; row < HLO_TILE_BLOCK; ++row) {
             sums[row][0] += lhs[step * HLO_TILE_ROWS + row] * first;
             sums[row][1] += lhs[step * HLO_TILE_ROWS + row] * second;
         }
     }
-    HLO_TILE_UNROLL
+    HLO_UNROLL
     for (int row = 0; row < HLO_TILE_BLOCK; ++row) {
         hlo_stored_lanes *stored = (hlo_stored_lanes *)(tile + row * HLO_TILE_COLUMNS);
         stored[0] = sums[row][0];
@@ -87,8 +66,8 @@ HLO_TILE_FUSED void hlo_tile_block(const double *HLO_RESTRICT lhs, const float *
     }
 }
 
-HLO_PROCEDURE void hlo_tile(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
-                            int64_t k, double *HLO_RESTRICT tile) {
+HLO_LINKED_PROCEDURE void hlo_tile(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
+                                   int64_t k, double *HLO_RESTRICT tile) {
     int64_t step = 0;
     do {
         const int64_t steps = k - step < HLO_TILE_STEPS ? k - step : HLO_TILE_STEPS;
@@ -103,35 +82,10 @@ HLO_PROCEDURE void hlo_tile(const double *HLO_RESTRICT lhs, const float *HLO_RES
     } while (step < k);
 }
 
-/* The exponent of the largest power of two that divides x; 0 divides by all: a large number. */
-HLO_FUNCTION int32_t hlo_unit_f32(float x) {
-    const uint32_t bits = hlo_bits_f32(x) & 0x7fffffffu;
-    const int32_t exponent = (int32_t)(bits >> 23);
-    const uint32_t mantissa = (bits & 0x7fffffu) | (exponent ? 0x800000u : 0u);
-    int32_t zeros = 0;
-    uint32_t low = mantissa & (0u - mantissa);
-    zeros += (low & 0xffff0000u) ? 16 : 0;
-    zeros += (low & 0xff00ff00u) ? 8 : 0;
-    zeros += (low & 0xf0f0f0f0u) ? 4 : 0;
-    zeros += (low & 0xccccccccu) ? 2 : 0;
-    zeros += (low & 0xaaaaaaaau) ? 1 : 0;
-    return mantissa ? (exponent ? exponent : 1) - 150 + zeros : 1000;
-}
-
-/* What the sum of the magnitudes of products is at most, for the bound of their sum: the product of
- * their norms; 0 if 2^unit divides every product and no sum of them reaches 2^(52 + unit), for then
- * no addition rounded. */
-HLO_FUNCTION double hlo_tile_magnitude(double lhs_norm, double rhs_norm, int32_t unit) {
-    const double product = lhs_norm * rhs_norm;
-    const int32_t exponent = unit > 900 ? 900 : unit;
-    const double limit = hlo_f64_from_bits((uint64_t)(exponent + 52 + 1023) << 52);
-    return product < limit ? 0.0 : product;
-}
-
 /* The exact sum of one place of a tile, rounded to odd: its factors stand in the packed panels.
  * In double-double, in lanes; what remains (ties, zeros) in an accumulator. */
-HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float *HLO_RESTRICT rhs,
-                                    int64_t k) {
+HLO_LINKED_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs,
+                                           const float *HLO_RESTRICT rhs, int64_t k) {
     double his[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     double los[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     double magnitudes[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
@@ -178,7 +132,7 @@ HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float 
  * decided so. Totals that are not finite are left to the caller, and *finite becomes 0: a panel has
  * zeros for factors that do not count, and a zero times infinity is NaN here. */
 #define HLO_TILE_ROUND(name)                                                                       \
-    HLO_PROCEDURE void hlo_tile_round_##name(                                                      \
+    HLO_LINKED_PROCEDURE void hlo_tile_round_##name(                                                      \
         const double *HLO_RESTRICT tile, const double *HLO_RESTRICT lhs,                           \
         const float *HLO_RESTRICT rhs, const double *HLO_RESTRICT lhs_squares,                     \
         const double *HLO_RESTRICT rhs_squares, const int32_t *HLO_RESTRICT lhs_units,             \
@@ -199,7 +153,7 @@ HLO_PROCEDURE double hlo_tile_exact(const double *HLO_RESTRICT lhs, const float 
                 const int64_t at = row * HLO_TILE_COLUMNS + column;                                \
                 const double total = tile[at];                                                     \
                 const double magnitude =                                                           \
-                    hlo_tile_magnitude(norm, norms[column], unit + rhs_units[column]);             \
+                    hlo_norm_magnitude(norm, norms[column], unit + rhs_units[column]);             \
                 float result;                                                                      \
                 known[at] = hlo_sum_decided_##name(total, magnitude, k + 8, &result);              \
                 results[at] = result;                                                              \

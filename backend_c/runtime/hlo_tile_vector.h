@@ -1,4 +1,4 @@
-/* The vectors of hlo_tile.h, for gcc and clang: included before it, which has a portable fallback.
+/* hlo_tile.h in vectors, for gcc and clang; it has a portable fallback.
  *
  *              lanes  block   registers of sums
  *   AVX-512        8  8 x 16  16 of 32
@@ -65,4 +65,7 @@ HLO_FUNCTION hlo_lanes hlo_widened(const float *from) {
 }
 
 #endif
+
+#include "hlo_tile.h"
+
 #endif

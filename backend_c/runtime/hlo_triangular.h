@@ -1,17 +1,18 @@
-/* Solution of triangular systems by substitution, and LAPACK's form of the Cholesky factor. */
+/* Solution of triangular systems by substitution. */
 #ifndef HLO_TRIANGULAR_H
 #define HLO_TRIANGULAR_H
 
-#include "hlo_cholesky.h"
 #include "hlo_exact_dot.h"
+#include "hlo_linked.h"
 
 #define HLO_TRIANGULAR(name, T)                                                                   \
     /* Solves a x = b, where b is in x[i * step] and x comes in its place: in the one order that  \
      * each x[i] needs only known ones, x[i] = (b[i] - s) / a[i][i], s the exact dot of what is   \
      * known, rounded once. Of a[i * row + j * column] only the triangle j <= i (lower) or j >= i \
      * is read; with `unit` its diagonal is 1. */                                                 \
-    HLO_PROCEDURE void hlo_substitute_##name(const T *a, int64_t row, int64_t column, int64_t n,  \
-                                             int lower, int unit, T *x, int64_t step) {           \
+    HLO_LINKED_PROCEDURE void hlo_substitute_##name(const T *a, int64_t row, int64_t column,      \
+                                                    int64_t n, int lower, int unit, T *x,         \
+                                                    int64_t step) {                               \
         /* an upper triangle is a lower one from its other end */                                 \
         const int64_t sign = lower ? 1 : -1, first = lower ? 0 : n - 1;                           \
         const int64_t down = sign * row, along = sign * column, next = sign * step;               \
@@ -23,13 +24,6 @@
             const T rest = start[i * next] - known;                                               \
             start[i * next] = unit ? rest : rest / corner[i * (down + along)];                    \
         }                                                                                         \
-    }                                                                                             \
-    /* The factor of a row-major matrix, in one triangle; the other one is the matrix's. *info is \
-     * 0, or 1 + the first column without a factor, and then the triangle is NaN. */              \
-    HLO_PROCEDURE void hlo_lapack_potrf_##name(const T *matrix, T *factor, int32_t *info,         \
-                                               int64_t n, int lower) {                            \
-        memcpy(factor, matrix, (size_t)n * (size_t)n * sizeof *factor);                           \
-        *info = hlo_potrf_##name(factor, n, lower ? n : 1, lower ? 1 : n);                        \
     }
 
 HLO_TRIANGULAR(f32, float)

@@ -78,6 +78,13 @@
 #define HLO_VECTOR_UNIT 0
 #endif
 
+/* Before loops that are meant to be vectors: gcc unrolls short ones first and then misses them. */
+#if defined(_OPENMP)
+#define HLO_LANES _Pragma("omp simd")
+#else
+#define HLO_LANES
+#endif
+
 /* Conditions are joined by `&`, which makes no branch. */
 #if defined(__clang__)
 #pragma clang fp contract(off)

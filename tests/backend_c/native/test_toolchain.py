@@ -15,9 +15,14 @@ import pytest
 
 import backend_c
 import hlo
+from backend_c.ir.settings import Settings
 from backend_c.native.cache import Cache, default_directory, open_cache, workspace
 from backend_c.native.libraries import build, headers_read
+from backend_c.native.linked_runtime import linked_headers
 from backend_c.native.toolchain import Compiler, build_in, find_compiler, known_compiler
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import OPENMP
+from backend_c.render.translation_units import render_plan
 from hlo.errors import ArgumentError, CompilerWarning, ToolchainError
 
 _SOURCE = {"unit_0.c": "int answer(void) { return 42; }\n"}
@@ -186,6 +191,20 @@ def test_procedures_of_the_runtime_are_compiled_once(compiler: Compiler, cache: 
     kept.unlink()
     assert _transposed(build(_transposing(1), compiler, cache), "int8") == expected
     assert kept.exists()
+
+
+def test_exact_sums_are_compiled_once(compiler: Compiler, cache: Cache) -> None:
+    """A dot and a sum in superaccumulators have neither tile nor accumulator of their own."""
+    dot = "ROOT r = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    given = "a = f32[64,96] parameter(0) b = f32[96,64] parameter(1)"
+    text = f"HloModule m\nENTRY e {{ {given} {dot} }}"
+    sources = render_plan(lowered(hlo.parse(text), Settings()), OPENMP).sources
+    assert linked_headers(sources) == ["hlo_accumulator.h", "hlo_tile_vector.h"]
+    build(sources, compiler, cache)
+    objects = {path.stat().st_ino for path in cache.directory.glob("*.o")}
+    assert len(objects) == 2
+    build({**sources, "other.h": ""}, compiler, cache)
+    assert {path.stat().st_ino for path in cache.directory.glob("*.o")} == objects
 
 
 def test_builds_once(compiler: Compiler, cache: Cache) -> None:

@@ -20,6 +20,7 @@ void multiply_c128(int64_t n, double *r, const double *x, const double *y);
 
 _SOURCE = """
 #include "hlo_complex.h"
+#include "hlo_complex_product.h"
 PROTOTYPES
 #define MAP(name, c, T, expression) \\
     void name(int64_t n, T *r, const T *x, const T *y) { \\
