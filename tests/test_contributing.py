@@ -44,5 +44,5 @@ def test_what_make_is_asked_for_is_a_rule() -> None:
 def test_slow_tests_are_tests() -> None:
     """A name that no test has any more would leave its successor among the fast ones."""
     for name in (ROOT / "tests/slow_tests.txt").read_text("utf-8").split():
-        path, _, function = name.partition("::")
-        assert f"\ndef {function}(" in (ROOT / path).read_text("utf-8"), name
+        path, *_, function = name.split("::")
+        assert f"def {function}(" in (ROOT / path).read_text("utf-8"), name
