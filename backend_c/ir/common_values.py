@@ -31,6 +31,8 @@ def with_common_values(
                 same[statement.variable] = other
                 continue
             known[value] = statement.variable
+        if isinstance(statement, Store):
+            statement = statement._replace(offset=_renamed(statement.offset, same))
         kept.append(statement._replace(value=value))
     return tuple(kept), same
 

@@ -7,7 +7,7 @@ them which lines of generated code compute an instruction; no code depends on it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from backend_c.ir.loop_ir import Computed, Expr, Origins, Variable
@@ -66,3 +66,14 @@ class Names:
     def origins(self) -> Origins:
         """Return the instructions that names are for, of those that are for any."""
         return {name: own for name, own in self._origins.items() if own}
+
+
+def with_same(origins: Origins, same: Mapping[Expr, Variable]) -> Origins:
+    """Return the instructions that names are for, those of names that are gone with the names of
+    the same values."""
+    found = dict(origins)
+    for gone, kept in same.items():
+        assert isinstance(gone, Variable)
+        both = (*found.get(kept.name, ()), *found.pop(gone.name, ()))
+        found[kept.name] = tuple(dict.fromkeys(both))
+    return found

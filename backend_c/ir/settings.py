@@ -44,6 +44,8 @@ FAST_GRAIN = 1 << 18
 MOST_PACKED = 1 << 26
 # Bytes: less is copied in the time that following a pointer takes.
 LEAST_EXCHANGED = 1024
+# Elements: of fewer, what all of them share of a loop's state takes as long.
+LEAST_INTERCHANGED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +55,19 @@ class Settings:
     ``grain`` is the grain size: loops of at least so many element operations run on several
     threads. ``most_packed`` is how many left factors of an exact contraction are packed at once.
     A loop's state of ``least_exchanged`` bytes or more changes places with what the next one is
-    computed into, if it can, instead of being copied. ``has_blocks``: the target runs blocks of
-    threads that share memory, as CUDA does. ``is_scalar``: it has neither threads nor lanes nor
-    memory to spare, as microcontrollers; ``optimize`` is what of its code matters more, and
-    ``packs_products`` says that it may have instructions for several products of bytes at once.
+    computed into, if it can, instead of being copied. A loop over maps of ``least_interchanged``
+    elements or more becomes one over blocks of them, each of which makes all trips.
+    ``has_blocks``: the target runs blocks of threads that share memory, as CUDA does.
+    ``is_scalar``: it has neither threads nor lanes nor memory to spare, as microcontrollers;
+    ``optimize`` is what of its code matters more, and ``packs_products`` says that it may have
+    instructions for several products of bytes at once.
     """
 
     numerics: Numerics = Numerics.EXACT
     grain: int = GRAIN
     most_packed: int = MOST_PACKED
     least_exchanged: int = LEAST_EXCHANGED
+    least_interchanged: int = LEAST_INTERCHANGED
     has_blocks: bool = False
     is_scalar: bool = False
     optimize: Optimize = Optimize.SPEED

@@ -12,6 +12,7 @@ from backend_c.ir.settings import Settings
 from backend_c.lower.block import Block
 from backend_c.lower.columns import Columns, columns
 from backend_c.lower.exchanges import with_exchanges
+from backend_c.lower.loop_interchange import with_interchanged_loops
 from backend_c.lower.memory_order import with_least_memory
 from backend_c.lower.merging import with_merged_loops
 from backend_c.lower.ownership import Ownership
@@ -49,7 +50,8 @@ def lower(module: Module, settings: Settings) -> Plan:
         results.append(buffer)
     steps = tuple(lowering.steps)
     plan = replace(lowering.plan, arguments=arguments, results=results, steps=steps)
-    plan = with_exchanges(with_merged_loops(plan), settings.least_exchanged)
+    plan = with_interchanged_loops(with_merged_loops(plan), settings)
+    plan = with_exchanges(plan, settings.least_exchanged)
     return with_least_memory(plan) if settings.is_scalar else plan
 
 

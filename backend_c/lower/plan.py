@@ -127,23 +127,41 @@ class Plan:
         return buffer
 
 
+def with_steps(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
+    """Return a step with each list of steps inside it replaced by what ``change`` makes of it."""
+    match step:
+        case Repeat(condition, _, body):
+            return replace(step, condition=change(condition), body=change(body))
+        case Branch(_, cases):
+            return replace(step, cases=tuple(map(change, cases)))
+        case _:
+            return step
+
+
 def map_steps(
     steps: tuple[Step, ...], change: Callable[[Step], tuple[Step, ...]]
 ) -> tuple[Step, ...]:
     """Replace each step by those that ``change`` makes of it, inner steps first."""
     result: list[Step] = []
     for step in steps:
-        match step:
-            case Repeat(condition, _, body):
-                inner: Step = replace(
-                    step, condition=map_steps(condition, change), body=map_steps(body, change)
-                )
-            case Branch(_, cases):
-                inner = replace(step, cases=tuple(map_steps(case, change) for case in cases))
-            case _:
-                inner = step
-        result.extend(change(inner))
+        result.extend(change(with_steps(step, lambda inner: map_steps(inner, change))))
     return tuple(result)
+
+
+def with_launched_kernels(plan: Plan) -> Plan:
+    """Return a plan with the kernels that are launched alone, in their order."""
+    numbers: dict[int, int] = {}
+    for _, step in in_order(plan.steps):
+        if isinstance(step, Launch):
+            numbers.setdefault(step.kernel, len(numbers))
+
+    def renumbered(step: Step) -> tuple[Step, ...]:
+        if isinstance(step, Launch):
+            return (replace(step, kernel=numbers[step.kernel]),)
+        return (step,)
+
+    kernels = [plan.kernels[number] for number in numbers]
+    return replace(plan, kernels=kernels, steps=map_steps(plan.steps, renumbered))
 
 
 def inner_steps(step: Step) -> tuple[Step, ...]:

@@ -1,0 +1,281 @@
+"""Interchange loops over trips with those over elements, where trips change each element alone.
+
+A `while` runs its maps over all elements in every trip, so that a state of any size goes through
+memory as often, and threads wait for each other. Where no element of the state depends on another
+one, a block of elements can do all trips before the next block starts: one kernel, in which the
+state stays in registers or in the first level of the cache.
+
+That is legal if every step of the loop is one of these, ``n`` being the number of elements:
+
+* a map over ``n`` elements, which reads of what trips change, and stores, its own elements alone;
+* a copy of such a buffer;
+* a step on few elements, which all share and which depends on nothing but such: a counter, a key.
+  Each block computes it anew, and the loop is kept for those that are needed afterwards.
+
+It does not pay where trips read rows of a larger array: whole rows are read ahead of use, parts of
+them are not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    Apply,
+    Barrier,
+    Call,
+    Kernel,
+    Statement,
+    every,
+    expressions,
+    inside,
+    subexpressions,
+)
+from backend_c.ir.settings import Settings
+from backend_c.lower.interchanged_kernel import Interchange, interchanged_kernel
+from backend_c.lower.maps import Map, map_of
+from backend_c.lower.plan import (
+    Buffer,
+    Copy,
+    Launch,
+    Plan,
+    Repeat,
+    Step,
+    buffers_of,
+    in_order,
+    read_and_changed,
+    with_launched_kernels,
+    with_steps,
+)
+
+_FEW = 16  # elements that all share: what registers hold
+# Operations on what all share for one on an element: a block has some hundred elements, of which
+# vectors do a dozen at a time.
+_MOST_SHARED = 4
+_TRIPS = 16  # of a loop: whether threads pay is decided before it is known
+_VECTOR = 16  # elements: blocks of whole vectors
+_LEAST_BLOCK = 64  # elements
+_BLOCK_BYTES = 1024  # of the widest part of the state
+_ROW_BYTES = 4096
+_MOST_BYTES = 1 << 14  # of the state of a block: half of the first level of the cache
+
+
+def with_interchanged_loops(plan: Plan, settings: Settings) -> Plan:
+    """Replace loops by single kernels, of nested ones the outermost that can be replaced."""
+    if not settings.has_lanes:
+        return plan
+    kernels = [*plan.kernels]
+    mentions, reads = _mentions(plan.steps), _reads(plan.steps)
+    kept = {*plan.arguments, *plan.results}
+
+    def change(steps: Sequence[Step]) -> tuple[Step, ...]:
+        return tuple(changed for step in steps for changed in replaced(step))
+
+    def replaced(step: Step) -> tuple[Step, ...]:
+        if isinstance(step, Repeat):
+            outside = kept | {*(mentions - _mentions((step,)))}
+            found = _interchange(step, kernels, outside, settings.least_interchanged)
+            if found is not None:
+                left = found.shared & (kept | {*(reads - _reads((step,)))})
+                launch = _launched(found, kernels, settings)
+                return (launch, _of_shared(step, found)) if left else (launch,)
+        return (with_steps(step, change),)
+
+    steps = change(plan.steps)
+    if len(kernels) == len(plan.kernels):
+        return plan
+    return with_launched_kernels(replace(plan, kernels=kernels, steps=steps))
+
+
+def _mentions(steps: Sequence[Step]) -> Counter[Buffer]:
+    """Count how often steps name each buffer."""
+    return Counter(buffer for _, step in in_order(steps) for buffer in buffers_of(step))
+
+
+def _reads(steps: Sequence[Step]) -> Counter[Buffer]:
+    """Count how often steps may read each buffer: all that they name but the targets of copies."""
+    targets = (step.target for _, step in in_order(steps) if isinstance(step, Copy))
+    return _mentions(steps) - Counter(targets)
+
+
+def _launched(found: Interchange, kernels: list[Kernel], settings: Settings) -> Launch:
+    """Add the kernel of a loop to others; return its launch."""
+    operations, _ = _operations(found.repeat, found)
+    block_size = _block_size(found)
+    work = found.elements * operations * _TRIPS
+    is_parallel = found.elements > block_size and work >= settings.grain
+    kernels.append(interchanged_kernel(found, block_size, is_parallel=is_parallel))
+    first, *rest = found.numbers
+    joined = tuple(one for step in rest for one in (step.origin, *step.origin.joined))
+    origin = replace(first.origin, joined=(*first.origin.joined, *joined))
+    return Launch(len(kernels) - 1, found.inputs, found.outputs, (), origin)
+
+
+def _numbered(repeat: Repeat, shared: set[Buffer]) -> dict[Launch, int]:
+    """Return the launches in a loop, those on what all elements share last, with their numbers
+    among all launches that were merged."""
+    launches = [step for _, step in in_order((repeat,)) if isinstance(step, Launch)]
+    numbers: dict[Launch, int] = {}
+    number = 0
+    for launch in sorted(launches, key=lambda step: step.outputs[0] in shared):
+        if launch not in numbers:
+            numbers[launch] = number
+            number += 1 + len(launch.origin.joined)
+    return numbers
+
+
+def _of_shared(repeat: Repeat, found: Interchange) -> Repeat:
+    """Return a loop without what it does on single elements."""
+
+    def change(steps: Sequence[Step]) -> tuple[Step, ...]:
+        return tuple(
+            _of_shared(step, found) if isinstance(step, Repeat) else step
+            for step in steps
+            if isinstance(step, Repeat) or _written(step) <= found.shared
+        )
+
+    return replace(repeat, condition=change(repeat.condition), body=change(repeat.body))
+
+
+def _written(step: Step) -> set[Buffer]:
+    """Return the buffers that a step changes."""
+    return read_and_changed(step)[1]
+
+
+# What may become one kernel
+
+
+def _interchange(
+    repeat: Repeat, kernels: Sequence[Kernel], outside: set[Buffer], least: int
+) -> Interchange | None:
+    """Return what becomes the kernel of a loop of ``least`` elements or more, None if that is not
+    legal or does not pay."""
+    read, changed = read_and_changed(repeat)
+    elements = _elements(repeat, kernels)
+    if elements < least or any(b.sizes is not None for b in read | changed):
+        return None
+    shared = {b for b in changed if b.shape.elements <= min(_FEW, elements - 1)}
+    own = {b for b in changed if b.shape.elements == elements}
+    begun = [b for b in _in_order_of_use(repeat) if b not in changed or b in outside]
+    outputs = tuple(b for b in begun if b in changed and b not in shared)
+    inputs = tuple(b for b in begun if b not in outputs)
+    sets = frozenset(own), frozenset(shared)
+    numbers = _numbered(repeat, shared)
+    found = Interchange(repeat, kernels, numbers, elements, inputs, outputs, *sets)
+    if not all(_is_legal(step, found, changed) for _, step in in_order((repeat,))):
+        return None
+    if any(b.shape.elements > elements for b in read):
+        return None
+    operations, operations_on_shared = _operations(repeat, found)
+    return found if operations_on_shared <= _MOST_SHARED * operations else None
+
+
+def _elements(repeat: Repeat, kernels: Sequence[Kernel]) -> int:
+    """Return the number of elements of the largest map in a loop."""
+    return max(
+        (
+            ix.value_of(one.loop.extent) or 0
+            for _, step in in_order((repeat,))
+            if isinstance(step, Launch) and (one := map_of(step, kernels[step.kernel])) is not None
+        ),
+        default=0,
+    )
+
+
+def _in_order_of_use(repeat: Repeat) -> list[Buffer]:
+    """Return the buffers of a loop, each once."""
+    steps = (step for _, step in in_order((repeat,)))
+    return list(dict.fromkeys(b for step in steps for b in buffers_of(step)))
+
+
+def _is_legal(step: Step, found: Interchange, changed: set[Buffer]) -> bool:
+    """Return whether a step lets each element depend on its own past alone."""
+    match step:
+        case Repeat():
+            return step.predicate in found.shared or step.predicate not in changed
+        case Copy(source, target):
+            is_shared = target in found.shared
+            before = source not in changed or source in (found.shared if is_shared else found.own)
+            return before and (is_shared or target in found.own)
+        case Launch() if found.shared & {*step.outputs}:
+            return _is_on_shared(step, found, changed)
+        case Launch():
+            one = map_of(step, found.kernels[step.kernel])
+            return one is not None and _is_on_own(one, found, changed)
+        case _:
+            return False
+
+
+def _is_on_shared(launch: Launch, found: Interchange, changed: set[Buffer]) -> bool:
+    """Return whether a kernel computes what all elements share of nothing but such."""
+    kernel = found.kernels[launch.kernel]
+    is_plain = not (kernel.scratch or kernel.tables or kernel.uses_seed)
+    return (
+        is_plain
+        and {*launch.outputs} <= found.shared
+        and {*launch.inputs} & changed <= found.shared
+        and not any(isinstance(statement, Call | Barrier) for statement in every(kernel.body))
+    )
+
+
+def _is_on_own(one: Map, found: Interchange, changed: set[Buffer]) -> bool:
+    """Return whether a map reads and stores, of what trips change, what is its element's own."""
+    buffers, own = one.buffers(), one.loop.variable
+    if ix.value_of(one.loop.extent) != found.elements:
+        return False
+
+    is_stored = all(s.offset == own and buffers[s.array] in found.own for s in one.stores())
+    free = found.shared | ({*buffers.values()} - changed)
+    return is_stored and all(
+        load.offset == own or buffers[load.array] in free for load in one.loads()
+    )
+
+
+# What pays
+
+
+def _operations(repeat: Repeat, found: Interchange) -> tuple[int, int]:
+    """Return the number of operations of a trip on an element, and on what all share."""
+    counts = [0, 0]
+    for _, step in in_order((repeat,)):
+        if isinstance(step, Launch):
+            is_shared = _written(step) <= found.shared
+            counts[is_shared] += _applied(found.kernels[step.kernel].body)
+        elif isinstance(step, Copy):
+            counts[step.target in found.shared] += 1
+    return counts[0], counts[1]
+
+
+def _applied(body: Sequence[Statement]) -> int:
+    """Return the number of operations of statements, as often as loops inside loops run them."""
+    count = 0
+    for statement in body:
+        parts = (part for e in expressions(statement) for part in subexpressions(e))
+        count += sum(isinstance(part, Apply) for part in parts)
+        count += _applied(inside(statement))
+    return count
+
+
+def _block_size(found: Interchange) -> int:
+    """Return the elements of a block: a number that divides all, if one is near."""
+    held = [_bytes(buffer) for buffer in found.own]
+    wished = max(_BLOCK_BYTES // max(held), _LEAST_BLOCK)
+    wished = (
+        min(wished, max(_MOST_BYTES // max(sum(held), 1), _LEAST_BLOCK))
+        // _LEAST_BLOCK
+        * _LEAST_BLOCK
+    )
+    if found.elements <= wished * 3 // 2:
+        return found.elements
+    near = range(wished * 3 // 2, wished // 2, -_VECTOR)
+    return next((size for size in near if found.elements % size == 0), wished)
+
+
+def _bytes(buffer: Buffer) -> int:
+    """Return the bytes of an element as registers hold it."""
+    element_type = buffer.shape.element_type
+    size = element_type.numpy.itemsize
+    return max(size, 4) if element_type.is_float else size

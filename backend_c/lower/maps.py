@@ -1,0 +1,71 @@
+"""Take launches of maps apart: kernels that are one loop over elements, which only binds and
+stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backend_c.ir.loop_ir import Array, Kernel, Let, Load, Loop, Store, expressions, subexpressions
+from backend_c.lower.plan import Buffer, Launch
+
+_LANES = ("lanes", "parallel lanes")
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Hold the parts of a map: values bound once, and the loop over all elements."""
+
+    launch: Launch
+    kernel: Kernel
+    bound: tuple[Let, ...]
+    loop: Loop
+
+    def buffers(self) -> dict[Array, Buffer]:
+        """Return the buffers of the kernel's arrays."""
+        return buffers_by_array(self.launch, self.kernel)
+
+    def arrays(self) -> dict[Buffer, Array]:
+        """Return the kernel's arrays by their buffers."""
+        return {buffer: array for array, buffer in self.buffers().items()}
+
+    def loads(self) -> list[Load]:
+        """Return all loads, those of the loop last."""
+        parts = (p for s in (*self.bound, *self.loop.body) for e in expressions(s)
+                 for p in subexpressions(e))  # fmt: skip
+        return [part for part in parts if type(part) is Load]
+
+    def stores(self) -> list[Store]:
+        """Return the stores of the loop."""
+        return [statement for statement in self.loop.body if isinstance(statement, Store)]
+
+    def size(self) -> int:
+        """Return the number of subexpressions."""
+        statements = (*self.bound, *self.loop.body)
+        return sum(1 for s in statements for e in expressions(s) for _ in subexpressions(e))
+
+
+def map_of(launch: Launch, kernel: Kernel) -> Map | None:
+    """Return the parts of a launch that is a map, each result of which is stored once; else None.
+
+    Where it stores to is for the caller to ask.
+    """
+    *bound, loop = kernel.body
+    is_plain = not (kernel.scratch or kernel.tables or kernel.uses_seed)
+    if not is_plain or not isinstance(loop, Loop) or loop.kind not in _LANES or loop.sums:
+        return None
+    lets = tuple(statement for statement in bound if isinstance(statement, Let))
+    if len(lets) < len(bound) or not all(isinstance(s, Let | Store) for s in loop.body):
+        return None
+    buffers = (*launch.inputs, *launch.outputs)
+    if any(b.sizes is not None for b in buffers) or len({*buffers}) < len(buffers):
+        return None
+    found = Map(launch, kernel, lets, loop)
+    names = [store.array.name for store in found.stores()]
+    return found if len({*names}) == len(names) == len(kernel.outputs) else None
+
+
+def buffers_by_array(launch: Launch, kernel: Kernel) -> dict[Array, Buffer]:
+    """Return the buffers of the arrays of a kernel that is launched."""
+    arrays = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
+    buffers = (*launch.inputs, *launch.outputs, *launch.scratch)
+    return dict(zip(arrays, buffers, strict=True))
