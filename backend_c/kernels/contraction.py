@@ -29,10 +29,14 @@ from backend_c.kernels.parts.contraction.products import (
     plain_product,
 )
 from backend_c.kernels.parts.contraction.scalar_contraction import ScalarContraction
-from backend_c.kernels.parts.contraction.skinny_contraction import FEW, SkinnyContraction
+from backend_c.kernels.parts.contraction.skinny_contraction import SkinnyContraction
 from backend_c.kernels.parts.contraction.small_contraction import is_small, small_contraction
 from backend_c.kernels.parts.contraction.sparse_operand import with_all_elements
-from backend_c.kernels.parts.contraction.split_contraction import parts_of, split_contraction
+from backend_c.kernels.parts.contraction.split_contraction import (
+    is_skinny,
+    parts_of,
+    split_contraction,
+)
 from backend_c.kernels.parts.contraction.tiled_contraction import TiledContraction
 from backend_c.kernels.parts.contraction_in_blocks.block_complex import (
     complex_contraction,
@@ -254,7 +258,7 @@ def _fast(
         kind(convolved, factors, (sums, result), write, scope).emit()
     elif is_small(factors, types):
         small_contraction(factors, (sums, result), write, scope)
-    elif min(factors.m, factors.n) <= FEW < max(factors.m, factors.n) and not is_padded(factors):
+    elif is_skinny(factors) and not is_padded(factors):
         SkinnyContraction(factors, (sums, result), write, scope).emit()
     elif convolved is None and sums is F32 and (product := bf16_product(factors, types)):
         FastContraction(factors, product, result, write, scope).emit()

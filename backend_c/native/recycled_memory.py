@@ -13,9 +13,9 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# Three results of 256 KiB take 14 us from here and 150 from malloc, which gives the pages of what is
-# free at the end of its memory back; of one alone it keeps them, and takes 3 us less. Smaller ones
-# are not worth it.
+# Three results of 256 KiB take 14 us from here and 150 from malloc, which gives back the pages of
+# what is free at the end of its memory; those of one alone it keeps, and takes 3 us less. Smaller
+# ones are not worth it.
 SMALLEST = 1 << 18
 MAXIMUM_KEPT = 1 << 30
 _SLACK = 4  # a block may be longer than what it is taken for by this part of it

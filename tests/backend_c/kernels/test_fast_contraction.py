@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 import backend_c
 import hlo
+from backend_c.ir.loop_ir import Call, every
+from backend_c.pipeline import lowered, settings_for
 from hlo.types import ELEMENT_TYPES
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
@@ -172,7 +174,15 @@ def _product(m: int, n: int, k: int, lhs: str = "ac", rhs: str = "cb") -> Dot:
     return Dot(lhs, rhs, "ab", {"a": m, "b": n, "c": k}, "f32", "f32")
 
 
+_FEW_RESULTS = (
+    *(_product(m, n, k) for m, n in ((1, 1), (3, 4)) for k in (9, 300, 4096, 5000)),
+    _product(2, 3, 300, "ca"),
+    Dot("zac", "zbc", "zab", {"z": 40, "a": 1, "b": 2, "c": 96}, "f32", "f32"),
+    Dot("zc", "zc", "z", {"z": 50, "c": 77}, "bf16", "bf16"),
+    Dot("c", "c", "", {"c": 2048}, "f64", "f64"),
+)
 _EDGES = (
+    *_FEW_RESULTS,
     *(_product(m, n, 300) for m in (1, 13, 14, 15, 84, 85, 200) for n in (1, 31, 32, 33, 64, 257)),
     *(_product(m, n, 300) for m in (8, 16, 30) for n in (5, 16, 48)),
     *(_product(m, n, 4096, "ca") for m, n in ((16, 16), (5, 40), (100, 70))),  # in parts
@@ -195,6 +205,12 @@ def test_edges_of_tiles(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_compiler(compiler)
     monkeypatch.setenv("HLO_CC", compiler)
     check(_EDGES)
+
+
+@pytest.mark.parametrize("case", _FEW_RESULTS, ids=str)
+def test_factors_of_few_results_are_not_packed(case: Dot) -> None:
+    plan = lowered(hlo.parse(module_of([case])), settings_for("fast"))
+    assert not any(isinstance(s, Call) for kernel in plan.kernels for s in every(kernel.body))
 
 
 def test_padding_meets_no_infinity() -> None:

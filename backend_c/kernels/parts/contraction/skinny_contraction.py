@@ -15,7 +15,10 @@ from backend_c.ir.loop_ir import Array, Constant, Expr
 from backend_c.ir.scope import Scope, apply
 from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type, counted
 from backend_c.kernels.parts.contraction.factors import Factors, Read
-from backend_c.kernels.parts.contraction.strided_access import has_lines_side_by_side
+from backend_c.kernels.parts.contraction.strided_access import (
+    factor_strides,
+    has_lines_side_by_side,
+)
 from hlo.types import ElementType
 
 FEW = 4  # vectors at most; a tile has more rows, and packing pays
@@ -41,17 +44,25 @@ class SkinnyContraction:
         self.few = min(factors.m, factors.n)
         self.lines = max(factors.m, factors.n)
         self.matrix = factors.rhs if self.is_row else factors.lhs
-        self.vectors = self._materialised(factors.lhs if self.is_row else factors.rhs)
+        self.vector = self._materialised(factors.lhs if self.is_row else factors.rhs)
 
-    def _materialised(self, read: Read) -> Array:
-        """Write the vectors to memory as the type of the sums: each element is used many times."""
+    def _materialised(self, read: Read) -> Read:
+        """Return a reader of the vectors in memory as the type of the sums, where they are written
+        if they are not there: each element is used many times."""
         scope, factors = self.scope, self.factors
+        strides = factor_strides(read, (factors.batch, self.few, factors.k), self.sums)
+        if strides is not None and strides.step == 1:
+            return read
         vectors = scope.scratch(self.sums, factors.batch * self.few * factors.k, frozen=True)
         dims = factors.batch, self.few, factors.k
         with nest.split(scope, dims) as (b, vector, step):
             value = as_type(counted(*read(b, vector, step)), self.sums)
             scope.store(vectors, ix.linearize((b, vector, step), dims), value)
-        return vectors
+
+        def stored(b: Expr, vector: Expr, step: Expr) -> tuple[Expr, tuple[Expr, ...]]:
+            return scope.load(vectors, ix.linearize((b, vector, step), dims)), ()
+
+        return stored
 
     def emit(self) -> None:
         """Write the products."""
@@ -67,8 +78,7 @@ class SkinnyContraction:
 
     def _element(self, b: Expr, vector: int, step: Expr) -> Expr:
         """Return an element of a vector."""
-        offset = ix.add(ix.multiply(b, self.few), vector)
-        return self.scope.load(self.vectors, ix.add(ix.multiply(offset, self.factors.k), step))
+        return self.vector(b, ix.constant(vector), step)[0]
 
     def _zero(self, count: int) -> list[Array]:
         """Declare sums for each vector, and write zeros."""

@@ -17,6 +17,7 @@ from backend_c.kernels.parts.contraction.contraction_loops import Write, as_type
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.fast_contraction import COLUMNS, ROWS, FastContraction
 from backend_c.kernels.parts.contraction.products import Product
+from backend_c.kernels.parts.contraction.skinny_contraction import FEW, SkinnyContraction
 from hlo.types import ArrayShape, ElementType
 
 _PARTS = 16  # more than threads share well, and few enough to add up
@@ -30,6 +31,12 @@ def parts_of(factors: Factors) -> int:
     blocks = -(-factors.m // ROWS) * -(-factors.n // COLUMNS)
     most = min(_PARTS // blocks, factors.k // _LEAST)
     return next((n for n in range(most, 1, -1) if factors.k % n == 0), 1)
+
+
+def is_skinny(factors: Factors) -> bool:
+    """Return whether one side has few vectors, and the other one many, or k is one part."""
+    few, lines = sorted((factors.m, factors.n))
+    return few <= FEW and (lines > FEW or parts_of(factors) == 1)
 
 
 def split_contraction(
@@ -59,7 +66,11 @@ def split_contraction(
         k_dims=(),
     )
     into = Writer(scope, (ArrayShape(product.sums, dims),), (partials,), (None,))
-    FastContraction(part_factors, product, product.sums, into, scope).emit()
+    if max(factors.m, factors.n) <= FEW:
+        types = product.sums, product.sums
+        SkinnyContraction(part_factors, types, into, scope).emit()
+    else:
+        FastContraction(part_factors, product, product.sums, into, scope).emit()
     with nest.split(scope, dims[1:], parts) as (m, n):
         total: Expr = Constant(product.sums, 0.0)
         for part in range(parts):
