@@ -54,6 +54,11 @@ from backend_c.kernels.parts.convolution.depthwise_convolution import (
 )
 from backend_c.kernels.parts.convolution.dilated_phases import has_phases, phases
 from backend_c.kernels.parts.convolution.fast_convolution import FastConvolution
+from backend_c.kernels.parts.convolution.integer_convolution import (
+    IntegerConvolution,
+    depthwise_sums,
+    integer_convolution,
+)
 from backend_c.kernels.parts.convolution.phase_factors import may_be_divided, phase_factors, within
 from backend_c.kernels.parts.convolution.scalar_convolution import scalar_convolution
 from backend_c.kernels.parts.reduction.exact_sum import PARTS
@@ -167,10 +172,8 @@ def contract(
         BlockContraction(factors, types, result, write, scope).integers()
     elif scope.settings.is_scalar:
         _emit(ScalarContraction(factors, (result, result), write, scope), convolved)
-    elif convolved is None and (product := integer_product(factors, types, result)):
-        FastContraction(factors, product, result, write, scope).emit()
     else:
-        integer_loops(factors, result, write, scope)
+        _integers(factors, types, result, write, scope, convolved)
 
 
 _KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
@@ -179,6 +182,28 @@ _KINDS = {"pred": 0, "unsigned": 1, "signed": 1, "float": 2, "complex": 3}
 def _width(element_type: ElementType) -> tuple[int, int]:
     """Return the order of types in which the wider one of two is found."""
     return _KINDS[element_type.kind], element_type.bits
+
+
+def _integers(
+    factors: Factors,
+    types: Types,
+    result: ElementType,
+    write: Write,
+    scope: Scope,
+    convolved: Convolved | None,
+) -> None:
+    """Choose the loops of a contraction of integers."""
+    if convolved is None and (product := integer_product(factors, types, result)):
+        FastContraction(factors, product, result, write, scope).emit()
+        return
+    if convolved is not None and scope.settings.is_fast and scope.settings.has_lanes:
+        if sums := depthwise_sums(convolved, types, result):
+            DepthwiseConvolution(convolved, factors, (sums, result), write, scope).emit()
+            return
+        if product := integer_convolution(convolved, factors, types, result):
+            IntegerConvolution(convolved, factors, product, result, write, scope).emit()
+            return
+    integer_loops(factors, result, write, scope)
 
 
 def _contract_floats(

@@ -1,4 +1,4 @@
-"""Write depthwise convolutions in fast mode: features are the lanes, taps are unrolled.
+"""Write depthwise convolutions in fast mode, of floats or integers: features are the lanes.
 
 result[pixel, f] = sum over taps of input[pixel + tap, f / multiplier] * weights[tap, f]. There is
 nothing to multiply as matrices; such convolutions take as long as memory.
@@ -10,7 +10,8 @@ import math
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.loop_ir import Constant, Expr, Pointer
+from backend_c.ir.element import zero
+from backend_c.ir.loop_ir import Expr, Pointer
 from backend_c.ir.scope import apply
 from backend_c.kernels.parts.contraction.contraction_loops import as_type, counted
 from backend_c.kernels.parts.convolution.convolution_input import Convolved
@@ -63,12 +64,18 @@ class DepthwiseConvolution(FastConvolution):
                 )
                 at = self.offset(into, row, pixel, j)
                 # From +0 on: no sum is -0.
-                before: Expr = Constant(self.sums, 0.0)
+                before: Expr = zero(self.sums)
                 if start:
                     before = scope.load(into.array, at)
                 total = before
                 for tap in taps:
                     element = scope.load(left.array, ix.add(first, offsets[tap]))
                     weight = scope.load(self.weights, ix.add(column, tap * self.columns))
-                    total = apply("multiply-add", element, weight, total)
+                    total = self._added(total, element, weight)
                 scope.store(into.array, at, total)
+
+    def _added(self, total: Expr, element: Expr, weight: Expr) -> Expr:
+        """Return a sum with one product more."""
+        if self.sums.is_float:
+            return apply("multiply-add", element, weight, total)
+        return apply("add", total, apply("multiply", element, weight))

@@ -9,6 +9,8 @@ segment of steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +63,8 @@ class Into(NamedTuple):
 
 class FastConvolution:
     """Write one convolution whose sums have the type ``sums``; it has spatial dimensions."""
+
+    strip_columns = COLUMNS
 
     def __init__(
         self,
@@ -124,23 +128,24 @@ class FastConvolution:
             rows = scope.bind(ix.clamp(0, ix.subtract(self.height, row), self.block))
             with (
                 scope.loop(self.groups) as feature_group,
-                scope.loop(-(-self.columns // COLUMNS)) as strip,
+                scope.loop(-(-self.columns // self.strip_columns)) as strip,
             ):
                 group = batch_group if self.groups == 1 else feature_group
-                column = scope.bind(ix.multiply(strip, COLUMNS))
-                columns = scope.bind(ix.clamp(0, ix.subtract(self.columns, column), COLUMNS))
+                column = scope.bind(ix.multiply(strip, self.strip_columns))
+                left_over = ix.subtract(self.columns, column)
+                columns = scope.bind(ix.clamp(0, left_over, self.strip_columns))
                 features = convolved.features // self.groups
                 left = ix.add(start.offset, ix.multiply(feature_group, features))
                 counts = rows, ix.constant(self.width), columns
                 tile = Tile(group, image, spatial, column, counts)
-                self._strip(tile, Pointer(start.array, left))
+                self.strip(tile, Pointer(start.array, left))
 
     def prepare(self) -> None:
         """Write the packing of the right factors."""
         self.right = right_factors(self.factors, plain_product(self.sums), COLUMNS, self.scope)
         self.offsets = self.scope.table(np.array(self.input.offsets, np.int64))
 
-    def _strip(self, tile: Tile, left: Pointer) -> None:
+    def strip(self, tile: Tile, left: Pointer) -> None:
         """Write a strip of columns of a block: into the result, or by tiles on the stack."""
         scope = self.scope
         if self.strides is not None:
@@ -158,6 +163,18 @@ class FastConvolution:
         pitch = min(self.columns, COLUMNS)
         sums = scope.local(self.sums, rows * pixels * pitch)
         into = Into(sums, ix.constant(0), pixels * pitch, pitch)
+        with self.tiles(tile, left, (rows, pixels)) as (part, source):
+            self.multiply(part, source, into)
+            self._repair(part, into)
+            self.write_results(part, into)
+
+    @contextmanager
+    def tiles(
+        self, tile: Tile, left: Pointer, sizes: tuple[int, int]
+    ) -> Iterator[tuple[Tile, Pointer]]:
+        """Open loops over parts of a strip of so many rows of pixels and pixels, the last of which
+        may be smaller; yield a part and the address of its left factors."""
+        scope, (rows, pixels) = self.scope, sizes
         row_pitch, pixel_pitch = self.pitches()
         with (
             scope.loop(-(-self.block // rows)) as y,
@@ -172,10 +189,7 @@ class FastConvolution:
             *outer, row, _ = tile.spatial
             part = tile._replace(spatial=(*outer, ix.add(row, at[0]), at[1]), counts=counts)
             moved = ix.add(ix.multiply(at[0], row_pitch), ix.multiply(at[1], pixel_pitch))
-            source = Pointer(left.array, ix.add(left.offset, moved))
-            self.multiply(part, source, into)
-            self._repair(part, into)
-            self._write_results(part, into)
+            yield part, Pointer(left.array, ix.add(left.offset, moved))
 
     def pitches(self) -> tuple[int, int]:
         """Return the pitches of the left factors of rows of pixels and of pixels."""
@@ -215,7 +229,7 @@ class FastConvolution:
 
         In the padding there is nothing; its zeros times infinity would be NaN.
         """
-        if not is_padded(self.factors):
+        if self.sums.is_integer or not is_padded(self.factors):
             return
         scope = self.scope
         rows, pixels, columns = tile.counts
@@ -248,7 +262,7 @@ class FastConvolution:
         start = ix.add(into.offset, ix.multiply(row, into.row_pitch))
         return self.scope.bind(ix.add(start, ix.multiply(pixel, into.pixel_pitch), j))
 
-    def _write_results(self, tile: Tile, into: Into) -> None:
+    def write_results(self, tile: Tile, into: Into) -> None:
         """Write what is computed from sums; what the result has last is the lanes."""
         labels = self.convolved.labels
         rows, pixels, columns = tile.counts
