@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Mapping
@@ -126,6 +127,17 @@ def publish(cache: Cache, key: str, built: Path, kind: str = _LIBRARY) -> Path:
         raise ToolchainError(_unusable(cache.directory, why)) from None
     _evict(cache, library)
     return library
+
+
+def place(kept: Path, name: Path) -> None:
+    """Give a kept file another name, too: a link to it, or a copy on another file system.
+
+    Raises OSError if it is gone.
+    """
+    try:
+        os.link(kept, name)
+    except OSError:
+        shutil.copyfile(kept, name)
 
 
 def noted(cache: Cache, key: str, kind: str = _NOTE) -> str | None:

@@ -6,14 +6,13 @@ path = build({"unit_0.c": text}, known_compiler(os.environ, cache), cache)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import HEADERS, Cache, found, publish, workspace
+from backend_c.native.cache import HEADERS, Cache, found, place, publish, workspace
 from backend_c.native.linked_runtime import LinkedHeader, linked_headers
 from backend_c.native.toolchain import (
     RUNTIME,
@@ -41,21 +40,30 @@ def build(sources: Mapping[str, str], compiler: Compiler, cache: Cache) -> Path:
     library = found(cache, key)
     if library is not None:
         return library
+    with workspace(cache) as directory:
+        made = compiled(sources, compiler, cache, directory)
+        words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
+        require(run([*words, *made], directory), compiler)
+        return publish(cache, key, Path(directory) / "library.so")
+
+
+def compiled(
+    sources: Mapping[str, str], compiler: Compiler, cache: Cache, directory: str
+) -> list[str]:
+    """Compile translation units in a directory; return the names of all objects to link: theirs,
+    and those of the runtime's procedures that they call."""
     includes = any(f'#include "{_ALL_HEADERS}"' in text for text in sources.values())
     read = headers_read(compiler, cache, headers()) if includes else None
-    with workspace(cache) as directory:
-        if read is not None:
-            with suppress(OSError):  # it went since: gcc reads the text then
-                os.link(read, Path(directory) / f"{_ALL_HEADERS}.gch")
-        linked = [LinkedHeader(name, compiler, cache) for name in linked_headers(sources)]
-        for header in linked:
-            header.declare(directory)
-        with ThreadPoolExecutor(WORKERS) as pool:
-            others = pool.map(lambda header: header.object(directory), linked)
-            made = objects(sources, compiler, directory)
-            words = [*compiler.command, *compiler.flags, "-shared", "-o", "library.so"]
-            require(run([*words, *made, *others], directory), compiler)
-        return publish(cache, key, Path(directory) / "library.so")
+    if read is not None:
+        with suppress(OSError):  # it went since: gcc reads the text then
+            place(read, Path(directory) / f"{_ALL_HEADERS}.gch")
+    linked = [LinkedHeader(name, compiler, cache) for name in linked_headers(sources)]
+    for header in linked:
+        header.declare(directory)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        others = pool.map(lambda header: header.object(directory), linked)
+        made = objects(sources, compiler, directory)
+        return [*made, *others]
 
 
 @lru_cache(8)

@@ -6,7 +6,6 @@ place of the header, and are linked with the object of the header's procedures.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from backend_c.native.cache import OBJECT, Cache, found, publish, remembered, workspace
+from backend_c.native.cache import OBJECT, Cache, found, place, publish, remembered, workspace
 from backend_c.native.toolchain import (
     RUNTIME,
     Compiler,
@@ -103,10 +102,10 @@ class LinkedHeader:
         kept = found(self.cache, key, OBJECT)
         if kept is not None:
             with suppress(OSError):  # it went since: it is made again
-                os.link(kept, made)
+                place(kept, made)
                 return made.name
         with workspace(self.cache) as other:  # in which the header is not the declarations
             (name,) = objects({"linked.c": f'#include "{self.name}"\n'}, self._defining, other)
-            os.link(Path(other) / name, made)
+            place(Path(other) / name, made)
             publish(self.cache, key, Path(other) / name, OBJECT)
         return made.name

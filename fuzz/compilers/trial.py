@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -14,13 +15,16 @@ import numpy as np
 from backend_c.emit.targets import EMITTERS, Recorded, Wanted
 from backend_c.ir.settings import GRAIN, Settings
 from backend_c.lower import buffers
+from backend_c.native.cache import default_directory, open_cache
+from backend_c.native.libraries import compiled
 from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
-from backend_c.native.toolchain import RUNTIME, run
+from backend_c.native.toolchain import RUNTIME, Compiler, run
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP
 from backend_c.render.translation_units import render_plan
 from fuzz.compilers.configurations import Configuration, environment
 from hlo.bit_equality import differences
+from hlo.errors import ToolchainError
 from hlo.module import Module
 
 HERE = Path(__file__).parent
@@ -153,6 +157,11 @@ def _values(data: bytes, result: Any, runs: int) -> list[Any]:
 def _built(sources: Sequence[str], configuration: Configuration, directory: Path) -> str:
     """Compile and link; what the compiler says if it fails."""
     compiler = configuration.compiler
+    if not (configuration.is_sanitizer or configuration.target == EMBEDDED.name):
+        try:
+            sources = _linked(sources, compiler, directory)
+        except ToolchainError as error:
+            return str(error)
     words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", *sources, "-o", "program"]
     if not configuration.sources:
         done = run([*words, *configuration.links], str(directory))
@@ -166,6 +175,14 @@ def _built(sources: Sequence[str], configuration: Configuration, directory: Path
     words = [*compiler.command, *link, *objects, *configuration.links, "-o", "program"]
     done = run(words, str(directory))
     return "" if done.returncode == 0 else _told(done.stderr)
+
+
+def _linked(sources: Sequence[str], compiler: Compiler, directory: Path) -> list[str]:
+    """Compile the units in the directory as libraries are; return what a program is made of."""
+    units = {name: (directory / name).read_text("utf-8") for name in sources if "/" not in name}
+    cache = open_cache(default_directory(os.environ))
+    made = compiled(units, compiler, cache, str(directory))
+    return [*made, *(name for name in sources if name not in units)]
 
 
 def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
