@@ -21,7 +21,7 @@ def page_values(
     """Evaluate a program exactly and summarise what each instruction gave; judge the results of the
     compiler ``against``, if one is named, and its values of the entry's instructions. Raises Error
     if that gives no results."""
-    observed = pages.Observed()
+    observed = pages.Observed(program.module)
     exact = interp.evaluate(program.module, *arguments, seed=seed, watch=observed)
     values = observed.json()
     if against is None:

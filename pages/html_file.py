@@ -20,7 +20,7 @@ from string import Template
 # The code of each kind of page, in the order in which it runs: each names only what stands before.
 PROGRAM = (
     *("elements.js", "tabs.js", "model.js", "scene.js", "canvas.js", "lists.js"),
-    *("targets.js", "values.js", "details.js", "charts.js", "stages.js", "main.js"),
+    *("targets.js", "values.js", "details.js", "charts.js", "stages.js", "history.js", "main.js"),
 )
 INDEX = ("elements.js", "tabs.js", "findings.js", "growth.js", "coverage.js", "index.js")
 

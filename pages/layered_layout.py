@@ -70,8 +70,9 @@ def layout(widths: Sequence[float], operands: Sequence[Sequence[int]]) -> Layout
             last = point
         above[target].append(last)
     x = _placed(sizes, places, above, len(widths))
-    left = min((x[n] - widths[n] / 2 for n in range(len(widths))), default=0.0)
-    right = max((x[n] + widths[n] / 2 for n in range(len(widths))), default=0.0)
+    halves = [*(width / 2 for width in widths), *[0.0] * (len(x) - len(widths))]  # edges have none
+    left = min((place - half for place, half in zip(x, halves, strict=True)), default=0.0)
+    right = max((place + half for place, half in zip(x, halves, strict=True)), default=0.0)
     edges = tuple(
         Edge(*pair, tuple(round(x[point] - left, 1) for point in chains[number]))
         if number in chains

@@ -3,86 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from hlo.module import Module
 from hlo.types import element_type_of
 from hlo.values import Array, placed_arrays
-from interp.envelope.enclosure import finfo, ulp
+from interp.envelope.enclosure import ulp
 from interp.envelope.judgement import Found, Output
 from interp.envelope.verdict import KINDS, OUTSIDE, kinds
-from interp.observation import Seen
+from interp.observation import Seen, observed_computations
+from pages.value_summaries import Summary
 from pages.views import Data
 
-_BINS = 32
 _CELLS = 48, 64  # rows and columns of a heat map, at most
 _INNER_CELLS = 16, 32  # the same of an instruction, of which there may be thousands
 _MOST_MAPS = 500  # of instructions
 _MOST_ULPS = 1e30  # beyond it is infinity, which JSON has not
 
 
-@dataclass(slots=True)
-class _Summary:
-    """Summarise all evaluations of one array: ``bins`` count the finite elements of the last one
-    between its smallest and its largest."""
-
-    place: str
-    runs: int = 0
-    elements: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    low: float | None = None
-    high: float | None = None
-    bins: tuple[int, ...] = ()
-
-    def add(self, array: Array) -> None:
-        """Add an array."""
-        wide, special = _classified(array)
-        finite = wide[np.isfinite(wide)]
-        self.runs += 1
-        self.elements += array.size
-        for kind, count in special.items():
-            self.counts[kind] = self.counts.get(kind, 0) + count
-        if finite.size:
-            low, high = float(finite.min()), float(finite.max())
-            self.low = low if self.low is None else min(low, self.low)
-            self.high = high if self.high is None else max(high, self.high)
-            self.bins = _histogram(finite, low, high)
-
-    def json(self) -> Data:
-        """Return the summary as plain data."""
-        return {
-            "place": self.place,
-            "runs": self.runs,
-            "elements": self.elements,
-            "counts": {kind: count for kind, count in self.counts.items() if count},
-            "low": self.low,
-            "high": self.high,
-            "bins": self.bins,
-        }
-
-
 class Observed:
-    """Summarise the values of each instruction as an evaluation gives them: ``values`` by the names
-    of computation and instruction, a summary for each array."""
+    """Summarise the values of each instruction of a module as an evaluation gives them."""
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], dict[str, _Summary]] = {}
+    def __init__(self, module: Module) -> None:
+        inside = observed_computations(module)
+        self._applied = [c.name for c in module.computations if c.name not in inside]
+        self._found: dict[tuple[str, str], dict[str, Summary]] = {}
 
     def __call__(self, seen: Seen) -> None:
         """Add a value."""
         own = self._found.setdefault((seen.computation, seen.instruction.name), {})
         for place, array in placed_arrays(seen.value):
-            own.setdefault(place, _Summary(place)).add(np.asarray(array))
+            if place not in own:
+                own[place] = Summary(place)
+            own[place].add(np.asarray(array))
 
     def json(self) -> Data:
-        """Return the summaries for a page, in the order of evaluation."""
+        """Return the summaries for a page, in the order of evaluation, and the computations that
+        have none, as they are applied to elements."""
         return {
             "observed": [
                 {"computation": where, "name": name, "arrays": [one.json() for one in own.values()]}
                 for (where, name), own in self._found.items()
                 if own
-            ]
+            ],
+            "applied": self._applied,
         }
 
 
@@ -163,29 +128,3 @@ def largest_in_cells(array: Array, most: tuple[int, int] = _CELLS) -> Array:
         begins = np.unique(np.arange(min(size, limit)) * size // min(size, limit))
         table = np.maximum.reduceat(table, begins, axis=axis)
     return table
-
-
-def _classified(array: Array) -> tuple[Array, dict[str, int]]:
-    """Return an array as float64, of complex numbers all parts, and count what is special in it."""
-    element_type = element_type_of(array.dtype)
-    parts = np.stack([array.real, array.imag]) if np.iscomplexobj(array) else array
-    wide = parts.astype(np.float64).ravel()
-    special = {
-        "NaN": int(np.isnan(wide).sum()),
-        "infinite": int(np.isinf(wide).sum()),
-        "zero": int((wide == 0).sum()),
-    }
-    if element_type is not None and not (element_type.is_integer or array.dtype == np.bool_):
-        normal = float(finfo(parts.dtype).smallest_normal)
-        special["subnormal"] = int(((wide != 0) & (np.abs(wide) < normal)).sum())
-    return wide, special
-
-
-def _histogram(finite: Array, low: float, high: float) -> tuple[int, ...]:
-    """Count numbers in bins of equal width between the smallest and the largest."""
-    if low == high:
-        return (int(finite.size),)
-    with np.errstate(over="ignore"):  # of numbers whose distance is beyond the largest
-        part = (finite / 2 - low / 2) / (high / 2 - low / 2)
-    numbers = np.minimum((part * _BINS).astype(np.int64), _BINS - 1)
-    return tuple(int(n) for n in np.bincount(numbers, minlength=_BINS))

@@ -40,10 +40,11 @@ class Picture {
     this.fit();
     if (this.scale < 0.45) {
       this.scale = 0.8;
-      const nodes = this.scene.nodes;
-      const root = nodes.reduce((a, b) => (b.y < a.y ? b : a), nodes[0]);
       this.y = -24;
-      this.x = root ? root.x + root.width / 2 - this.wide / 2 / this.scale : 0;
+      // Where most of what comes into view lies: a program begins with parameters from afar.
+      const middles = this.scene.nodes.filter((node) => node.y < this.y + this.high / this.scale)
+        .map((node) => node.x + node.width / 2).sort((a, b) => a - b);
+      this.x = (middles[middles.length >> 1] ?? 0) - this.wide / 2 / this.scale;
     }
   }
 
@@ -151,7 +152,10 @@ class Picture {
     if (!this.lit) {
       this.lit = new Set([...selected.instructions].flatMap((i) => this.scene.showing(i)));
     }
-    if (!this.worst) this.worst = Math.max(0, ...this.scene.nodes.map((n) => this.share(n) ?? 0));
+    if (this.worst === null) {
+      this.worst = this.scene.nodes.reduce((most, node) => Math.max(most, this.share(node) ?? 0), 0);
+      this.explain();
+    }
     this.painted = 0;
     const frames = this.scene.nodes.filter((node) => node.inside);
     for (const node of frames) this.frame(node, box);

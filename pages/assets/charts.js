@@ -1,13 +1,18 @@
 // The table of kernels, the treemap of time, and the workspace over time.
 
+// Name, value of a row, its text, what it is. Of a narrow table the first ones are in view.
 const COLUMNS = [
-  ["#", (row, n) => n, String], ["kernel", (row) => row.kind, String],
-  ["result", (row) => row.shapes.join(" "), (text) => (text.length > 44 ? `${text.slice(0, 44)}…` : text)],
-  ["read", (row) => row.read, size], ["written", (row) => row.written, size],
-  ["flops", (row) => row.flops, size], ["limit", (row) => row.limit, String],
-  ["least", (row) => row.predicted, time], ["time", (row) => row.measured, time],
-  ["share", (row) => row.share, (share) => `${(100 * share).toFixed(1)} %`],
+  ["#", (row, n) => n, String, "number in the order of execution"],
+  ["kernel", (row) => row.kind, String, "how it is written: a map, rows, an operation of its own"],
+  ["share", (row) => row.share, (share) => `${(100 * share).toFixed(1)} %`, "of the time of a call"],
+  ["time", (row) => row.measured, time, "all runs of it, measured"],
+  ["least", (row) => row.predicted, time, "what this machine needs at least"],
+  ["limit", (row) => row.limit, String, "what bounds the least time: memory, arithmetic, latency"],
+  ["result", (row) => row.shapes.join(" "), (text) => (text.length > 44 ? `${text.slice(0, 44)}…` : text), "its shape"],
+  ["read", (row) => row.read, size, "bytes of one run"], ["written", (row) => row.written, size, "bytes of one run"],
+  ["flops", (row) => row.flops, size, "operations of one run"],
 ];
+const TEXTS = ["kernel", "limit", "result"]; // columns of words, which begin at their left
 const OF_KERNELS = ["read", "written", "flops", "limit", "least"];
 
 class KernelTable {
@@ -25,8 +30,8 @@ class KernelTable {
       const [x, y] = [value(STEPS[a], a), value(STEPS[b], b)];
       return (x === y ? a - b : x > y ? 1 : -1) * sign;
     });
-    const heads = this.columns.map(([name], n) => element("th", {
-      scope: "col", "aria-sort": n === this.order ? (this.down ? "descending" : "ascending") : undefined,
+    const heads = this.columns.map(([name, , , what], n) => element("th", {
+      scope: "col", title: what, class: TEXTS.includes(name) ? "text" : "", "aria-sort": n === this.order ? (this.down ? "descending" : "ascending") : undefined,
     }, element("button", { click: () => this.sort(n) }, name)));
     this.root.replaceChildren(element("table", {},
       element("thead", {}, element("tr", {}, ...heads)),
@@ -39,7 +44,7 @@ class KernelTable {
     const cells = this.columns.map(([name, value, text]) => {
       const found = value(row, number);
       const empty = found === null || (!row.timed && OF_KERNELS.includes(name));
-      const cell = element("td", {}, empty ? "" : text(found));
+      const cell = element("td", { class: TEXTS.includes(name) ? "text" : "" }, empty ? "" : text(found));
       if (name === "kernel") cell.style.paddingLeft = `${8 + 12 * row.depth}px`;
       return cell;
     });
@@ -51,7 +56,7 @@ class KernelTable {
   }
 
   sort(column) {
-    this.down = this.order === column ? !this.down : column > 2;
+    this.down = this.order === column ? !this.down : column && !TEXTS.includes(this.columns[column][0]);
     this.order = column;
     this.draw();
   }
@@ -105,8 +110,10 @@ class Treemap {
     this.choice = element("select", { "aria-label": "Area shows", change: () => this.draw() },
       ...Object.keys(this.weights).map((name) => element("option", { value: name }, name)));
     const kind = DATA.kernels.seconds === null ? "Time is the least that this machine can take: --measure times each kernel." : "";
+    const legend = element("div", { class: "legend muted", role: "note", "aria-label": "What the colours are" }, "Limited by",
+      ...["compute", "memory", "latency"].map((limit) => element("span", { class: `swatch limit-${limit}` }, limit)));
     this.root = element("div", { class: "column" },
-      element("div", { class: "bar-of-tools" }, element("label", {}, "Area: ", this.choice), part("muted", kind)), this.body);
+      element("div", { class: "bar-of-tools" }, element("label", {}, "Area: ", this.choice), part("muted", kind)), legend, this.body);
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
 
@@ -159,7 +166,7 @@ class WorkspaceChart {
   constructor() {
     this.body = element("div", { class: "chart" });
     const memory = DATA.kernels.memory;
-    const text = `Workspace: ${size(memory.workspace)}B; each box is an array, from the step that writes it to the last that reads it.`;
+    const text = `Workspace: ${inBytes(memory.workspace)}; each box is an array, from left to right from the kernel that writes it (its #) to the last that reads it.`;
     this.root = element("div", { class: "column" }, element("div", { class: "bar-of-tools" }, part("muted", text)), this.body);
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
@@ -180,14 +187,14 @@ class WorkspaceChart {
     for (let n = 0; n <= 4; n++) {
       const y = toY((memory.workspace * n) / 4);
       picture.append(drawn("line", { x1: left, x2: width - 12, y1: y, y2: y, class: "grid" }),
-        drawn("text", { x: left - 6, y: y + 4, class: "small end" }, `${size((memory.workspace * n) / 4)}B`));
+        drawn("text", { x: left - 6, y: y + 4, class: "small end" }, inBytes((memory.workspace * n) / 4)));
       const step = Math.round((end * n) / 4);
       picture.append(drawn("text", { x: Math.min(width - 24, toX(step)), y: height - 8, class: "small" }, `#${step}`));
     }
     const largest = [...lifetimes].sort((a, b) => b[2] - a[2]).slice(0, 3000);
     for (const [i, offset, bytes, first, last] of largest) {
       const name = i < 0 ? "" : PROGRAMS[COMPILED].labels[i][0];
-      const text = `${name} ${size(bytes)}B, steps ${first} to ${last}`;
+      const text = `${name} ${inBytes(bytes)}, steps ${first} to ${last}`;
       const y = toY(offset + bytes);
       picture.append(drawn("g", {
         tabindex: 0, role: "button", "aria-label": text, "data-i": i, class: "array",

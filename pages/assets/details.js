@@ -47,11 +47,11 @@ class Details {
         ["kernels", DATA.kernels && STEPS.filter((row) => row.timed).length],
         ["numerics", DATA.kernels?.numerics], ["threads", DATA.kernels?.threads],
         ["time of a call", DATA.kernels?.seconds && time(DATA.kernels.seconds)],
-        ["workspace", memory && `${size(memory.workspace)}B`], ["memory in all", memory && `${size(memory.peak)}B`],
+        ["workspace", memory && inBytes(memory.workspace)], ["memory in all", memory && inBytes(memory.peak)],
       ]),
       element("p", { class: "muted" }, "Click an instruction, a line or a kernel: what belongs to it lights up. " +
         "Double click, or Enter, opens a node. Shift and click a second one shows the path between them. " +
-        "Arrow keys go to operands, users and neighbours; + − 0 zoom."));
+        "Arrow keys go to operands, users and neighbours; + − 0 zoom. Escape selects nothing, Backspace goes back."));
   }
 
   instruction(program, i) {
@@ -101,7 +101,7 @@ class Details {
         ["result", row.shapes.join(" ")],
         ["computes", row.members.length ? links(row.members.map((i) => selected.fromCompiled(i)).filter((i) => i >= 0)) : ""],
         ["repeated", row.repeated.map(([i, times]) => `${of(i)} ×${times.toPrecision(3)}`).join(", ")],
-        ["read", row.timed ? `${size(row.read)}B` : ""], ["written", row.timed ? `${size(row.written)}B` : ""],
+        ["read", row.timed ? inBytes(row.read) : ""], ["written", row.timed ? inBytes(row.written) : ""],
         ["flops", row.flops ? size(row.flops) : ""], ["flops / byte", intensity ? intensity.toPrecision(3) : ""],
         ["limit", row.timed ? row.limit : ""], ["runs", row.runs > 1 ? row.runs : ""],
         ["least time", row.timed ? time(row.predicted) : ""],
@@ -161,7 +161,7 @@ function hover(node, x = 0, y = 0) {
   const lines = [
     part("name", cut(program.name[node.i])), part("opcode", program.opcode[node.i]),
     part("shape", cut(program.shape[node.i])),
-    part("muted", `${size(program.bytes[node.i])}B, ${size(program.flops[node.i])} flops`),
+    part("muted", `${inBytes(program.bytes[node.i])}, ${size(program.flops[node.i])} flops`),
   ];
   if (step && step.timed) {
     const taken = step.measured === null ? `at least ${time(step.predicted)}` : time(step.measured);

@@ -35,6 +35,16 @@ function size(number) {
   return `${Number(number.toPrecision(3))}T`;
 }
 
+/** Print a number of bytes. */
+function inBytes(number) {
+  return `${size(number)}B`.replace(/(\d)([kMGT]?B)/, "$1\u202f$2");
+}
+
+/** Print a whole number with its thousands apart. */
+function grouped(number) {
+  return number.toLocaleString("en").replaceAll(",", "\u202f");
+}
+
 /** Print seconds in three digits, in the unit that fits. */
 function time(seconds) {
   for (const unit of ["s", "ms", "µs"]) {

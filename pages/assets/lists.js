@@ -57,6 +57,12 @@ class Lines {
     this.draw(true);
   }
 
+  /** Show a line at the top. */
+  show(line) {
+    this.root.scrollTop = Math.max(0, line) * LINE;
+    this.draw(true);
+  }
+
   key(event) {
     const page = Math.max(1, Math.floor(this.root.clientHeight / LINE) - 1);
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };

@@ -1,5 +1,24 @@
 // The page: its header, its panels, and what changes in them when something is selected.
 
+// What the colours of nodes show, as it is chosen.
+const COLOURS = {
+  family: "kind of operation", time: "time", bytes: "bytes", flops: "flops", values: "not finite", deviation: "deviation",
+};
+
+/** What the colours of the graph mean: a name for each, or the ends of a scale. */
+function legendParts({ heat, scene, worst }) {
+  if (heat === "family") {
+    const here = new Set(scene.nodes.map((node) => scene.program.family[node.i]));
+    return DATA.families.flatMap((name, n) => (here.has(n) ? [element("span", { class: `swatch family-${n}` }, name)] : []));
+  }
+  const most = worst || 0;
+  const text = {
+    time: () => time(most), values: () => `${(100 * most).toPrecision(3)} % of its elements`,
+    deviation: () => `${size(Math.expm1(most))} ulps`, bytes: () => inBytes(most), flops: () => size(most),
+  }[heat]();
+  return [scale("0", most ? text : "0: nothing here has any")];
+}
+
 /** The graph with its tools. */
 function graphPanel() {
   const canvas = element("canvas", {
@@ -10,14 +29,16 @@ function graphPanel() {
   const names = ["family", ...(DATA.kernels ? ["time"] : []), "bytes", "flops", ...(DATA.values ? ["values"] : []),
     ...(DATA.values?.judged?.inner.length ? ["deviation"] : [])];
   const heat = element("select", { "aria-label": "Colour shows", change: () => { picture.heat = heat.value; picture.worst = null; picture.ask(); } },
-    ...names.map((name) => element("option", { value: name }, name)));
+    ...names.map((name) => element("option", { value: name }, COLOURS[name])));
+  const legend = element("div", { class: "legend muted", role: "note", "aria-label": "What the colours are" });
+  picture.explain = () => legend.replaceChildren(...legendParts(picture));
   const tool = (label, text, act) => element("button", { "aria-label": label, title: label, click: act }, text);
   const root = element("div", { class: "column" },
     element("div", { class: "bar-of-tools" },
       tool("Zoom in", "+", () => picture.zoom(1.3)), tool("Zoom out", "−", () => picture.zoom(0.77)),
       tool("Show all", "⤢", () => picture.fit()), tool("Open or close all", "⊞", () => picture.toggleAll()),
       element("label", {}, "Colour: ", heat)),
-    canvas);
+    legend, canvas);
   return { name: "Graph", root, picture };
 }
 
@@ -91,12 +112,13 @@ function header() {
   const [field, searching] = searchField();
   const views = element("select", { "aria-label": "Stage of the program", id: "view", change: () => selected.show(Number(views.value)) },
     ...DATA.views.map((view, n) => element("option", { value: n, selected: n === selected.view }, view.title)));
+  selected.listeners.push(() => { views.value = String(selected.view); });
   document.addEventListener("keydown", (event) => {
     const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement.tagName);
     if (event.key === "/" && !typing) { event.preventDefault(); field.focus(); }
   });
   document.querySelector("header").append(
-    element("h1", { title: DATA.title }, DATA.title), searching,
+    element("h1", { title: DATA.title }, DATA.title), backButton(), searching,
     ...(DATA.views.length > 1 && !DATA.slider ? [element("label", {}, part("wide", "Stage: "), views)] : []), themeButton(() => picture.ask()));
 }
 
@@ -106,5 +128,6 @@ if (DATA.slider && selected.program.marked?.size) selected.choose([...selected.p
 document.querySelector("main").append(...panels.map((panel) => panel.root));
 selected.listeners.push(() => { for (const panel of panels) panel.update(); });
 for (const panel of panels) panel.update();
+if (selected.instruction < 0) hloList.show(selected.program.lines.findIndex((line) => String(line).startsWith("ENTRY ")));
 // For tests and for measuring: what is shown, and how to reach it.
 window.page = { selected, picture, programs: PROGRAMS, opened: performance.now() };

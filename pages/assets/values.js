@@ -41,13 +41,14 @@ function linkInner(program) {
 linkValues();
 
 function shown(number) {
-  return number === null ? "none finite" : String(Number(number.toPrecision(6)));
+  if (number === null) return "none finite";
+  return Number.isSafeInteger(number) ? String(number) : String(Number(number.toPrecision(6)));
 }
 
 /** A histogram as bars. */
 function histogram({ bins, low, high }) {
   const width = 256, height = 56, most = Math.max(1, ...bins), each = width / Math.max(1, bins.length);
-  const text = `${bins.length} bins from ${shown(low)} to ${shown(high)}, at most ${most} elements in one`;
+  const text = `${bins.length} bins from ${shown(low)} to ${shown(high)}, at most ${grouped(most)} elements in one`;
   return drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "histogram", role: "img", "aria-label": text },
     drawn("title", {}, text),
     ...bins.map((count, n) => {
@@ -56,28 +57,74 @@ function histogram({ bins, low, high }) {
     }));
 }
 
-/** What the values of an instruction were, and another compiler's; of a page without, nothing. */
-function valueParts(program, i) {
-  const most = 6, arrays = program.summaries?.get(i) ?? [];
-  return [...arrays.slice(0, most).flatMap((array) => [
+/** The smallest to the largest element in each evaluation; those with other than finite ones are red. */
+function rangeChart({ ranges, runs, low, high }) {
+  const width = 256, height = 72, each = width / ranges.length, bottom = Math.min(low ?? 0, 0), top = Math.max(high ?? 0, 0);
+  const y = (value) => 2 + (height - 4) * (top === bottom ? 0.5 : (top / 2 - value / 2) / (top / 2 - bottom / 2));
+  const text = `from the smallest to the largest element in ${ranges.length === runs ? "each" : ranges.length} of ${grouped(runs)} evaluations, ${shown(bottom)} to ${shown(top)}`;
+  return drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "range-chart", role: "img", "aria-label": text },
+    drawn("line", { x1: 0, x2: width, y1: y(0), y2: y(0), class: "grid" }),
+    ...ranges.map(([number, least, most, special], n) => {
+      const from = most === null ? 0 : y(most), to = least === null ? height : y(least);
+      return drawn("rect", { x: n * each, y: from - 1, width: Math.max(0.5, each - (each > 3 ? 1 : 0)), height: to - from + 2, class: special ? "special" : "" },
+        drawn("title", {}, `evaluation ${number + 1}: ${shown(least)} to ${shown(most)}${special ? `, ${grouped(special)} not finite` : ""}`));
+    }));
+}
+
+/** One evaluation of several: which, its range, and its histogram. */
+function evaluation(names, [number, low, high, special, bins], runs) {
+  const range = low === high ? shown(low) : `${shown(low)} to ${shown(high)}`;
+  return element("figure", {},
+    element("figcaption", {}, part("strong", names.join(", ")), ` (${grouped(number + 1)} of ${grouped(runs)}): ${range}`,
+      ...(special ? [part("bad", `, ${grouped(special)} not finite`)] : [])),
+    ...(bins.length > 1 ? [histogram({ bins, low, high })] : []));
+}
+
+/** What an array of an instruction was in all of its evaluations, and in some of them. */
+function arrayParts(array) {
+  const { runs, kept } = array, named = new Map();
+  for (const [name, ...rest] of kept) {
+    if (!named.has(rest[0])) named.set(rest[0], [[], rest]);
+    // The worst one has the most that is not finite, or else the largest number.
+    named.get(rest[0])[0].push(name === "worst" && !rest[3] ? "largest" : name);
+  }
+  const single = kept.length ? kept[0].slice(1) : null;
+  return [
     element("h3", {}, `Values${array.place ? ` of ${array.place}` : ""}`),
     facts([
-      ["evaluated", array.runs > 1 ? `${array.runs} times` : ""], ["elements", array.elements],
+      ["evaluated", runs > 1 ? `${grouped(runs)} times` : ""], ["elements", grouped(array.elements)],
       ["from", shown(array.low)], ["to", shown(array.high)],
-      ...["NaN", "infinite", "subnormal", "zero"].map((kind) => [kind, array.counts[kind] ?? ""]),
+      ...["NaN", "infinite", "subnormal", "zero"].map((kind) => [kind, array.counts[kind] ? grouped(array.counts[kind]) : ""]),
     ]),
-    ...(array.bins.length > 1 ? [histogram(array)] : []),
-  ]), ...deviationParts(program.inner?.get(i))];
+    ...(runs > 1 ? [rangeChart(array), ...[...named.values()].map(([names, rest]) => evaluation(names, rest, runs))]
+      : single && single[4].length > 1 ? [histogram({ low: single[1], high: single[2], bins: single[4] })] : []),
+  ];
+}
+
+/** Why an instruction has no values on a page that has values. */
+function whyNoValues(program, i) {
+  const name = program.view.computations[program.computationOf[i]].name;
+  return DATA.values.applied.includes(name)
+    ? `None: ${name} is applied to single elements, as a part of the instruction that calls it.`
+    : "None: nothing that was evaluated needs it, or its branch was not taken, or another stage has it under another name.";
+}
+
+/** What the values of an instruction were, and another compiler's; of a page without, nothing. */
+function valueParts(program, i) {
+  if (!DATA.values) return [];
+  const most = 6, arrays = program.summaries.get(i) ?? [];
+  if (!arrays.length) return [element("h3", {}, "Values"), element("p", { class: "muted" }, whyNoValues(program, i))];
+  return [...arrays.slice(0, most).flatMap(arrayParts), ...deviationParts(program.inner.get(i))];
 }
 
 /** The elements of an array by verdict, as text. */
 function verdictText(counts) {
-  return Object.entries(counts).filter(([, count]) => count).map(([kind, count]) => `${count} ${kind}`).join(", ");
+  return Object.entries(counts).filter(([, number]) => number).map(([kind, number]) => `${grouped(number)} ${kind}`).join(", ");
 }
 
 /** The largest deviation of an array, as text. */
 function deviationText(largest) {
-  return `largest deviation ${largest >= 1e30 ? "infinite" : size(largest)} ulps`;
+  return largest ? `at most ${largest >= 1e30 ? "infinite" : size(largest)} ulps` : "none";
 }
 
 /** How far another compiler's value of an instruction is off. */
@@ -85,7 +132,7 @@ function deviationParts(inner) {
   if (!inner) return [];
   const { counts, largest, cells, outside, first } = inner, text = deviationText(largest);
   return [element("h3", {}, `Value of ${DATA.values.judged.peer}`),
-    facts([["elements", verdictText(counts)], ["deviation", largest ? text : "none"], ["first outside", first ? `[${first}]` : ""]]),
+    facts([["elements", verdictText(counts)], ["deviation", text], ["first outside", first?.length ? `[${first}]` : ""]]),
     ...(cells ? [heatMap(cells, outside, text)] : [])];
 }
 
@@ -112,14 +159,27 @@ class VerdictPanel {
   output({ place, shape, counts, largest, cells, outside, first }) {
     const text = deviationText(largest);
     return element("section", {}, element("h2", {}, place || "result"),
-      facts([["shape", `[${shape}]`], ["elements", verdictText(counts)], ["deviation", text],
-        ["first outside", first ? `[${first}]` : ""]]),
-      heatMap(cells, outside, text));
+      facts([["shape", shape.length ? `[${shape}]` : "a single number"], ["elements", verdictText(counts)], ["deviation", text],
+        ["first outside", first?.length ? `[${first}]` : ""]]),
+      ...(largest && shape.length ? [heatMap(cells, outside, text)] : []));
   }
 }
 
-/** A map of the largest deviation in each cell, on a logarithmic scale; what is outside is framed. */
+/** A map with its scale, which says what colours mean. */
 function heatMap(cells, outside, text) {
+  const most = Math.max(0, ...cells.flat());
+  const framed = outside.some((row) => row.includes(1)) ? "; framed in red: outside of what is legal" : "";
+  return element("figure", {}, heatCells(cells, outside, text),
+    element("figcaption", { class: "muted" }, "The largest deviation in each cell: ", scale("0", most >= 1e30 ? "infinite" : `${size(most)} ulps`), ` (logarithmic)${framed}`));
+}
+
+/** The colours of a scale, between its ends. */
+function scale(from, to) {
+  return element("span", { class: "scale" }, `${from} `, element("span", { class: "gradient", role: "img", "aria-label": "to" }), ` ${to}`);
+}
+
+/** The largest deviation in each cell, on a logarithmic scale; what is outside is framed. */
+function heatCells(cells, outside, text) {
   const columns = cells[0].length, edge = Math.max(4, Math.min(22, Math.floor(420 / columns)));
   const most = Math.max(1, ...cells.flat());
   const map = drawn("svg", {

@@ -254,10 +254,11 @@ def test_a_slider_shows_what_each_stage_changed_and_who_is_guilty(opened: Open) 
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_values_and_verdicts_are_shown(opened: Open) -> None:
+def page_with_values() -> pages.Page:
+    """Return the page of a run, and of a peer that is wrong in one element."""
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(d, dtype=np.float32) for d in ((64, 256), (256, 512), (512,))]
-    observed = pages.Observed()
+    observed = pages.Observed(module(MODEL))
     exact = interp.evaluate(module(MODEL), *arrays, watch=observed)
     legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
     actual = exact.copy()
@@ -268,7 +269,11 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     )
     inner = [replace(output, place="scaled"), row]
     values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner)
-    page = opened(pages.explanation(module(MODEL), profile(MODEL), None, values))
+    return pages.explanation(module(MODEL), profile(MODEL), None, values)
+
+
+def test_values_and_verdicts_are_shown(opened: Open) -> None:
+    page = opened(page_with_values())
     page.evaluate("window.page.selected.step(1, 'test')")
     assert "elements" in page.inner_text(".selection")
     assert page.locator(".histogram").count() == 1
@@ -286,9 +291,30 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     assert "proof <b>" in page.inner_text(".picture")
     assert page.locator(".picture .heat-map rect.outside").count() == 1
     page.get_by_role("tab", name="Graph").click()
+    assert "contraction" in page.inner_text(".legend")
     for colour in ("values", "deviation"):
         page.get_by_label("Colour shows").select_option(colour)
     page.wait_for_function("window.page.picture.worst > 0", polling=20)
+    assert "ulps" in page.inner_text(".legend")
+
+
+def test_values_of_a_loop_are_shown_trip_by_trip_and_back_goes_back(opened: Open) -> None:
+    page = opened(page_with_values())
+    page.evaluate("window.page.selected.step(1, 'test')")
+    page.get_by_role("option", name="doubled = ").click()
+    assert "10 times" in page.inner_text(".selection .details")
+    assert page.locator(".range-chart rect").count() == 10
+    assert page.locator("figcaption").all_inner_texts()[0].startswith("first (1 of 10)")
+    page.evaluate("page.selected.choose([page.selected.program.byName.get('sum')], {})")
+    assert "None: add is applied to single elements" in page.inner_text(".selection .details")
+    page.get_by_role("option", name="doubled = ").click()
+    for name in ("sum", "doubled", "scaled", "model"):
+        page.get_by_role("button", name="Back", exact=True).click()
+        assert page.locator(".details h2").first.inner_text() == name
+    page.get_by_role("option", name="doubled = ").click()
+    page.keyboard.press("Backspace")
+    assert page.locator(".details h2").first.inner_text() == "model"
+    assert page.get_by_role("button", name="Back", exact=True).is_disabled()
 
 
 def campaign(**more: object) -> dict[str, object]:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from page_examples import module
+from page_examples import MODEL, module
 
 import interp
 import pages
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Found, Output
 from interp.envelope.verdict import judged
+from pages.value_summaries import Summary
 from pages.values import deviations, largest_in_cells
 
 LOOP = """HloModule loop
@@ -41,7 +42,7 @@ ENTRY main {
 
 
 def summaries(*arrays: Any) -> dict[str, Any]:
-    observed = pages.Observed()
+    observed = pages.Observed(module(LOOP))
     interp.evaluate(module(LOOP), *arrays, watch=observed)
     listed: Any = observed.json()["observed"]
     return {f"{one['computation']}/{one['name']}": one["arrays"] for one in listed}
@@ -52,7 +53,9 @@ def test_what_is_evaluated_often_is_summarised_over_all_trips() -> None:
     (doubled,) = found["body/doubled"]
     assert (doubled["runs"], doubled["elements"]) == (3, 9)
     assert (doubled["low"], doubled["high"]) == (-16, 24)
-    assert sum(doubled["bins"]) == 3
+    assert doubled["ranges"] == [[0, -4, 6, 0], [1, -8, 12, 0], [2, -16, 24, 0]]
+    kept = {name: (number, sum(bins)) for name, number, _, _, _, bins in doubled["kept"]}
+    assert kept == {"first": (0, 3), "worst": (2, 3), "last": (2, 3)}
     assert [one["place"] for one in found["main/loop"]] == ["{0}", "{1}"]
 
 
@@ -61,7 +64,46 @@ def test_special_numbers_are_counted_and_nothing_finite_is_no_range() -> None:
     assert x["counts"] == {"NaN": 1, "infinite": 1, "subnormal": 1}
     assert x["low"] == x["high"] == pytest.approx(1e-40, rel=1e-4)
     (x,) = summaries(np.float32([np.nan] * 3))["main/x"]
-    assert x["low"] is None and x["bins"] == ()
+    assert x["low"] is None and x["kept"] == [["first", 0, None, None, 3, ()]]
+
+
+def test_the_worst_evaluation_has_most_that_is_not_finite() -> None:
+    (doubled,) = summaries(np.float32([3e38, 1, np.nan]))["body/doubled"]
+    kept = {name: (number, special) for name, number, _, _, special, _ in doubled["kept"]}
+    assert kept == {"first": (0, 2), "worst": (0, 2), "last": (2, 2)}
+    (doubled,) = summaries(np.float32([1e38, 2e38, 1]))["body/doubled"]
+    kept = {name: (number, special) for name, number, _, _, special, _ in doubled["kept"]}
+    assert kept == {"first": (0, 1), "worst": (1, 2), "last": (2, 2)}
+
+
+@given(st.integers(1, 700))
+def test_ranges_of_many_evaluations_are_some_at_equal_distances(runs: int) -> None:
+    summary = Summary("")
+    for number in range(runs):
+        summary.add(np.float32(number))
+    numbers = [number for number, *_ in summary.json()["ranges"]] if runs > 1 else [0]  # type: ignore[attr-defined]
+    assert numbers == [*range(0, runs, summary.every)] and len(numbers) <= 128
+    assert (summary.low, summary.high, summary.runs) == (0, runs - 1, runs)
+
+
+@given(
+    st.sampled_from([np.float32, ml_dtypes.bfloat16, np.float16, np.int8, np.bool_, np.complex64]),
+    st.sampled_from([0.0, 1.0, -3.0, 1e-40, 6e-8, float("inf"), float("nan")]),
+)
+def test_one_number_is_summarised_as_an_array_of_it(dtype: Any, value: float) -> None:
+    one, two = Summary(""), Summary("")
+    if np.issubdtype(dtype, np.integer) or dtype is np.bool_:
+        value = 1.0
+    array = np.full((1,), value).astype(dtype)
+    one.add(array)
+    two.add(np.repeat(array, 2))
+    assert {kind: 2 * count for kind, count in one.counts.items()} == two.counts
+    assert (one.low, one.high) == (two.low, two.high)
+
+
+def test_computations_that_are_applied_to_elements_have_no_values() -> None:
+    observed = pages.Observed(module(MODEL))
+    assert observed.json()["applied"] == ["add"]
 
 
 @given(

@@ -1,0 +1,153 @@
+"""Summarise the arrays that an instruction gave in a run: all of its evaluations, and single ones.
+
+In a loop there is one for each trip. Kept are the ranges of some of them, at equal distances, and
+the histograms of the first, of the last, and of the worst one: the first with the most elements
+that are no finite numbers, or else with the largest number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from hlo.types import ElementType, element_type_of
+from hlo.values import Array
+from interp.envelope.enclosure import finfo
+
+_BINS = 32
+_MOST_RANGES = 64  # of evaluations that are kept
+
+
+class Evaluation(NamedTuple):
+    """Summarise one evaluation by its number, from 0: the smallest and the largest finite element,
+    if there is any, and how many elements are no finite numbers; ``bins`` count the finite ones
+    between both."""
+
+    number: int
+    low: float | None
+    high: float | None
+    special: int
+    bins: tuple[int, ...] = ()
+
+    @property
+    def badness(self) -> tuple[int, float]:
+        """Return what makes an evaluation the worst, the first one of those alike: of what is not
+        finite it is asked where that begins."""
+        if self.special:
+            return self.special, 0.0
+        return 0, max(abs(self.low or 0.0), abs(self.high or 0.0))
+
+
+@dataclass(slots=True)
+class Summary:
+    """Summarise all evaluations of one array."""
+
+    place: str
+    runs: int = 0
+    elements: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    low: float | None = None
+    high: float | None = None
+    ranges: list[Evaluation] = field(default_factory=list)
+    every: int = 1  # the distance of those in ``ranges``
+    first: Evaluation | None = None
+    worst: Evaluation | None = None
+    last: Evaluation | None = None
+
+    def add(self, array: Array) -> None:
+        """Add the array of one more evaluation."""
+        element_type = element_type_of(array.dtype)
+        is_number = array.size == 1 and element_type is not None and not element_type.is_complex
+        if is_number:
+            seen = self._scalar(float(array.item()), element_type)
+        else:
+            seen = self._array(array, element_type)
+        if seen.low is not None and seen.high is not None:
+            self.low = seen.low if self.low is None else min(seen.low, self.low)
+            self.high = seen.high if self.high is None else max(seen.high, self.high)
+        self.first = self.first or seen
+        if self.worst is None or seen.badness > self.worst.badness:
+            self.worst = seen
+        self.last = seen
+        self._keep(seen)
+        self.runs += 1
+        self.elements += array.size
+
+    def _keep(self, seen: Evaluation) -> None:
+        """Keep a range; twice as many as there may be are every other one of them."""
+        if seen.number % self.every == 0:
+            self.ranges.append(seen._replace(bins=()))
+        if len(self.ranges) == 2 * _MOST_RANGES:
+            del self.ranges[1::2]
+            self.every *= 2
+
+    def _scalar(self, value: float, element_type: ElementType | None) -> Evaluation:
+        """Summarise an array of one element: millions of them may be a loop's."""
+        is_finite = math.isfinite(value)
+        if not is_finite:
+            self._count("NaN" if math.isnan(value) else "infinite", 1)
+        elif value == 0:
+            self._count("zero", 1)
+        elif abs(value) < _smallest_normal(element_type):
+            self._count("subnormal", 1)
+        end = value if is_finite else None
+        return Evaluation(self.runs, end, end, int(not is_finite), (1,) * is_finite)
+
+    def _array(self, array: Array, element_type: ElementType | None) -> Evaluation:
+        """Summarise an array."""
+        parts = np.stack([array.real, array.imag]) if np.iscomplexobj(array) else array
+        wide = parts.astype(np.float64).ravel()
+        finite = wide[np.isfinite(wide)]
+        normal = _smallest_normal(element_type)
+        nans = int(np.isnan(wide).sum())
+        self._count("NaN", nans)
+        self._count("infinite", wide.size - finite.size - nans)
+        self._count("zero", int((finite == 0).sum()))
+        self._count("subnormal", int(((finite != 0) & (np.abs(finite) < normal)).sum()))
+        special = wide.size - finite.size
+        if not finite.size:
+            return Evaluation(self.runs, None, None, special)
+        low, high = float(finite.min()), float(finite.max())
+        return Evaluation(self.runs, low, high, special, _histogram(finite, low, high))
+
+    def _count(self, kind: str, number: int) -> None:
+        """Count special numbers."""
+        if number:
+            self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def json(self) -> dict[str, object]:
+        """Return the summary as plain data; the ranges of evaluations if there are several."""
+        several = self.runs > 1
+        named = {"first": self.first, "worst": self.worst, "last": self.last}
+        kept = {name: one for name, one in named.items() if one is not None}
+        return {
+            "place": self.place,
+            "runs": self.runs,
+            "elements": self.elements,
+            "counts": self.counts,
+            "low": self.low,
+            "high": self.high,
+            "kept": [[name, *one] for name, one in kept.items() if several or name == "first"],
+            "ranges": [list(one[:4]) for one in self.ranges] if several else [],
+        }
+
+
+def _smallest_normal(element_type: ElementType | None) -> float:
+    """Return the smallest normal number of a type of floats; of others 0."""
+    if element_type is None or not (element_type.is_float or element_type.is_complex):
+        return 0.0
+    part = np.zeros((), element_type.numpy).real.dtype
+    return float(finfo(part).smallest_normal)
+
+
+def _histogram(finite: Array, low: float, high: float) -> tuple[int, ...]:
+    """Count numbers in bins of equal width between the smallest and the largest."""
+    if low == high:
+        return (int(finite.size),)
+    with np.errstate(over="ignore"):  # of numbers whose distance is beyond the largest
+        part = (finite / 2 - low / 2) / (high / 2 - low / 2)
+    numbers = np.minimum((part * _BINS).astype(np.int64), _BINS - 1)
+    return tuple(int(n) for n in np.bincount(numbers, minlength=_BINS))
