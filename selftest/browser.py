@@ -65,6 +65,21 @@ EVERY_TAB = f"""(width) => [...document.querySelectorAll('[role=tab]')].flatMap(
 }})"""
 
 
+# Promises of a page itself: what playwright polls is evaluated, which the page's policy forbids.
+WAIT = """(frames) => new Promise((done, failed) => {{
+  const look = () => ({condition}) ? done()
+    : frames-- > 0 ? requestAnimationFrame(look) : failed(Error(String.raw`never: {condition}`));
+  look();
+}})"""
+DRAWN = "window.page && window.page.picture?.frames !== 0"
+_MOST_FRAMES = 3600
+
+
+def wait_until(tab: Any, condition: str) -> None:
+    """Wait until a condition holds of what a page shows; looked at before each frame."""
+    tab.evaluate(WAIT.format(condition=condition), _MOST_FRAMES)
+
+
 class Times(NamedTuple):
     """Hold seconds: until a page is drawn, and for a frame at the scale 1 and with all in view."""
 
@@ -101,7 +116,7 @@ class Browser:
         session = context.new_cdp_session(tab)
         session.send("Performance.enable", {"timeDomain": "threadTicks"})
         tab.goto(file)
-        tab.wait_for_function("window.page && window.page.picture?.frames !== 0")
+        wait_until(tab, DRAWN)
         try:
             yield tab, session
         finally:

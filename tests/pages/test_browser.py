@@ -19,7 +19,7 @@ import pages
 from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.judgement import Found, Output
 from interp.envelope.verdict import judged
-from selftest.browser import CHROMIUM, NAMELESS
+from selftest.browser import CHROMIUM, DRAWN, NAMELESS, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
 pytestmark = [
@@ -65,7 +65,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
         page.on("dialog", lambda dialog: events.append(dialog.message))
         page.on("request", lambda r: r.url in (file, "data:,") or events.append(r.url))
         page.goto(file)
-        page.wait_for_function("window.page && window.page.picture?.frames !== 0", polling=20)
+        wait_until(page, DRAWN)
         return page
 
     yield open_page
@@ -294,7 +294,7 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     assert "contraction" in page.inner_text(".legend")
     for colour in ("values", "deviation"):
         page.get_by_label("Colour shows").select_option(colour)
-    page.wait_for_function("window.page.picture.worst > 0", polling=20)
+    wait_until(page, "window.page.picture.worst > 0")
     assert "ulps" in page.inner_text(".legend")
 
 
