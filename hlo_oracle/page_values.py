@@ -19,8 +19,8 @@ def page_values(
     program: Program, arguments: tuple[Value, ...], seed: int, against: str | None
 ) -> dict[str, object]:
     """Evaluate a program exactly and summarise what each instruction gave; judge the results of the
-    compiler ``against``, if one is named, and its values of the entry's instructions. Raises Error
-    if that gives no results."""
+    compiler ``against``, if one is named, and its values of the entry's instructions, and compare
+    those in loops. Raises Error if that gives no results."""
     observed = pages.Observed(program.module)
     exact = interp.evaluate(program.module, *arguments, seed=seed, watch=observed)
     values = observed.json()
@@ -33,12 +33,16 @@ def page_values(
             run, peer.budget, program.module, program.text, arguments, exact=exact, seed=seed
         )
         inner: Sequence[Output] = ()
+        loops: Sequence[pages.InLoop] = ()
         if examined.found is not None:
             from fuzz.judge.inner_values import inner_outputs
+            from fuzz.judge.loop_values import loop_values
 
             inner = inner_outputs(run, peer.budget, program.module, arguments, seed=seed)
+            found = loop_values(run, program.module, arguments, seed=seed)
+            loops = [pages.InLoop(*one) for one in found]
     if examined.found is None:
         raise Error(f"--against {against}: {examined.refused or examined.crash}")
     open_why = [f"the result is open: {examined.open_why}"] if examined.open_why else []
     lines = open_why or list(peer_verdicts.evidence(examined.found))
-    return pages.judged(values, against, examined.found, lines, inner)
+    return pages.judged(values, against, examined.found, lines, inner, loops)

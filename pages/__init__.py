@@ -7,10 +7,11 @@ from pages.pictures import dot, svg
 from pages.sources import source_lines
 from pages.stages import Blame, Stage, stages
 from pages.trace import trace
-from pages.values import Observed, judged
+from pages.values import InLoop, Observed, judged
 
 __all__ = [
     "Blame",
+    "InLoop",
     "Observed",
     "Page",
     "Stage",

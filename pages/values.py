@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,24 +52,41 @@ class Observed:
         }
 
 
+class InLoop(NamedTuple):
+    """Hold the exact values of an instruction of a loop's body and another compiler's, of all trips
+    (the first dimension), which are compared, not judged."""
+
+    computation: str
+    instruction: str
+    exact: Array
+    actual: Array
+
+
 def judged(
-    values: Data, peer: str, found: Found, evidence: Sequence[str], inner: Sequence[Output] = ()
+    values: Data,
+    peer: str,
+    found: Found,
+    evidence: Sequence[str],
+    inner: Sequence[Output] = (),
+    loops: Sequence[InLoop] = (),
 ) -> Data:
     """Add how another compiler's results were judged to values: deviations as heat maps, and the
-    steps that nothing legal takes. ``inner`` are its values of the entry's instructions, by name;
-    those that are farthest off have maps, too."""
-    farthest = sorted(range(len(inner)), key=lambda n: -_largest(inner[n]))[:_MOST_MAPS]
+    steps that nothing legal takes. ``inner`` are its values of the entry's instructions, by name,
+    ``loops`` those inside of loops; those that are farthest off have maps, too."""
+    both: list[Output | InLoop] = [*inner, *loops]
+    farthest = sorted(range(len(both)), key=lambda n: -_largest(both[n]))[:_MOST_MAPS]
     verdict: Data = {
         "peer": peer,
         "evidence": list(evidence),
         "wrong": [step.instruction.name for step in found.wrong],
         "outputs": [_output(output) for output in found.outputs],
         "inner": [_inner(output, n in farthest) for n, output in enumerate(inner)],
+        "loops": [_in_loop(one, n in farthest) for n, one in enumerate(loops, len(inner))],
     }
     return values | {"judged": verdict}
 
 
-def _largest(output: Output) -> float:
+def _largest(output: Output | InLoop) -> float:
     """Return the largest deviation of an array."""
     return float(deviations(np.asarray(output.actual), np.asarray(output.exact)).max(initial=0.0))
 
@@ -77,6 +95,25 @@ def _inner(output: Output, has_map: bool) -> Data:
     """Describe an instruction's array in short: a map only where it is wanted and not all zeros."""
     data = _output(output, _INNER_CELLS)
     return data if has_map and data["largest"] else {**data, "cells": None, "outside": None}
+
+
+def _in_loop(one: InLoop, has_map: bool) -> Data:
+    """Describe the values of an instruction in a loop: a map, from the first trip to the last."""
+    off = deviations(np.asarray(one.actual), np.asarray(one.exact))
+    equal = int((off == 0).sum())
+    trips = off.reshape(off.shape[0], -1)
+    cells = largest_in_cells(trips if trips.shape[1] > 1 else trips.T, _INNER_CELLS)
+    largest = float(off.max(initial=0.0))
+    return {
+        "computation": one.computation,
+        "place": one.instruction,
+        "trips": off.shape[0],
+        "is_column": trips.shape[1] > 1,
+        "first": next((n for n, row in enumerate(trips) if row.any()), None),
+        "counts": {"equal": equal, "other": off.size - equal},
+        "largest": largest,
+        "cells": _short(cells) if has_map and largest else None,
+    }
 
 
 def _output(output: Output, most: tuple[int, int] = _CELLS) -> Data:

@@ -37,6 +37,13 @@ function linkInner(program) {
     program.deviation[i] = Math.log1p(Math.min(one.largest, 1e9));
     if (one.counts.outside) program.marked.add(i);
   }
+  program.inLoops = new Map();
+  for (const one of DATA.values.judged?.loops ?? []) {
+    const i = program.byName.get(`${one.computation}\0${one.place}`);
+    if (i === undefined || program.inLoops.has(i)) continue;
+    program.inLoops.set(i, one);
+    program.deviation[i] = Math.log1p(Math.min(one.largest, 1e9));
+  }
 }
 linkValues();
 
@@ -114,7 +121,7 @@ function valueParts(program, i) {
   if (!DATA.values) return [];
   const most = 6, arrays = program.summaries.get(i) ?? [];
   if (!arrays.length) return [element("h3", {}, "Values"), element("p", { class: "muted" }, whyNoValues(program, i))];
-  return [...arrays.slice(0, most).flatMap(arrayParts), ...deviationParts(program.inner.get(i))];
+  return [...arrays.slice(0, most).flatMap(arrayParts), ...deviationParts(program.inner.get(i)), ...loopParts(program.inLoops.get(i))];
 }
 
 /** The elements of an array by verdict, as text. */
@@ -134,6 +141,17 @@ function deviationParts(inner) {
   return [element("h3", {}, `Value of ${DATA.values.judged.peer}`),
     facts([["elements", verdictText(counts)], ["deviation", text], ["first outside", first?.length ? `[${first}]` : ""]]),
     ...(cells ? [heatMap(cells, outside, text)] : [])];
+}
+
+/** How far another compiler's values of an instruction in a loop are off, trip by trip. */
+function loopParts(one) {
+  if (!one) return [];
+  const { trips, is_column, first, counts, largest, cells } = one, text = deviationText(largest);
+  const order = `Trips from ${is_column ? "top to bottom" : "left to right"}. An error of one trip is in all that follow: in loops values are compared, not judged.`;
+  return [element("h3", {}, `Value of ${DATA.values.judged.peer} in the loop`),
+    facts([["trips", grouped(trips)], ["elements", verdictText(counts)], ["deviation", text],
+      ["begins in trip", first === null ? "" : grouped(first + 1)]]),
+    ...(cells ? [heatMap(cells, cells.map((row) => row.map(() => 0)), text), element("p", { class: "muted" }, order)] : [])];
 }
 
 /** The verdict on another compiler's results: evidence, and deviations as heat maps. */

@@ -268,7 +268,11 @@ def page_with_values() -> pages.Page:
         "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
     )
     inner = [replace(output, place="scaled"), row]
-    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner)
+    trips = np.ones((10, 64, 512), np.float32)
+    off = trips.copy()
+    off[3:] *= 2
+    loops = [pages.InLoop("body", "doubled", trips, off)]
+    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner, loops)
     return pages.explanation(module(MODEL), profile(MODEL), None, values)
 
 
@@ -305,6 +309,8 @@ def test_values_of_a_loop_are_shown_trip_by_trip_and_back_goes_back(opened: Open
     assert "10 times" in page.inner_text(".selection .details")
     assert page.locator(".range-chart rect").count() == 10
     assert page.locator("figcaption").all_inner_texts()[0].startswith("first (1 of 10)")
+    assert "begins in trip\n4" in page.inner_text(".selection .details")
+    assert page.locator(".selection .heat-map").count() == 1
     page.evaluate("page.selected.choose([page.selected.program.byName.get('sum')], {})")
     assert "None: add is applied to single elements" in page.inner_text(".selection .details")
     page.get_by_role("option", name="doubled = ").click()
