@@ -1,4 +1,5 @@
 #include "hlo_kernels.h"
+#include "hlo_accumulator.h"
 
 typedef _Bool hlo_pred;
 

@@ -1,5 +1,6 @@
 #include "hlo_kernels.h"
 #include "hlo_block.h"
+#include "hlo_accumulator.h"
 
 typedef bool hlo_pred;
 
