@@ -47,7 +47,7 @@ from hlo.module import Module
 _Files = dict[str, bytes]
 _GUARD = re.compile(r"^#ifndef (HLO_\w+_H)\n#define \1\n", re.MULTILINE)
 # Conditions of the runtime that embedded C has decided.
-_DECIDED = {"__CUDACC__": False, "_OPENMP": False}
+_DECIDED = dict.fromkeys(("__CUDACC__", "_OPENMP", "HLO_LINKED_OBJECT"), False)
 _SINGLE = {"HLO_VECTOR_UNIT": False}  # detours over vectors are in doubles
 _KERNEL = re.compile(rf"^{EMBEDDED.kernel} (kernel_\d+)\(", re.MULTILINE)
 _INCLUDE = re.compile(r'#include "(hlo_\w+\.h)"\n')
