@@ -13,9 +13,7 @@ from contextlib import contextmanager
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.affine_indices import with_affine_indices
 from backend_c.ir.bounded_elements import as_declared, with_agreed_sizes
-from backend_c.ir.decided_selects import with_decided_selects
 from backend_c.ir.element import (
     Element,
     Patch,
@@ -37,14 +35,13 @@ from backend_c.ir.loop_ir import (
     every,
     expressions,
 )
-from backend_c.ir.narrow_integers import with_narrow_integers
 from backend_c.ir.row_cache import kept_in_row, kept_in_rows
 from backend_c.ir.scope import Scope, apply
 from backend_c.ir.settings import Settings
-from backend_c.ir.value_ranges import with_short_sequences
 from backend_c.kernels.parts.transposed_map import TRANSPOSING, write_transposed
 from backend_c.lower.columns import Columns
 from backend_c.lower.epilogue import InnerHero
+from backend_c.lower.kernel_rewriting import rewritten
 from backend_c.lower.loops_in_elements import is_nested, nested
 from backend_c.lower.plan import Buffer
 from backend_c.lower.plan import Value as BufferValue
@@ -135,14 +132,11 @@ class KernelBuilder:
             kind = self._map_kind()
             self._write_map(scope, result, writer)
         writer.fill()
-        body = with_affine_indices(with_decided_selects(scope.statements))
-        if scope.settings.has_lanes:
-            body = with_narrow_integers(body)
         return Kernel(
             (*arrays.values(), *(array for array, _ in scope.tables)),
             tuple(targets),
             tuple(scope.scratch_arrays),
-            with_short_sequences(body) if scope.settings.is_fast else body,
+            rewritten(scope.statements, scope.settings),
             scope.settings.numerics,
             scope.uses_seed,
             tuple(values for _, values in scope.tables),

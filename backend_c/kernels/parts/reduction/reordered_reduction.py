@@ -1,12 +1,14 @@
 """Write reductions by a monoid in an order that vector lanes and threads like.
 
 The order depends on shapes alone, so that every run and every number of threads gives the same
-bits. One by one on a target without lanes, else in four ways, by where neighbours in memory belong:
+bits. One by one on a target without lanes, else in five ways, by where neighbours in memory belong:
 
     rows         neighbours belong to one result: a loop in lanes for each result
     columns      neighbours belong to different results: a strip of results in lanes, row by row
     blocks       few results of many elements: partial results of blocks of elements, then of those
     written out  results of few elements each: the results are the lanes
+    in steps     few neighbours belong to one result (a group of channels), whose other elements are
+                 elsewhere: columns first, and then those of a result
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from dataclasses import dataclass
 
 from backend_c.ir import index as ix
 from backend_c.ir import nest
-from backend_c.ir.element import Element
+from backend_c.ir.element import Element, array_reader, scalar
 from backend_c.ir.loop_ir import Array, Expr, Variable
 from backend_c.ir.scope import Scope
 from backend_c.kernels.parts.reduction.monoids import Monoid
+from hlo.types import ArrayShape
 
 _BLOCK = 1 << 14  # elements of a block: enough to be worth a partial result, few enough to share
 _FEW = 32  # results that threads cannot share well
@@ -30,6 +33,8 @@ _LONG = 1 << 8  # elements in lanes for which that pays
 _STRIP = 1 << 11  # columns whose states stay in the first cache
 _LANES = 16  # columns of a vector
 _SHARES = 16  # blocks of rows of few columns
+_SHORT = 64  # neighbours of one result, which are too few for a loop
+_FEWEST = 16  # times as many elements as those that a first step leaves to the next one
 
 Write = Callable[[tuple[Expr, ...], tuple[Expr, ...]], None]
 _At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced index) → element
@@ -39,7 +44,8 @@ _At = Callable[[Sequence[Expr], Sequence[Expr]], Expr]  # (kept index, reduced i
 class ReorderedReduction:
     """Describe ``result[kept] = init combined with the elements [kept, reduced]``.
 
-    ``kept`` and ``reduced`` are the operand's dimensions in order.
+    ``kept`` and ``reduced`` are the operand's dimensions in order. ``is_merged``: columns of many
+    dimensions are one loop even if an index in it takes a division.
     """
 
     scope: Scope
@@ -48,6 +54,7 @@ class ReorderedReduction:
     init: Element
     kept: tuple[int, ...]
     reduced: tuple[int, ...]
+    is_merged: bool = False
 
     def emit(self, write: Write) -> None:
         """Write the loops of all results."""
@@ -55,6 +62,8 @@ class ReorderedReduction:
         trip = math.prod(self._extents(self.reduced))
         if self.scope.settings.is_scalar:
             self._emit_one_by_one(write)
+        elif self._has_short_runs:
+            self._emit_in_steps(write)
         elif self._is_by_columns:
             _Columns(self).emit(write)
         elif not self.is_by_rows:
@@ -79,6 +88,44 @@ class ReorderedReduction:
                 element = scope.bind(monoid.lifted(scope.bind(value)))
                 scope.assign(state, monoid.combined(state, element))
             write(kept, (scope.bind(monoid.value(state)),))
+
+    @property
+    def _has_short_runs(self) -> bool:
+        """Return whether few neighbours belong to a result, and many other elements elsewhere."""
+        tail = _trailing(self.reduced, self.operand.shape.rank)
+        extents, settings = self._extents(self.reduced), self.scope.settings
+        above = math.prod(extents[: len(extents) - tail])
+        short = math.prod(extents[len(extents) - tail :]) <= _SHORT
+        is_here = settings.is_fast and settings.has_lanes and not self.scope.is_inside_element
+        return is_here and not self.operand.sizes and tail > 0 and short and above >= _FEWEST
+
+    def _emit_in_steps(self, write: Write) -> None:
+        """Write the combination of neighbours' columns, and then that of the neighbours."""
+        scope, monoid, state = self.scope, self.monoid, self.monoid.state
+        above = self.reduced[: -_trailing(self.reduced, self.operand.shape.rank)]
+        left = tuple(d for d in range(self.operand.shape.rank) if d not in above)
+        shape = ArrayShape(state, self._extents(left))
+        partials = scope.scratch(state, shape.elements, frozen=True)
+        of_states = Monoid(monoid.name, state, state)
+        states, operand = self.operand, self.operand
+        if monoid.element is not state:
+            there = ArrayShape(state, operand.shape.dims)
+            states = Element(there, lambda *index: monoid.lifted(scope.bind(operand.at(*index))))
+        identity = scalar(ArrayShape(state), monoid.identity)
+
+        def store(kept: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
+            scope.store(partials, ix.linearize(kept, shape.dims), values[0])
+
+        def write_value(kept: tuple[Expr, ...], values: tuple[Expr, ...]) -> None:
+            write(kept, (scope.bind(monoid.value(values[0])),))
+
+        columns = ReorderedReduction(scope, of_states, states, identity, left, above, True)
+        columns.emit(store)
+        init = scalar(ArrayShape(state), self.start())
+        number = len(self.kept)
+        dims = tuple(range(number)), tuple(range(number, len(left)))
+        reader = array_reader(partials, shape)
+        ReorderedReduction(scope, of_states, reader, init, *dims).emit(write_value)
 
     @property
     def _is_by_columns(self) -> bool:
@@ -148,7 +195,7 @@ class ReorderedReduction:
         rank = self.operand.shape.rank
         if rank - 1 in self.reduced:
             return 1, 0
-        tail = _trailing(self.kept, rank) if self.scope.is_flat else 1
+        tail = _trailing(self.kept, rank) if self.is_merged or self.scope.is_flat else 1
         return math.prod(self._extents(self.kept[len(self.kept) - tail :])), tail
 
     def _reduced_space(self) -> tuple[Expr, ...]:

@@ -1,0 +1,61 @@
+"""Fold divisions of indices that values with names keep apart.
+
+What computing an index takes is bound where its loop is, so that 8 * (i / 8) + i % 8 may be a sum
+of two variables: neighbours in memory, which would be read one by one. Of a kernel that is written,
+indices are looked at with what their variables are bound to; where that takes no division, it is
+written so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.ir import index as ix
+from backend_c.ir.dead_lets import without_dead_lets
+from backend_c.ir.loop_ir import INDEX, Expr, Let, Statement, variables
+from backend_c.ir.loop_rewriting import with_blocks, with_expressions, with_operands
+
+
+def with_folded_divisions(body: Sequence[Statement]) -> tuple[Statement, ...]:
+    """Return statements whose offsets take no division where their value takes none."""
+    folding = _Folding()
+    folded = folding.block(body)
+    return without_dead_lets(folded) if folding.is_changed else tuple(body)
+
+
+class _Folding:
+    """Fold the offsets of one kernel, whose names are those of one value each."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, Expr] = {}  # of quotients and remainders by name
+        self.is_changed = False
+
+    def block(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Fold the offsets in statements."""
+        return tuple(map(self._statement, statements))
+
+    def _statement(self, statement: Statement) -> Statement:
+        statement = with_expressions(statement, self._folded)
+        if isinstance(statement, Let):
+            variable, value = statement
+            if variable.type is INDEX and ix.is_quotient(value):
+                self._definitions[variable.name] = value
+        return with_blocks(statement, self.block)
+
+    def _folded(self, value: Expr) -> Expr:
+        """Return an expression whose indices are folded."""
+        if value.type is not INDEX:
+            return with_operands(value, self._folded)
+        own = [name for name in dict.fromkeys(variables(value)) if name in self._definitions]
+        divided = dict.fromkeys(map(self._of, own))
+        for dividend in divided if len(own) > 1 else ():
+            some = {n: self._definitions[n] for n in own if self._of(n) == dividend}
+            expanded = ix.with_definitions(value, some)
+            if len(some) > 1 and not ix.has_division(expanded):
+                self.is_changed = True
+                value = expanded
+        return value
+
+    def _of(self, name: str) -> frozenset[str]:
+        """Return the names of what a quotient or remainder is of."""
+        return frozenset(variables(self._definitions[name]))

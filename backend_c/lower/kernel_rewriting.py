@@ -1,0 +1,23 @@
+"""Rewrite the body of a kernel that is written, before it is rendered in any dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend_c.ir.affine_indices import with_affine_indices
+from backend_c.ir.decided_selects import with_decided_selects
+from backend_c.ir.folded_divisions import with_folded_divisions
+from backend_c.ir.loop_ir import Statement
+from backend_c.ir.narrow_integers import with_narrow_integers
+from backend_c.ir.settings import Settings
+from backend_c.ir.value_ranges import with_short_sequences
+
+
+def rewritten(body: Sequence[Statement], settings: Settings) -> tuple[Statement, ...]:
+    """Return the statements of a kernel as they are rendered."""
+    body = with_affine_indices(with_decided_selects(body))
+    if settings.is_fast and settings.has_lanes:
+        body = with_folded_divisions(body)
+    if settings.has_lanes:
+        body = with_narrow_integers(body)
+    return with_short_sequences(body) if settings.is_fast else tuple(body)
