@@ -56,6 +56,7 @@ PEERS = {
     "selftest/microcontrollers/onnx_peer.py": {"onnx"},
     "fuzz/campaign/cluster.py": {"distributed"},
     "bench/programs/make.py": {"jax"},
+    "bench/programs/user_functions.py": {"jax"},
     "bench/torch_models.py": {"torch"},
     "bench/torch_programs.py": {"torch"},
     "hlo_oracle/frontends/jax_calls.py": {"jax", "jaxlib"},

@@ -4,41 +4,26 @@
 
 They are what no other program of the corpus is: loops that update rows, recurrences, small batched
 products, narrow floats. The last six were 2 to 8 times slower than XLA when they were written: they
-show if that comes back. ``arguments.json`` has the recipes of all.
+show if that comes back, as do those of :mod:`bench.programs.user_functions`. ``arguments.json`` has
+the recipes of all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from bench.programs import user_functions
+from bench.programs.recipes import Program, integers, normal
+
 _HERE = Path(__file__).parent
 _SEED = 20240
-Recipe = list[Any]
-
-
-class Program(NamedTuple):
-    """A function, and the recipes of its arguments."""
-
-    function: Callable[..., Any]
-    arguments: list[Recipe]
-
-
-def normal(*dims: int, dtype: str = "float32", scale: float = 1.0) -> Recipe:
-    """A recipe of normal numbers."""
-    return ["normal", [*dims], dtype, scale]
-
-
-def integers(*dims: int, below: int, dtype: str = "int32") -> Recipe:
-    """A recipe of integers from 0."""
-    return ["randint", [*dims], dtype, 0, below]
 
 
 def lstm(xs: Any, w: Any, u: Any, b: Any) -> Any:
@@ -234,6 +219,7 @@ def red_black(x: Any) -> Any:
 
 
 PROGRAMS = {
+    **user_functions.PROGRAMS,
     "lstm_256": Program(
         lstm,
         [

@@ -79,6 +79,10 @@ def test_class_is_one_of_the_table(name: str) -> None:
         ("scalar_tiny", SMALL),
         ("scan_rows_4096", SMALL),
         ("lstm_256", SMALL),
+        ("logistic_map", SMALL),
+        ("dots_of_a_batch", MEMORY),
+        ("group_norm", MEMORY),
+        ("conv_int8", PRODUCTS),
     ],
 )
 def test_class(name: str, expected: str) -> None:

@@ -1,0 +1,35 @@
+"""Say what a program of this directory is: a function of JAX, and the recipes of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Recipe = list[Any]
+
+
+class Program(NamedTuple):
+    """A function, and the recipes of its arguments."""
+
+    function: Callable[..., Any]
+    arguments: list[Recipe]
+
+
+def normal(*dims: int, dtype: str = "float32", scale: float = 1.0) -> Recipe:
+    """A recipe of normal numbers."""
+    return ["normal", [*dims], dtype, scale]
+
+
+def integers(*dims: int, below: int, dtype: str = "int32") -> Recipe:
+    """A recipe of integers from 0."""
+    return ["randint", [*dims], dtype, 0, below]
+
+
+def uniform(*dims: int, low: float = 0.0, high: float = 1.0) -> Recipe:
+    """A recipe of numbers between two."""
+    return ["uniform", [*dims], "float32", low, high]
+
+
+def full(*dims: int, value: float, dtype: str = "float32") -> Recipe:
+    """A recipe of one number everywhere."""
+    return ["full", [*dims], dtype, value]
