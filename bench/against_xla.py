@@ -23,7 +23,7 @@ from fuzz.oracles.oracle import Property
 
 
 def measured(kind: str, count: int, seed: int, judge: Property) -> dict[str, Any]:
-    """A row of the table: milliseconds of a program."""
+    """Measure a row of the table: milliseconds of a program."""
     begin, busy = time.perf_counter(), time.process_time()
     outcomes = judge(drawn(kind, count, seed))
     whole, here = time.perf_counter() - begin, time.process_time() - busy

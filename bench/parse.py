@@ -48,8 +48,8 @@ def parsers() -> dict[str, Parser]:
 
 
 def repeated(texts: Iterable[str], size: int) -> str:
-    """A module of about ``size`` characters: the computations of texts, again and again, each time
-    under names of their own; the last of them is the entry."""
+    """Make a module of about ``size`` characters: the computations of texts, again and again, each
+    time under names of their own; the last of them is the entry."""
     blocks = []
     for text in texts:
         start = _DEFINITION.search(text)
@@ -67,7 +67,7 @@ def repeated(texts: Iterable[str], size: int) -> str:
 
 
 def seconds(found: dict[str, Parser], texts: Sequence[str], repetitions: int) -> dict[str, float]:
-    """The sum over all texts of the least processor time that each parser took for it."""
+    """Return the sum over all texts of the least processor time that each parser took for it."""
     best = {name: [math.inf] * len(texts) for name in found}
     for _ in range(repetitions):
         for number, text in enumerate(texts):

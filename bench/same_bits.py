@@ -113,7 +113,7 @@ def _through_c(
 
 
 def measured(kind: str, count: int, seed: int, kept: Path | None) -> dict[str, Any]:
-    """A row of the table: milliseconds of a program by stage."""
+    """Measure a row of the table: milliseconds of a program by stage."""
     stages = Stages()
     path = kept.with_name(f"{kept.name}.{len(kind)}") if kept else None
     if path and path.exists():

@@ -26,7 +26,7 @@ class Donor(NamedTuple):
 
 
 def part_of(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    """The part of a shape at an index; None if it has no such part."""
+    """Return the part of a shape at an index; None if it has no such part."""
     for place in index:
         if not isinstance(shape, TupleShape) or not 0 <= place < len(shape.elements):
             return None

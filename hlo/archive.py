@@ -36,7 +36,7 @@ def _stored(array: np.ndarray) -> np.ndarray:
 
 
 def numbered(arguments: Value) -> list[tuple[str, np.ndarray]]:
-    """The arrays of arguments as ``p0``, ``p1``, …, those of tuples one after the other."""
+    """Return the arrays of arguments as ``p0``, ``p1``, …, those of tuples one after the other."""
     return [(f"p{n}", array) for n, array in enumerate(arrays_of(arguments))]
 
 

@@ -32,7 +32,7 @@ class Difference:
 
 
 def differences(expected: Value, actual: Value) -> list[Difference]:
-    """One for each output that is not equal bit by bit."""
+    """List a difference for each output that is not equal bit by bit."""
     one, other = list(placed(expected)), list(placed(actual))
     if len(one) != len(other):
         return [Difference("result", 0, 0, None, (f"{len(one)} arrays", f"{len(other)} arrays"))]
@@ -71,7 +71,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def _hex(array: np.ndarray, flat: int) -> str:
-    """The element's bytes, most significant first; a complex number as two numbers."""
+    """Return the element's bytes, most significant first; a complex number as two numbers."""
     if array.dtype.kind == "c":
         return f"({_hex(array.real, flat)}, {_hex(array.imag, flat)})"
     element = np.ascontiguousarray(array).reshape(-1)[flat : flat + 1]

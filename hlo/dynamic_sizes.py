@@ -36,8 +36,9 @@ def has_bounds(shape: Shape) -> bool:
 
 
 def declares_bounds(opcode: str) -> bool:
-    """Whether the text may declare dimensions of a result bounded or static as it likes, as XLA's
-    verifier lets it: what is not there is then zero. What async-start starts keeps its bounds."""
+    """Return whether the text may declare dimensions of a result bounded or static as it likes, as
+    XLA's verifier lets it: what is not there is then zero. What async-start starts keeps its
+    bounds."""
     return opcode not in _KEEPS_BOUNDS
 
 
@@ -64,7 +65,7 @@ def agreements(
 
 
 def _alike(numbers: Sequence[int], rank: int) -> Iterator[list[_Place]]:
-    """All dimensions of some operands of one rank."""
+    """Yield all dimensions of some operands of one rank."""
     for d in range(rank):
         yield [(number, d) for number in numbers]
 
@@ -76,7 +77,7 @@ def _elements(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator
 
 
 def _inputs(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """The first half of the operands; the others are inits."""
+    """Return the first half of the operands; the others are inits."""
     return _alike(range(len(arrays) // 2), arrays[0].rank)
 
 
@@ -174,7 +175,7 @@ def _triangles(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterato
 
 
 def _normalised(arrays: Sequence[ArrayShape], attributes: _Attributes) -> Iterator[list[_Place]]:
-    """A feature of each vector; the gradient is of the operand's sizes."""
+    """Yield a feature of each vector; the gradient is of the operand's sizes."""
     feature = attributes["feature_index"]
     assert isinstance(feature, int)
     whole = [n for n, shape in enumerate(arrays) if n in (0, 4) and shape.rank == arrays[0].rank]
@@ -227,7 +228,7 @@ class Run(NamedTuple):
 
 
 def reshape_runs(source: ArrayShape, target: ArrayShape, inferred_dimension: int = -1) -> list[Run]:
-    """The smallest runs, in order; ValueError if it is not clear which of several bounded
+    """Return the smallest runs, in order; ValueError if it is not clear which of several bounded
     dimensions takes what is there: ``inferred_dimension`` says which.
 
     A run of n elements gives a free dimension n divided, rounded down, by the product of the
@@ -273,7 +274,7 @@ def _bitcast(arrays: Sequence[ArrayShape], attributes: _Attributes) -> str:
 
 
 def _in_memory(shape: ArrayShape) -> ArrayShape:
-    """The dimensions from major to minor."""
+    """Return the dimensions from major to minor."""
     minor_to_major = shape.layout.minor_to_major if shape.layout else range(shape.rank)[::-1]
     order = tuple(reversed(minor_to_major))
     dynamic = tuple(is_bounded(shape, d) for d in order)

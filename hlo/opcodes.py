@@ -248,12 +248,12 @@ OPCODES: Mapping[str, Opcode] = {row.name: row for row in _ROWS}
 
 
 def having(traits: Trait) -> frozenset[str]:
-    """The opcodes that have all of some traits."""
+    """Return the opcodes that have all of some traits."""
     return frozenset(row.name for row in _ROWS if traits in row.traits)
 
 
 def of_family(family: str) -> frozenset[str]:
-    """The opcodes of a family."""
+    """Return the opcodes of a family."""
     return frozenset(row.name for row in _ROWS if row.family == family)
 
 

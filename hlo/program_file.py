@@ -13,7 +13,7 @@ from hlo.verification.verify import verify
 
 
 def read(path: Path) -> Module:
-    """The verified module in a file of HLO text."""
+    """Read and verify the module in a file of HLO text."""
     text = path.read_bytes().decode("utf-8", errors="replace")
     with named(path):
         module = parse(text)

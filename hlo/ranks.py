@@ -16,7 +16,8 @@ _RANKS = having(RANKS)
 
 
 def declared(module: Module) -> tuple[int, int]:
-    """The ``replica_count`` and ``num_partitions`` of the module's header: 1 if it has none."""
+    """Return the ``replica_count`` and ``num_partitions`` of the module's header: 1 if it has
+    none."""
 
     def count(name: str) -> int:
         text = str(module.attributes.get(name, "1"))

@@ -138,7 +138,7 @@ def _checked(ids: Iota) -> int:
 
 
 def _product(sizes: Iterable[int]) -> int:
-    """The product of sizes; ValueError as soon as it is too many ids."""
+    """Return the product of sizes; ValueError as soon as it is too many ids."""
     total = 1
     for size in sizes:
         if size < 0:
@@ -150,7 +150,8 @@ def _product(sizes: Iterable[int]) -> int:
 
 
 def expanded(groups: ReplicaGroups) -> Groups:
-    """The ids in each group, in order, of groups that :func:`check` accepts; none: all are one."""
+    """Return the ids in each group, in order, of groups that :func:`check` accepts; none: all are
+    one."""
     if isinstance(groups, ListedGroups):
         return () if groups.groups == ((),) else groups.groups
     if isinstance(groups, IotaGroups):
@@ -187,8 +188,7 @@ def _array(ids: Iota) -> np.ndarray:
 
 
 def _transposed(ids: np.ndarray, dims: Sequence[int], permutation: Sequence[int]) -> np.ndarray:
-    """An array of these dims, transposed. NumPy takes 64 dimensions: those of size 1 are left
-    out."""
+    """Transpose an array of these dims. NumPy takes 64 dimensions: those of size 1 are left out."""
     places = {d: n for n, d in enumerate(d for d, size in enumerate(dims) if size != 1)}
     array = ids.reshape([dims[d] for d in places])
     order = [places[d] for d in permutation if d in places]
@@ -200,7 +200,8 @@ def _rows(ids: np.ndarray, size: int) -> Groups:
 
 
 def _factors(mesh: MeshGroups) -> tuple[tuple[int, ...], list[int]]:
-    """The sizes into which parts cut the axes of a mesh, and which of them are those parts."""
+    """Return the sizes into which parts cut the axes of a mesh, and which of them are those
+    parts."""
     sizes = dict(mesh.axes)
     if len(sizes) != len(mesh.axes) or any(size < 1 for size in sizes.values()):
         raise ValueError("expected axes of different names in a mesh")

@@ -116,7 +116,7 @@ _BY_DTYPE = {t.dtype: t for t in ELEMENT_TYPES.values() if t.dtype is not None}
 
 
 def element_type_of(dtype: np.dtype[np.generic]) -> ElementType | None:
-    """The element type that NumPy stores as ``dtype``, or None if the language has none."""
+    """Return the element type that NumPy stores as ``dtype``, or None if the language has none."""
     return _BY_DTYPE.get(dtype)
 
 
@@ -223,7 +223,7 @@ Shape = ArrayShape | TupleShape
 def bounded(
     element_type: ElementType, dims: tuple[int, ...], dynamic: tuple[bool, ...]
 ) -> ArrayShape:
-    """An array shape without a layout; ``dynamic`` without a true entry means static."""
+    """Return an array shape without a layout; ``dynamic`` without a true entry means static."""
     return ArrayShape(element_type, dims, dynamic if any(dynamic) else ())
 
 
@@ -232,7 +232,7 @@ def is_bounded(shape: ArrayShape, dimension: int) -> bool:
 
 
 def without_layout(shape: Shape) -> Shape:
-    """The shape as values see it."""
+    """Return the shape as values see it."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(without_layout, shape.elements)))
     return (
@@ -258,7 +258,7 @@ def same_bounds(one: Shape, other: Shape) -> bool:
 
 
 def leaves(shape: Shape) -> tuple[ArrayShape, ...]:
-    """The arrays in a shape, in order."""
+    """Return the arrays in a shape, in order."""
     if isinstance(shape, ArrayShape):
         return (shape,)
     found: list[ArrayShape] = []

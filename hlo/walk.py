@@ -31,14 +31,15 @@ _MONOIDS = having(MONOID)
 
 @lru_cache(maxsize=1024)
 def function_name(opcode: str) -> str:
-    """The Python name of an opcode: ``-`` becomes ``_``; a name Python owns gets a trailing one."""
+    """Return the Python name of an opcode: ``-`` becomes ``_``; a name Python owns gets a trailing
+    one."""
     name = opcode.replace("-", "_")
     owned = keyword.iskeyword(name) or hasattr(builtins, name)
     return f"{name}_" if owned else name
 
 
 def monoid(computation: Computation) -> str | None:
-    """The opcode if the computation is ``op(parameter 0, parameter 1)`` and nothing else."""
+    """Return the opcode if the computation is ``op(parameter 0, parameter 1)`` and nothing else."""
     root = computation.root_instruction
     parameters = [p.name for p in computation.parameters]
     of_both = len(parameters) == 2 and sorted(root.operands) == sorted(parameters)
@@ -61,8 +62,8 @@ class Callee(Generic[V]):
         return monoid(self.computation)
 
     def bundled(self, results: Sequence[R]) -> R | tuple[R, ...]:
-        """The results of a fold by this computation: a tuple if it gives one, also of one result
-        (XLA's ``InferReduceShape``), else the only one."""
+        """Return the results of a fold by this computation: a tuple if it gives one, also of one
+        result (XLA's ``InferReduceShape``), else the only one."""
         if isinstance(self.computation.root_instruction.shape, TupleShape):
             return tuple(results)
         (result,) = results
@@ -99,7 +100,7 @@ def column(*packages: str) -> Mapping[str, Op]:
 
 
 def called(instruction: Instruction) -> tuple[str, ...]:
-    """The names of the computations that an instruction calls, in attribute order."""
+    """Return the names of the computations that an instruction calls, in attribute order."""
     names: list[str] = []
     for attribute in instruction.attributes:
         if attribute in COMPUTATION_ATTRIBUTES:
@@ -127,8 +128,8 @@ def renamed(
     computations: Callable[[str], str],
     instructions: Callable[[str], str] = str,
 ) -> Computation:
-    """A computation with other names of computations, its own and of those that are called, and of
-    its instructions."""
+    """Return a computation with other names of computations, its own and of those that are called,
+    and of its instructions."""
     changed = tuple(
         instruction._replace(
             name=instructions(instruction.name),
@@ -144,7 +145,8 @@ def renamed(
 def keywords(
     module: Module, instruction: Instruction, enter: Callable[[Computation], Callable[..., V]]
 ) -> dict[str, object]:
-    """An instruction's attributes as keywords; computations become callees that ``enter`` makes."""
+    """Return an instruction's attributes as keywords; computations become callees that ``enter``
+    makes."""
 
     def callee(name: str) -> Callee[V]:
         computation = module.computation(name)
@@ -265,7 +267,7 @@ def walk(
 
 
 def op_of(ops: Mapping[str, Op], instruction: Instruction, where: str) -> Op:
-    """The column's op for an instruction, or Unsupported naming ``where``."""
+    """Return the column's op for an instruction, or Unsupported naming ``where``."""
     op = ops.get(function_name(instruction.opcode))
     if op is None:
         raise Unsupported(f"%{instruction.name}: {where} does not implement {instruction.opcode}")

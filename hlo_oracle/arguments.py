@@ -100,7 +100,7 @@ def are_asked_for(options: Options) -> bool:
 
 
 def given(module: Module, path: Path, options: Options) -> tuple[Value, ...]:
-    """The arguments that the options ask for, of a lone rank."""
+    """Return the arguments that the options ask for, of a lone rank."""
     return per_rank(module, path, options, 1)[0]
 
 

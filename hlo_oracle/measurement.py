@@ -122,7 +122,7 @@ def _timed(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def _checked(job: Job) -> Row:
-    """The row of all stages, or of those before the one that failed."""
+    """Return the row of all stages, or of those before the one that failed."""
     row = Row(job.file)
     try:
         for stage in _stages(job):

@@ -59,7 +59,7 @@ class Comparison:
         return 1 if self.kind == OUTSIDE or self.crash else 0
 
     def __str__(self) -> str:
-        """The verdict in a line, and the evidence below it."""
+        """Return the verdict in a line, and the evidence below it."""
         counts = described([(kind, self.elements.get(kind, 0)) for kind in KINDS])
         said = f"crashed: {self.crash}" if self.crash else f"elements {counts}"
         said = f"DIFFERENT: {said}" if self.kind == OUTSIDE else said

@@ -48,7 +48,7 @@ def evaluate(
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
     watch: Watch | Iterable[str] | None = None,
 ) -> Any:
-    """The result of the entry computation; VerifyError if the module means nothing.
+    """Return the result of the entry computation; VerifyError if the module means nothing.
 
     One array (a tuple of arrays for a tuple) per parameter: NumPy's type and sizes must be the
     parameter's; a bounded dimension takes any size up to its bound. ``seed`` starts the random

@@ -26,12 +26,12 @@ class HostItems:
     receivers: int = 0
 
     def next_receiver(self) -> int:
-        """The number of one more ``recv``, from 1."""
+        """Return the number of one more ``recv``, from 1."""
         self.receivers += 1
         return self.receivers
 
     def item(self, number: int, wanted: Shape, channel_id: int) -> Value:
-        """The value for the ``number``-th ``recv``, which is asked for when it is needed."""
+        """Return the value for the ``number``-th ``recv``, which is asked for when it is needed."""
         while len(self.taken) < number:
             for item in self.waiting:
                 self.taken.append(from_caller(item))
@@ -72,7 +72,7 @@ class RankFeeds:
 
 
 def feeds_per_rank(feeds: Feeds, size: int) -> tuple[RankFeeds, ...]:
-    """The feeds of each of ``size`` ranks; ArgumentError if there are not as many."""
+    """Return the feeds of each of ``size`` ranks; ArgumentError if there are not as many."""
     each = zip(
         _each(size, feeds.infeed, "infeeds"),
         _each(size, feeds.outfeed, "outfeeds"),
@@ -98,7 +98,7 @@ def _each(size: int, given: Any, what: str) -> tuple[Any, ...]:
 
 
 def per_rank(size: int, values: Iterable[Any], what: str) -> tuple[Any, ...]:
-    """One of each per rank, or ArgumentError."""
+    """Return one of each per rank, or ArgumentError."""
     found = tuple(values)
     if len(found) != size:
         raise ArgumentError(f"{size} ranks need {size} {what}, {len(found)} are given")

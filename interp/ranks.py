@@ -102,7 +102,7 @@ class Ranks:
         self._failed: int | None = None
 
     def run(self, body: Callable[[Rank], V]) -> list[V]:
-        """The results of ``body`` on every rank; the first error of any ends all of them."""
+        """Return the results of ``body`` on every rank; the first error of any ends all of them."""
         if self.size == 1:
             results = [body(self.members[0])]
             self._require_delivered()
@@ -358,7 +358,7 @@ class Rank:
 
 
 def ranks_of(module: Module, replicas: int, partitions: int, feeds: Feeds = _NO_FEEDS) -> Ranks:
-    """The ranks of a run; ArgumentError if the module is made for others.
+    """Return the ranks of a run; ArgumentError if the module is made for others.
 
     A module that never asks about ranks gives the same on one as on many.
     """

@@ -52,7 +52,8 @@ class Steps:
         return self._evaluation.has_effect(instruction)
 
     def arguments(self, arrays: Sequence[Any]) -> tuple[Value, ...]:
-        """The values of the parameters by their numbers; ArgumentError if one does not fit."""
+        """Return the values of the parameters by their numbers; ArgumentError if one does not
+        fit."""
         values = checked(self._module.entry, arrays)
         shapes = (parameter.shape for parameter in self._module.entry.parameters)
         return tuple(map(filled, values, shapes)) if self.is_bounded else values

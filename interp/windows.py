@@ -27,8 +27,8 @@ def _dilated(window: WindowDimension, extent: int) -> int:
 
 
 def elements_at(window: WindowDimension, extent: int, offset: int) -> tuple[Array, Array]:
-    """For each position, index the element at this offset in the window (0 where there is none),
-    and say whether there is one."""
+    """Return for each position, index the element at this offset in the window (0 where there is
+    none), and say whether there is one."""
     position = _starts(window, extent) + offset * window.window_dilation
     inside = (position >= 0) & (position < _dilated(window, extent))
     inside &= position % window.base_dilation == 0

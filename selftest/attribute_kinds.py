@@ -116,7 +116,7 @@ def possible(opcode: str, name: str, kind: str, element_type: ElementType) -> bo
 
 
 def of(name: str, parameter: inspect.Parameter) -> Kinds:
-    """The kinds of values of an attribute, and which of them a value is."""
+    """Return the kinds of values of an attribute, and which of them a value is."""
     default, annotation = parameter.default, str(parameter.annotation)
     required = default is parameter.empty
     if name in _BY_NAME or annotation in _BY_TYPE:

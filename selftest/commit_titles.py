@@ -59,7 +59,7 @@ def _form(title: str) -> Iterator[str]:
 
 
 def written(text: str) -> str:
-    """The message in a file that git has an author edit: without comments."""
+    """Read the message in a file that git has an author edit: without comments."""
     lines = _SCISSORS.sub("", text).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
@@ -70,7 +70,8 @@ def is_exempt(message: str) -> bool:
 
 
 def commits(root: Path) -> dict[str, str]:
-    """The messages, by hash, that the rule holds for in a project; none without its history."""
+    """Return the messages, by hash, that the rule holds for in a project; none without its
+    history."""
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top.strip()).resolve() != root:
         return {}

@@ -96,7 +96,7 @@ def _types(opcode: str) -> Iterable[ElementType]:
 
 
 def covered(computation: Computation, instruction: Instruction) -> Iterator[Cell]:
-    """The cells of an instruction."""
+    """Yield the cells of an instruction."""
     opcode = instruction.opcode
     shapes = {i.name: i.shape for i in computation.instructions}
     among = [*(shapes[name] for name in instruction.operands), instruction.shape]

@@ -87,7 +87,7 @@ def windows(x: Any) -> Any:
 
 
 def residual_block(x: Any, w1: Any, w2: Any, scale: Any, shift: Any) -> Any:
-    """Two 3×3 convolutions with normalisation, and the input added."""
+    """Apply two 3×3 convolutions with normalisation, and add the input."""
 
     def convolved(x: Any, w: Any) -> Any:
         return lax.conv_general_dilated(
@@ -117,7 +117,7 @@ def attention(x: Any, qkv: Any, out: Any) -> Any:
 
 
 def depthwise(x: Any, w: Any) -> Any:
-    """A 3×3 convolution of each channel by itself."""
+    """Apply a 3×3 convolution to each channel by itself."""
     return lax.conv_general_dilated(
         *(x, w, (1, 1), "SAME"),
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
@@ -126,7 +126,7 @@ def depthwise(x: Any, w: Any) -> Any:
 
 
 def cross_entropy(logits: Any, labels: Any) -> Any:
-    """The mean cross entropy of rows and its gradient."""
+    """Compute the mean cross entropy of rows and its gradient."""
 
     def loss(logits: Any) -> Any:
         chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1)
@@ -147,7 +147,7 @@ def cholesky(x: Any) -> Any:
 
 
 def stencil(x: Any) -> Any:
-    """A hundred steps of the heat equation, with a border that stays."""
+    """Take a hundred steps of the heat equation, with a border that stays."""
 
     def step(_: Any, x: Any) -> Any:
         neighbours = x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]
@@ -157,14 +157,14 @@ def stencil(x: Any) -> Any:
 
 
 def mlp_dropout(x: Any, w1: Any, b1: Any, w2: Any, b2: Any, key: Any) -> Any:
-    """A perceptron with bias, GELU and dropout of a tenth."""
+    """Apply a perceptron with bias, GELU and dropout of a tenth."""
     h = jax.nn.gelu(x @ w1 + b1)
     kept = jax.random.bernoulli(jax.random.wrap_key_data(key), 0.9, h.shape)
     return jnp.where(kept, h / 0.9, 0) @ w2 + b2
 
 
 def dilation(x: Any) -> Any:
-    """The maximum of each 3×3 neighbourhood."""
+    """Compute the maximum of each 3×3 neighbourhood."""
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3), (1, 1, 1), "SAME")
 
 
@@ -175,7 +175,7 @@ def response_norm(x: Any) -> Any:
 
 
 def sliding_max(x: Any) -> Any:
-    """The maximum of each 16 neighbours, gathered by computed indices."""
+    """Compute the maximum of each 16 neighbours, gathered by computed indices."""
     return x[jnp.arange(x.size - 15)[:, None] + jnp.arange(16)].max(1)
 
 

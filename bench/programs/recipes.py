@@ -16,20 +16,20 @@ class Program(NamedTuple):
 
 
 def normal(*dims: int, dtype: str = "float32", scale: float = 1.0) -> Recipe:
-    """A recipe of normal numbers."""
+    """Make a recipe of normal numbers."""
     return ["normal", [*dims], dtype, scale]
 
 
 def integers(*dims: int, below: int, dtype: str = "int32") -> Recipe:
-    """A recipe of integers from 0."""
+    """Make a recipe of integers from 0."""
     return ["randint", [*dims], dtype, 0, below]
 
 
 def uniform(*dims: int, low: float = 0.0, high: float = 1.0) -> Recipe:
-    """A recipe of numbers between two."""
+    """Make a recipe of numbers between two."""
     return ["uniform", [*dims], "float32", low, high]
 
 
 def full(*dims: int, value: float, dtype: str = "float32") -> Recipe:
-    """A recipe of one number everywhere."""
+    """Make a recipe of one number everywhere."""
     return ["full", [*dims], dtype, value]

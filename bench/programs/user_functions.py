@@ -30,7 +30,7 @@ def newton(a: Any) -> Any:
 
 
 def mandelbrot(real: Any, imaginary: Any) -> Any:
-    """The trips that points of the plane stay near the origin, of 64."""
+    """Count the trips that points of the plane stay near the origin, of 64."""
 
     def step(state: Any) -> Any:
         x, y, count, trip = state
@@ -111,7 +111,7 @@ def decoder_step(x: Any, place: Any, *arrays: Any) -> Any:
 
 
 def convolution_int8(x: Any, w: Any, groups: int = 1) -> Any:
-    """A 3×3 convolution of bytes to words."""
+    """Apply a 3×3 convolution of bytes to words."""
     return lax.conv_general_dilated(
         *(x, w, (1, 1), "SAME"),
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
@@ -121,7 +121,7 @@ def convolution_int8(x: Any, w: Any, groups: int = 1) -> Any:
 
 
 def _bytes(*dims: int) -> list[Any]:
-    """A recipe of bytes."""
+    """Make a recipe of bytes."""
     return ["randint", [*dims], "int8", -127, 128]
 
 

@@ -89,7 +89,7 @@ def _options() -> argparse.ArgumentParser:
 
 
 def installed(names: Sequence[str], console: Console) -> list[str]:
-    """The compilers whose packages are there; of others, what to install."""
+    """Return the compilers whose packages are there; of others, what to install."""
     found = []
     for name in names:
         if name not in PEERS:
@@ -129,7 +129,7 @@ def measured(
 def _progress(
     total: int,
 ) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """A bar on a terminal, apart from what is printed."""
+    """Show a bar on a terminal, apart from what is printed."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns,

@@ -45,7 +45,7 @@ def _seconds(row: Row) -> dict[str, dict[str, float]]:
 
 
 def _figures(measured: Measured) -> dict[str, float]:
-    """The figures of a compiler that are there, in seconds."""
+    """Return the figures of a compiler that are there, in seconds."""
     found = {
         "wall": None if measured.wall is None else measured.wall.minimum,
         "cpu": None if measured.cpu is None else measured.cpu.minimum,

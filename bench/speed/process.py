@@ -96,7 +96,7 @@ class Process:
         return line
 
     def _cause(self) -> str:
-        """How the process ended: its signal, or the last line that it wrote."""
+        """Return how the process ended: its signal, or the last line that it wrote."""
         status = self._process.wait()
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"

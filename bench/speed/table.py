@@ -30,7 +30,8 @@ def percent(share: float | None) -> str:
 
 
 def cells(row: Row, peers: Sequence[str]) -> list[str]:
-    """The numbers of a row: milliseconds of each compiler, ratios, the limit, compile times."""
+    """Return the numbers of a row: milliseconds of each compiler, ratios, the limit, compile
+    times."""
     fast, best = row.peers.get("fast"), row.best_peer("wall", OURS)
     found = [milliseconds(row.least(peer, "wall")) or "–" for peer in peers]
     for clock in ("wall", "cpu"):
@@ -52,7 +53,7 @@ HEADS = (
 
 
 def table(rows: Sequence[Row], peers: Sequence[str]) -> Table:
-    """A table of programs by class, with geometric means of the ratios."""
+    """Return a table of programs by class, with geometric means of the ratios."""
     found = Table(Column("program", no_wrap=True), box=None, pad_edge=False)
     for head in (*(PEERS[peer].label for peer in peers), *HEADS):
         found.add_column(head, justify="right")

@@ -154,7 +154,7 @@ def _beside(
 
 
 def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None) -> Verdict:
-    """The verdict on results that must be equal, or that the envelope could not judge."""
+    """Return the verdict on results that must be equal, or that the envelope could not judge."""
     if distance == 0.0:
         return Verdict("equal")
     text = f"off by {distance:.0e}"
@@ -162,8 +162,8 @@ def of_distance(distance: float, *, is_exact: bool, seconds: float | None = None
 
 
 def of_counts(counts: Mapping[str, int], distance: float = 0.0) -> Verdict:
-    """The verdict that numbers of elements of each verdict amount to; where some are undetermined,
-    with the distance."""
+    """Return the verdict that numbers of elements of each verdict amount to; where some are
+    undetermined, with the distance."""
     for kind in (OUTSIDE, UNDETERMINED):
         if counts.get(kind):
             total = sum(counts.values())

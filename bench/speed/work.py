@@ -46,7 +46,7 @@ def work(module: Module) -> Work:
 
 
 def _structure(module: Module) -> tuple[int, int]:
-    """The bytes of irregular instructions, and the trips of the longest loop."""
+    """Return the bytes of irregular instructions, and the trips of the longest loop."""
     computations = {c.name: c for c in module.computations}
     irregular, longest = 0, 0
     for computation in module.computations:
@@ -60,8 +60,8 @@ def _structure(module: Module) -> tuple[int, int]:
 
 
 def _moved(instruction: Instruction, shapes: Mapping[str, Shape]) -> int:
-    """The bytes that an irregular instruction moves: of a scatter its updates, of a gather its
-    result, of others the larger of operand and result."""
+    """Return the bytes that an irregular instruction moves: of a scatter its updates, of a gather
+    its result, of others the larger of operand and result."""
     first = byte_count(shapes[instruction.operands[0]]) if instruction.operands else 0
     match instruction.opcode:
         case "scatter":

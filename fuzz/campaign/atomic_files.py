@@ -17,7 +17,7 @@ def write(path: Path, value: Any) -> None:
 
 
 def count(path: Path, times: int = 1) -> int:
-    """A finding was made so many times more; how often in all."""
+    """Count that a finding was made so many times more; return how often in all."""
     kept = json.loads(path.read_text())
     write(path, {**kept, "times": kept["times"] + times})
     return int(kept["times"]) + times

@@ -65,7 +65,7 @@ _KINDS = (*(2 * _LARGE), *(len(_LARGE) * _SMALL))
 
 
 def any_program(choices: Choices) -> Module:
-    """One of a campaign."""
+    """Return any program of a campaign."""
     return choices.choice(_KINDS)(choices)
 
 
@@ -97,7 +97,7 @@ class Plan:
 
 
 def cases(plan: Plan, number: int) -> Sequence[Case]:
-    """The programs of a chunk with arguments."""
+    """Return the programs of a chunk with arguments."""
 
     def case(choices: Choices) -> Case:
         module = any_program(choices)

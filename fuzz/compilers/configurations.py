@@ -76,7 +76,7 @@ class Missing:
 
 
 def configurations(environ: Mapping[str, str]) -> Iterator[Configuration | Missing]:
-    """All of them, in the order of the table."""
+    """Yield all configurations, in the order of the table."""
     for name, install in _COMPILERS.items():
         try:
             compiler = find_compiler({**environ, "HLO_CC": name})
@@ -125,7 +125,7 @@ def _unsanitized(name: str, compiler: Compiler) -> Iterator[Configuration | Miss
 
 
 def _for_processor(title: str, processor: str, shipped: Configuration) -> Iterator[Configuration]:
-    """With optimisation and perhaps without it, with OpenMP and without it."""
+    """Yield them with optimisation and perhaps without it, with OpenMP and without it."""
     compiler = shipped.compiler
     flags = _replaced(compiler.flags, {"-march=native": f"-march={processor}"})
     built = replace(shipped, compiler=replace(compiler, flags=flags), grain=1)
@@ -177,7 +177,7 @@ def _checked(
 
 
 def environment() -> dict[str, str]:
-    """The variables with which all these programs run."""
+    """Return the variables with which all these programs run."""
     return {
         **os.environ,
         "OMP_DYNAMIC": "false",

@@ -36,8 +36,8 @@ _LEFT_OUT = (
 
 
 def quick(environ: Mapping[str, str]) -> Compiler:
-    """The one that is done soonest, for a library without threads; ``HLO_CC`` is obeyed.
-    ToolchainError if there is none."""
+    """Return the compiler that is done soonest, for a library without threads; ``HLO_CC`` is
+    obeyed. ToolchainError if there is none."""
     for name in () if environ.get("HLO_CC") else _QUICK:
         try:
             return _hurried(find_compiler({**environ, "HLO_CC": name}))
@@ -47,8 +47,8 @@ def quick(environ: Mapping[str, str]) -> Compiler:
 
 
 def thorough(environ: Mapping[str, str]) -> Compiler:
-    """With all that programs are compiled with (warnings, threads, vector instructions) but
-    optimisation."""
+    """Return a compiler with all that programs are compiled with (warnings, threads, vector
+    instructions) but optimisation."""
     return _unoptimised(find_compiler(environ))
 
 

@@ -31,7 +31,7 @@ def digest(module: Module) -> str:
 
 
 def elsewhere(modules: Sequence[Module], directory: Path) -> list[list[str]]:
-    """The digests that other processes find, in other directories and in another order."""
+    """Return the digests that other processes find, in other directories and in another order."""
     files = []
     for number, module in enumerate(modules):
         files.append(directory / f"{number}.hlo")

@@ -141,7 +141,7 @@ class _Head:
 
 
 def _values(data: bytes, result: Any, runs: int) -> list[Any]:
-    """The result of each run, out of what the driver wrote."""
+    """Return the result of each run, out of what the driver wrote."""
     values, start = [], 0
     for _ in range(runs):
         outputs = [Memory.empty(shape) for shape in array_leaves(result)]
@@ -186,7 +186,7 @@ def _linked(sources: Sequence[str], compiler: Compiler, directory: Path) -> list
 
 
 def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
-    """The exit status, and what is told of it."""
+    """Return the exit status, and what is told of it."""
     try:
         done = subprocess.run(
             words, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, check=False,
@@ -201,7 +201,7 @@ def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:
 
 
 def _told(text: str) -> str:
-    """The lines that matter of what a compiler or a sanitizer says."""
+    """Return the lines that matter of what a compiler or a sanitizer says."""
     lines = text.splitlines()
     first = next((n for n, line in enumerate(lines) if any(mark in line for mark in _MARKS)), 0)
     return "\n".join(lines[first : first + _LINES])

@@ -64,7 +64,7 @@ def _renumbered(rng: random.Random, tokens: list[str], others: Sequence[str]) ->
 
 
 def _renamed(rng: random.Random, tokens: list[str], others: Sequence[str]) -> None:
-    """A word becomes another one of its kind: types, opcodes, or names and keys of the text."""
+    """Rename a word to another one of its kind: types, opcodes, or names and keys of the text."""
     places = [n for n, token in enumerate(tokens) if token[0].isalpha()]
     if not places:
         return
@@ -107,7 +107,7 @@ def _by_byte(rng: random.Random, text: str) -> str:
 
 
 def mutated(rng: random.Random, text: str, other: str) -> str:
-    """The text with one to eight mutations; pieces of ``other`` get into it."""
+    """Return the text with one to eight mutations; pieces of ``other`` get into it."""
     if rng.random() < 0.2:
         return _by_byte(rng, text)
     tokens, others = TOKEN.findall(text), TOKEN.findall(other)
@@ -123,7 +123,7 @@ def drawn(count: int, seed: int) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """A text, in pieces of whole lines if it is too long, each with the first line."""
+    """Cut a text into pieces of whole lines if it is too long, each with the first line."""
     lines = text.splitlines(keepends=True)
     found, size, piece = [], 0, lines[:1]
     for line in lines[1:]:
@@ -136,7 +136,7 @@ def pieces(text: str) -> list[str]:
 
 
 def texts_of(paths: Sequence[Path]) -> list[str]:
-    """The texts of HLO files, and of those in directories."""
+    """Read the texts of HLO files, and of those in directories."""
     files: list[Path] = []
     for path in paths:
         names = ("*.hlo", "*.txt")

@@ -128,14 +128,14 @@ class Against:
         return Failure(WRONG, signs, found=found) if signs else None
 
     def values(self, module: Module, arrays: tuple[Value, ...]) -> Value | None:
-        """The compiler's own result."""
+        """Return the compiler's own result."""
         outputs = self._declared(module, arrays)
         shape = module.entry.root_instruction.shape
         return None if outputs is None else _shaped(shape, iter(outputs))
 
     def culprit(self, module: Module, arrays: tuple[Value, ...]) -> str | None:
-        """The opcode of the first step that is wrong on the compiler's own values, if one is and
-        the steps can be looked at."""
+        """Return the opcode of the first step that is wrong on the compiler's own values, if one is
+        and the steps can be looked at."""
         found = self.wrong_step(module, arrays)
         return None if found is None else found.instruction.opcode
 
@@ -171,8 +171,8 @@ class Against:
         return Kept(self, failure, opcode)
 
     def _declared(self, module: Module, arrays: Sequence[Value]) -> Sequence[Array] | None:
-        """The compiler's own arrays, if they are those that the program declares: one that answers
-        with others is wrong, and nothing can be learnt from them."""
+        """Return the compiler's own arrays, if they are those that the program declares: one that
+        answers with others is wrong, and nothing can be learnt from them."""
         outputs = self._outputs(module, arrays)
         declared = [
             s for s in leaves(module.entry.root_instruction.shape) if s.element_type.is_array
@@ -207,7 +207,7 @@ class Kept:
         return self.by(self.against)(module, arrays)
 
     def by(self, against: Against) -> Callable[[Module, tuple[Value, ...]], Failure | None]:
-        """The failure of a program, by another process of the same compiler."""
+        """Return the failure of a program, by another process of the same compiler."""
 
         def failure(module: Module, arrays: tuple[Value, ...]) -> Failure | None:
             if self.opcode is not None and self.opcode not in opcodes(module):
@@ -232,7 +232,7 @@ def opcodes(module: Module) -> frozenset[str]:
 
 
 def place(number: int) -> str:
-    """The name of an array of a result."""
+    """Return the name of an array of a result."""
     return f"output {number}"
 
 

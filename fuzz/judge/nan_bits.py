@@ -31,8 +31,9 @@ _NANS = ("default", "negative", "ones")
 
 
 def depends_on_them(module: Module, arrays: Sequence[Any]) -> bool:
-    """Whether the result is another one where NaNs that are computed have other bits: any NaN is as
-    good as another, and a bitcast makes a number of it, a total order looks at its sign."""
+    """Return whether the result is another one where NaNs that are computed have other bits: any
+    NaN is as good as another, and a bitcast makes a number of it, a total order looks at its
+    sign."""
     if not any(_looks(i) for c in module.computations for i in c.instructions):
         return False
     try:

@@ -33,12 +33,14 @@ _PLACES = 8  # of one rewrite, that are tried in one program
 
 
 def constants(cases: Sequence[Case]) -> list[Outcome]:
-    """A program with its arguments as constants gives the same bits, interpreted and as C."""
+    """Check that a program with its arguments as constants gives the same bits, interpreted and as
+    C."""
     return _beside(cases, [*map(baked, cases)])
 
 
 def rewritings(cases: Sequence[Case]) -> list[Outcome]:
-    """An equivalent program gives the same bits, interpreted and as C: see :mod:`fuzz.rewrites`."""
+    """Check that an equivalent program gives the same bits, interpreted and as C: see
+    :mod:`fuzz.rewrites`."""
     others = [*map(_otherwise, cases)]
     outcomes = _beside(cases, [other for other, _ in others])
     return [_of(name, outcome) for (_, name), outcome in zip(others, outcomes, strict=True)]

@@ -123,7 +123,7 @@ def _in_threads(count: int, executable: Executable, case: Case) -> Value:
 
 
 def runs(case: Case) -> Outcome:
-    """The program ends, and the C backend takes it."""
+    """Check that the program ends, and that the C backend takes it."""
     right(case)
     try:
         lowered(case.module)
@@ -146,5 +146,5 @@ def twice(case: Case) -> Outcome:
 
 
 def passes(case: Case) -> Outcome:
-    """The passes of the C backend keep every bit, interpreted before and after."""
+    """Check that the passes of the C backend keep every bit, interpreted before and after."""
     return compared(right(case), right(Case(run(case.module, "backend_c"), case.arrays)))

@@ -50,7 +50,8 @@ def _first_line(text: str, again: Module, dialect: str) -> str:
 
 
 def shapes(case: Case) -> Outcome:
-    """Every value of the entry has the element type and shape that its instruction declares."""
+    """Check that every value of the entry has the element type and shape that its instruction
+    declares."""
     whole = inline(case.module)
     shown = filter(can_be_shown, whole.entry.instructions)
     names = tuple(i.name for i in shown if i.name != whole.entry.root)

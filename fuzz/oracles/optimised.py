@@ -63,7 +63,7 @@ def _is_bounded(module: Module) -> bool:
 
 
 def meaning_changed(case: Case, optimised: Module) -> Outcome:
-    """A program beside what was made of it; Error if that has no result."""
+    """Compare a program with what was made of it; Error if that has no result."""
     before, after = (
         bisect_dump.as_stage(bisect_dump.Stage(Path(label), label), module)
         for label, module in (("before", case.module), ("after", optimised))

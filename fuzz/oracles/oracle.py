@@ -127,5 +127,5 @@ def each(outcome: Callable[[Case], Outcome]) -> Property:
 
 
 def stateless(name: str, about: str, of: Property) -> Oracle:
-    """An oracle that needs nothing opened."""
+    """Return an oracle that needs nothing opened."""
     return Oracle(name, about, lambda: nullcontext(of))

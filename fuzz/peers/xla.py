@@ -43,8 +43,8 @@ class Answer:
 
 @contextmanager
 def opened(flags: str | None) -> Iterator[Callable[..., Answer]]:
-    """The function of one process: its client is made once, with ``flags`` as XLA_FLAGS, which the
-    server of all processes was begun with others of."""
+    """Open the function of one process: its client is made once, with ``flags`` as XLA_FLAGS, which
+    the server of all processes was begun with others of."""
     os.environ.pop("XLA_FLAGS", None)
     if flags is not None:
         os.environ["XLA_FLAGS"] = flags

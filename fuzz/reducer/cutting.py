@@ -24,8 +24,8 @@ _LINKED = ("-done", "-update")
 
 
 def cut(search: Search, evaluate: Evaluate) -> bool:
-    """Whether the entry computation became smaller, with what ``evaluate`` says are the values of
-    the instructions that are left out."""
+    """Cut the entry computation; return whether it became smaller, with what ``evaluate`` says are
+    the values of the instructions that are left out."""
     case = search.best
     values = recorded(case, evaluate)
     if values is None:
@@ -39,8 +39,8 @@ def cut(search: Search, evaluate: Evaluate) -> bool:
 
 
 def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
-    """The value of each instruction of the entry that can be an argument, of as many as memory
-    should hold; None if they cannot be had."""
+    """Return the value of each instruction of the entry that can be an argument, of as many as
+    memory should hold; None if they cannot be had."""
     entry = case.module.entry
     names = affordable(i for i in entry.instructions if i.opcode != "parameter")
     found = evaluate(exposed(case.module, names), case.arrays)
@@ -53,7 +53,7 @@ def recorded(case: Case, evaluate: Evaluate) -> dict[str, Value] | None:
 
 
 def affordable(instructions: Iterable[Instruction], most: int = _MOST_BYTES) -> tuple[str, ...]:
-    """The smallest values that take no more than so many bytes together, in their order."""
+    """Return the smallest values that take no more than so many bytes together, in their order."""
     sizes = {i.name: _bytes(i) for i in instructions if can_be_shown(i)}
     taken, total = set[str](), 0
     for name, size in sorted(sizes.items(), key=itemgetter(1)):
@@ -71,7 +71,7 @@ def _bytes(instruction: Instruction) -> int:
 
 
 def all_zeros(module: Module, arrays: tuple[Value, ...]) -> Value:
-    """In place of an evaluation, where values do not matter."""
+    """Return zeros in place of an evaluation, where values do not matter."""
     return zeros(module.entry.root_instruction.shape)
 
 
@@ -90,8 +90,8 @@ def _has_data(instruction: Instruction) -> bool:
 
 
 def only(case: Case, values: Mapping[str, Value], kept: frozenset[str]) -> Case | None:
-    """The program of some instructions: what they need is a parameter, what others need of them is
-    the result."""
+    """Return the program of some instructions: what they need is a parameter, what others need of
+    them is the result."""
     entry = case.module.entry
     inside = _closed(entry, values, kept)
     needed = {name for i in entry.instructions if i.name in inside for name in i.operands}
@@ -118,7 +118,7 @@ def _is_leaf(instruction: Instruction) -> bool:
 def _closed(
     entry: Computation, values: Mapping[str, Value], kept: frozenset[str]
 ) -> frozenset[str]:
-    """With what they need that cannot be an argument."""
+    """Add what they need that cannot be an argument."""
     inside, needed = set(kept), set[str]()
     for instruction in reversed(entry.instructions):
         name = instruction.name

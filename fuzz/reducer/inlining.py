@@ -24,7 +24,7 @@ _MOST_TURNS = 64  # of a loop, each of which may be the one that matters
 
 
 def opened(search: Search, evaluate: Evaluate) -> bool:
-    """Whether calls, fusions, a loop or a branch could be replaced by what they call."""
+    """Replace calls, fusions, a loop or a branch by what they call; return whether any could be."""
     if search.attempt(inlined(search.best), "inline"):
         return True
     case = search.best

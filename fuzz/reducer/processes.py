@@ -19,7 +19,7 @@ _SECONDS = 60.0  # for one program
 def in_processes(
     start: Callable[[], IsInteresting], count: int, seconds: float = _SECONDS
 ) -> Iterator[list[IsInteresting]]:
-    """The function that ``start()``, which must be importable, makes in each of ``count``
+    """Open the function that ``start()``, which must be importable, makes in each of ``count``
     processes, for ``at_once`` of :func:`fuzz.reduce`. A program that ends its process, or for which
     there is no answer in time, is not interesting."""
     with ExitStack() as stack:

@@ -75,7 +75,8 @@ def reduce(
     at_once: Sequence[IsInteresting] = (),
     taken: Callable[[Any], object] | None = None,
 ) -> tuple[Module, tuple[Value, ...]]:
-    """A small module, and arguments for it, that are still interesting, as the given ones must be.
+    """Reduce to a small module, and arguments for it, that are still interesting, as the given ones
+    must be.
 
     ``is_interesting(module, arrays)`` sees valid modules only; an ``hlo.Error`` in it means no.
     ArgumentError if not even the given module is.

@@ -136,7 +136,8 @@ def _negated(place: Place) -> str:
 
 
 def _laid_out(place: Place) -> str:
-    """A copy to another layout, a bitcast that shows it as a transpose, and the transpose back."""
+    """Write a copy to another layout, a bitcast that shows it as a transpose, and the transpose
+    back."""
     if not place.shape.rank:  # has no order
         return _copied(place)
     order = list(range(place.shape.rank))

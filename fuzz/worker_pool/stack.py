@@ -32,7 +32,7 @@ class Frame:
 
 @cache
 def library() -> Path | None:
-    """The handler, compiled; None without a C compiler."""
+    """Return the handler, compiled; None without a C compiler."""
     try:
         sources = {_SOURCE.name: _SOURCE.read_text()}
         return build(sources, find_compiler(os.environ), open_cache(default_directory(os.environ)))
@@ -59,8 +59,8 @@ def split(lines: Iterable[str]) -> tuple[list[str], tuple[Frame, ...]]:
 
 
 def place(frames: Sequence[Frame], own: re.Pattern[str]) -> str | None:
-    """The innermost function whose name begins so, as much of it as matches; of a process that
-    ended in the interpreter, or in what that called for itself, none is to blame."""
+    """Return the innermost function whose name begins so, as much of it as matches; of a process
+    that ended in the interpreter, or in what that called for itself, none is to blame."""
     for frame in frames[_HANDLER:]:
         if not frame.file:
             return "generated code"

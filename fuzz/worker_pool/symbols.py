@@ -45,7 +45,7 @@ class Symbols:
     strings: Array
 
     def at(self, address: int) -> str | None:
-        """The name of a function, without its parameters and what templates are given."""
+        """Return the name of a function, without its parameters and what templates are given."""
         n = int(np.searchsorted(self.addresses, address, side="right")) - 1
         if n < 0 or address >= self.ends[n]:
             return None
@@ -82,8 +82,8 @@ def _content(file: Array, section: Any) -> Array:
 
 
 def readable(name: str) -> str:
-    """The namespaces and the name of a C++ function as its compiler writes it, and the class of its
-    first parameter if that shares its namespaces; others stay."""
+    """Return the namespaces and the name of a C++ function as its compiler writes it, and the class
+    of its first parameter if that shares its namespaces; others stay."""
     before = _BEFORE.match(name)
     if before is None:
         return name

@@ -47,7 +47,8 @@ def _same(operands: Sequence[Shape]) -> Shape:
 
 
 def _results(label: str, shape: Shape, count: int) -> list[ArrayShape]:
-    """The declared results of ``count`` operands: an array for one, a tuple of as many else."""
+    """Return the declared results of ``count`` operands: an array for one, a tuple of as many
+    else."""
     found = shape.elements if isinstance(shape, TupleShape) and count > 1 else (shape,)
     require(label, len(found) == count, f"{count} operands, results {shape}")
     return arrays(label, found, "result")
@@ -119,8 +120,9 @@ def reduce_scatter(
 
 
 def _combines(label: str, to_apply: Callee[Shape], operands: Sequence[ArrayShape]) -> None:
-    """A computation that is one operation stands for it on other types of the same kind, too: where
-    XLA:CPU widens operands (f8 to f16, s4 to s8), it leaves the computation as it was."""
+    """Check a computation that combines: one that is one operation stands for it on other types of
+    the same kind, too: where XLA:CPU widens operands (f8 to f16, s4 to s8), it leaves the
+    computation as it was."""
     for element in scalars(operands):
         stands = to_apply.monoid is not None and _is_of_kind(to_apply, element)
         taken = to_apply.computation.root_instruction.shape if stands else element

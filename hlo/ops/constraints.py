@@ -22,7 +22,7 @@ def require(label: str, condition: bool, message: str) -> None:
 
 
 def array(label: str, shape: Shape, what: str = "operand") -> ArrayShape:
-    """The shape, if it is one of an array of data."""
+    """Return the shape, if it is one of an array of data."""
     if isinstance(shape, ArrayShape) and shape.element_type.is_array:
         return shape
     raise Violation(label, f"{what} {shape} is not an array")
@@ -41,7 +41,7 @@ def is_token(shape: Shape) -> bool:
 
 
 def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
-    """All have the same dims; a dimension is bounded where any of them is."""
+    """Require the same dims of all; a dimension is bounded where any of them is."""
     first = shapes[0]
     for shape in shapes[1:]:
         if shape.dims != first.dims:
@@ -56,7 +56,7 @@ def same_dims(label: str, shapes: Sequence[ArrayShape]) -> tuple[bool, ...]:
 def distinct_dimensions(
     label: str, dimensions: Sequence[int], rank: int, what: str = "dimensions"
 ) -> None:
-    """Each is a dimension of that rank, none twice."""
+    """Require dimensions of that rank, none twice."""
     for dimension in dimensions:
         require(label, 0 <= dimension < rank, f"{what}: {dimension} is no dimension of rank {rank}")
     twice = len(set(dimensions)) != len(dimensions)
@@ -77,8 +77,9 @@ def called_on(
     alike: Callable[[Shape, Shape], bool] = compatible,
     folds: bool = False,
 ) -> None:
-    """The computation takes exactly these arguments and gives these results (a tuple of several,
-    or the one), as far as ``alike`` looks. Of a fold the one result may also come as a tuple."""
+    """Require that the computation takes exactly these arguments and gives these results (a tuple
+    of several, or the one), as far as ``alike`` looks. Of a fold the one result may also come as a
+    tuple."""
     name, parameters = callee.computation.name, callee.computation.parameters
     require(
         label,
@@ -103,7 +104,7 @@ def still_bounded(source: ArrayShape, sizes: Sequence[int]) -> tuple[bool, ...]:
 
 
 def scalars(shapes: Sequence[ArrayShape]) -> list[Shape]:
-    """The shapes of single elements."""
+    """Return the shapes of single elements."""
     return [ArrayShape(shape.element_type) for shape in shapes]
 
 

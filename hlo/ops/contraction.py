@@ -254,7 +254,7 @@ def _groups(
     feature_groups: int,
     batch_groups: int,
 ) -> tuple[int, int]:
-    """The batch and the features of the result."""
+    """Return the batch and the features of the result."""
     counts = f"feature_group_count={feature_groups}, batch_group_count={batch_groups}"
     require("C3", feature_groups > 0 and batch_groups > 0, f"{counts}: not positive")
     require("C3", 1 in (feature_groups, batch_groups), f"{counts}: both greater than 1")

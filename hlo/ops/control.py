@@ -149,8 +149,8 @@ def async_start(
 
 
 def _bound(label: str, calls: Callee[Shape], operands: Sequence[Shape], result: Shape) -> None:
-    """The operands are what the computation takes, the result what it gives; what is missing may
-    come later."""
+    """Require that the operands are what the computation takes, the result what it gives; what is
+    missing may come later."""
     missing = [parameter.shape for parameter in calls.computation.parameters[len(operands) :]]
     called_on(label, calls, (*operands, *missing), (_result(calls),))
     message = f"{calls.computation.name} gives {_result(calls)}, {result} is no first part of it"

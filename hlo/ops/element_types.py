@@ -81,7 +81,7 @@ TAKES: dict[str, Types] = {opcode: types for types, row in _ROWS for opcode in r
 
 
 def takes(label: str, opcode: str, shape: ArrayShape) -> None:
-    """The op takes this element type."""
+    """Return whether the op takes this element type."""
     types = TAKES[opcode]
     require(label, shape.element_type in types.types, f"{shape} is not of {types.wanted} type")
 

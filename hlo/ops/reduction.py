@@ -53,7 +53,7 @@ def _halves(operands: Sequence[Shape]) -> tuple[list[ArrayShape], list[ArrayShap
 
 
 def _accumulating(label: str, to_apply: Callee[Shape], inits: Sequence[ArrayShape]) -> None:
-    """The computation takes accumulators and elements, and gives accumulators."""
+    """Require that the computation takes accumulators and elements, and gives accumulators."""
     elements = scalars(inits)
     called_on(label, to_apply, (*elements, *elements), elements, folds=True)
 

@@ -135,15 +135,15 @@ class _Body:
     # Rules, one for each way of handing a value on: the instruction with the shapes that it gets
 
     def tuple_(self, instruction: Instruction) -> Instruction:
-        """A tuple has its operands' shapes."""
+        """Give a tuple its operands' shapes."""
         return instruction._replace(shape=TupleShape(tuple(self.operand_shapes(instruction))))
 
     def with_first_shape(self, instruction: Instruction) -> Instruction:
-        """The result has the first operand's shape."""
+        """Give the result the first operand's shape."""
         return instruction._replace(shape=self.operand_shapes(instruction)[0])
 
     def with_inferred_shape(self, instruction: Instruction) -> Instruction:
-        """The result has the shape that shape inference gives."""
+        """Give the result the shape that shape inference gives."""
         shapes = self.operand_shapes(instruction)
         attributes = keywords(self._owner.module, instruction, _root_shape)
         op = column("hlo.ops")[function_name(instruction.opcode)]

@@ -15,7 +15,7 @@ from hlo.types import F32, F64, ElementType
 
 
 def _same_shape(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A conversion to the same shape is its operand."""
+    """Replace a conversion to the same shape by its operand."""
     return instruction.operands[0] if facts.shape(instruction) == instruction.shape else None
 
 
@@ -113,7 +113,7 @@ def _negated_twice(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _part(number: int, facts: ValueFacts, instruction: Instruction) -> Answer:
-    """The real or imaginary part of complex(re, im) is the operand ``number``."""
+    """Replace the real or imaginary part of complex(re, im) by the operand ``number``."""
     inner = facts.operand(instruction)
     return inner.operands[number] if inner.opcode == "complex" else None
 

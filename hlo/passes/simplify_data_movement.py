@@ -15,17 +15,17 @@ _PENDING = having(PENDING)
 
 
 def _first_operand(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """The result is the first operand."""
+    """Replace the result by the first operand."""
     return instruction.operands[0]
 
 
 def _same_shape(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A reshape or slice to the same shape is its operand."""
+    """Replace a reshape or slice to the same shape by its operand."""
     return instruction.operands[0] if facts.shape(instruction) == instruction.shape else None
 
 
 def _identity_transpose(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A transpose that only moves dimensions of extent 1 is a reshape."""
+    """Replace a transpose that only moves dimensions of extent 1 by a reshape."""
     dims = facts.array(instruction).dims
     long = [d for d in integers(instruction, "dimensions") if dims[d] != 1]
     if long != sorted(long):
@@ -34,7 +34,7 @@ def _identity_transpose(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _identity_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A broadcast that adds only dimensions of extent 1 is a reshape."""
+    """Replace a broadcast that adds only dimensions of extent 1 by a reshape."""
     dimensions = integers(instruction, "dimensions")
     result = array(instruction.shape)
     if facts.array(instruction).elements != result.elements:
@@ -46,20 +46,20 @@ def _identity_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _no_padding(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A pad by nothing is its operand."""
+    """Replace a pad of nothing by its operand."""
     nothing = all(triple == (0, 0, 0) for triple in slices(instruction, "padding"))
     return instruction.operands[0] if nothing else None
 
 
 def _no_reversal(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A reversal of dimensions of extent 0 or 1 is its operand."""
+    """Replace a reversal of dimensions of extent 0 or 1 by its operand."""
     dims = facts.array(instruction).dims
     nothing = all(dims[d] <= 1 for d in integers(instruction, "dimensions"))
     return instruction.operands[0] if nothing else None
 
 
 def _one_part(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A concatenation of one operand is that operand."""
+    """Replace a concatenation of one operand by that operand."""
     return instruction.operands[0] if len(instruction.operands) == 1 else None
 
 
@@ -72,7 +72,7 @@ def _reshape_of_reshape(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _of_scalar_broadcast(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A rearrangement of copies of one scalar is a broadcast of that scalar."""
+    """Replace a rearrangement of copies of one scalar by a broadcast of that scalar."""
     inner = facts.operand(instruction)
     if inner.opcode != "broadcast" or integers(inner, "dimensions"):
         return None
@@ -123,7 +123,7 @@ def _slice_of_slice(facts: ValueFacts, instruction: Instruction) -> Answer:
 
 
 def _slice_of_concatenate(facts: ValueFacts, instruction: Instruction) -> Answer:
-    """A slice that lies in one operand of a concatenation is a slice of that operand."""
+    """Replace a slice that lies in one operand of a concatenation by a slice of that operand."""
     inner = facts.operand(instruction)
     if inner.opcode != "concatenate":
         return None

@@ -53,7 +53,8 @@ def show_donors(donors: tuple[Donor, ...]) -> str:
 
 
 def _matches(pattern: re.Pattern[str], text: str, wanted: str) -> list[re.Match[str]]:
-    """The matches of a pattern, with commas between them, in braces; ValueError for other text."""
+    """Return the matches of a pattern, with commas between them, in braces; ValueError for other
+    text."""
     found: list[re.Match[str]] = []
     position, comma = 1, ","
     while comma and (match := pattern.match(text, position)):
@@ -80,7 +81,7 @@ def _shown(alias: Alias) -> str:
 
 
 def _spaced(texts: Iterable[str]) -> str:
-    """In braces with spaces, as XLA prints headers."""
+    """Write in braces with spaces, as XLA prints headers."""
     inner = ", ".join(texts)
     return f"{{ {inner} }}" if inner else "{}"
 

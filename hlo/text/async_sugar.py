@@ -43,7 +43,7 @@ def fresh(name: str, taken: Callable[[str], bool]) -> str:
 def started(
     start: Instruction, operands: Sequence[Shape], name: str
 ) -> tuple[Computation, Instruction]:
-    """The computation ``name`` that an ``add-start`` stands for, and the async-start of it.
+    """Return the computation ``name`` that an ``add-start`` stands for, and the async-start of it.
 
     ValueError if the shape is not ``((operands), result, …)``.
     """
@@ -93,8 +93,8 @@ def _wrapped(
 def extended(
     computation: Computation, more: Sequence[Shape], shape: Shape, phase: str
 ) -> Computation:
-    """A computation that ``started`` made, with what an update or a done adds: operands, and more
-    of the result, in an update's state or as what a done gives."""
+    """Extend a computation that ``started`` made by what an update or a done adds: operands, and
+    more of the result, in an update's state or as what a done gives."""
     result = shape if phase == "async-done" else _result_of(shape)
     root = computation.root_instruction
     first = len(computation.parameters)
@@ -113,8 +113,8 @@ def _result_of(state: Shape) -> Shape:
 
 
 def sugared(module: Module) -> Module:
-    """The module with ``add-start`` for each async-start of a computation that reading it gives
-    back, which is then left out. No module in the sense of ``hlo.verify``: for printing."""
+    """Return the module with ``add-start`` for each async-start of a computation that reading it
+    gives back, which is then left out. No module in the sense of ``hlo.verify``: for printing."""
     hidden = _hidden(module)
     if not hidden:
         return module
@@ -161,7 +161,7 @@ class _Chain:
 
 
 def _chains(module: Module) -> Mapping[str, _Chain]:
-    """The chains by the computation that they call, where nothing else names it."""
+    """Return the chains by the computation that they call, where nothing else names it."""
     computations = {c.name for c in module.computations}
     named: dict[str, int] = {module.entry_name: 1}
     found: dict[str, list[_Chain]] = {}
@@ -185,12 +185,12 @@ def _chains(module: Module) -> Mapping[str, _Chain]:
 
 
 def _names(computation: str, chain: _Chain) -> int:
-    """How often a chain names its computation: at the start, and where it says so again."""
+    """Count how often a chain names its computation: at the start, and where it says so again."""
     return 1 + sum(one.attributes.get("calls") == computation for one in chain.others)
 
 
 def _with_sugar(start: Instruction, root: Instruction) -> Instruction:
-    """The async-start as one of the instruction that it wraps."""
+    """Return the async-start as one of the instruction that it wraps."""
     thread = {k: value for k, value in start.attributes.items() if k == _THREAD}
     return start._replace(
         opcode=f"{root.opcode}-start",
@@ -219,7 +219,7 @@ def _reads_back(computation: Computation, chain: _Chain) -> bool:
 
 
 def _shown(computation: Computation, roots: Mapping[str, Instruction]) -> Computation:
-    """With sugar for what starts, updates and ends the computations of ``roots``."""
+    """Add sugar for what starts, updates and ends the computations of ``roots``."""
     wrapped: dict[str, str] = {}  # async instructions by the opcode that they wrap
     instructions = []
     for instruction in computation.instructions:

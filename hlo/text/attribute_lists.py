@@ -44,8 +44,8 @@ V = TypeVar("V")
 
 
 def _metadata_end(text: str) -> int:
-    """The length of the braces that a text starts with, 0 if they are not plain. Most have no
-    braces in strings: the first that closes is the last."""
+    """Return the length of the braces that a text starts with, 0 if they are not plain. Most have
+    no braces in strings: the first that closes is the last."""
     end = text.find("}") + 1
     found = text[:end]
     plain = found.rfind("{") == 0 and "\\" not in found and "'" not in found
@@ -117,7 +117,7 @@ class TailReader:
         return found
 
     def _of_known(self, key: tuple[str, str], metadata: str) -> Described | None:
-        """The tail before metadata that consists of values read before, if it does."""
+        """Return the tail before metadata that consists of values read before, if it does."""
         values = self._values
         before, behind = key
         pieces = before.split(", ")[1:]
@@ -129,8 +129,8 @@ class TailReader:
         return attributes, {"metadata": metadata} if metadata else {}
 
     def header(self, position: int, read: Callable[[str, str, str], V]) -> tuple[dict[str, V], int]:
-        """The attributes of a header at a position, and where they end. ``read`` gives the value of
-        a name and its text without comments and with them, or ValueError."""
+        """Return the attributes of a header at a position, and where they end. ``read`` gives the
+        value of a name and its text without comments and with them, or ValueError."""
         found: dict[str, V] = {}
         while match := _ATTRIBUTE.match(self._source.code, position):
             if match[1] in found:
@@ -145,7 +145,7 @@ class TailReader:
         return found, position
 
     def read(self, position: int) -> Tail:
-        """The attributes that stand at a position."""
+        """Return the attributes that stand at a position."""
         source = self._source
         attributes: dict[str, Attribute] = {}
         annotations: dict[str, str] = {}
@@ -180,7 +180,7 @@ class TailReader:
         return value
 
     def _bodies(self, name: str, start: int, end: int) -> Attribute:
-        """The names of computations that stand in place of names."""
+        """Return the names of computations that stand in place of names."""
         code = self._source.code
         self._inlined += 1
         if name not in _LISTS:

@@ -32,7 +32,7 @@ _LONGEST = 2**28  # characters: bodies stand wherever they are called
 
 
 def canonical_computations(module: Module, large_constants: bool) -> Iterator[str]:
-    """The text of each computation; Unsupported if bodies in bodies make it too long."""
+    """Yield the text of each computation; Unsupported if bodies in bodies make it too long."""
     printer = _Printer(module, large_constants)
     scheduled = module.attributes.get("is_scheduled") == "true"
     for computation in _callees_first(module):
@@ -115,7 +115,7 @@ class _Printer:
 
 
 def _carried(computation: Computation) -> dict[str, Instruction]:
-    """The instructions that go on with what was started elsewhere, or end it; by name."""
+    """Return the instructions that go on with what was started elsewhere, or end it; by name."""
     found: dict[str, Instruction] = {}
     local: set[str] = set()  # what is under way, and was started here
     for instruction in computation.instructions:
@@ -147,7 +147,7 @@ def _callees_first(module: Module) -> list[Computation]:
 
 
 def _calls(instruction: Instruction) -> tuple[str, ...]:
-    """The computations that an instruction calls; of a while, the body first, as in XLA."""
+    """Return the computations that an instruction calls; of a while, the body first, as in XLA."""
     names = called(instruction)
     if instruction.opcode == "while" and len(names) == 2:
         condition, body = (str(instruction.attributes[key]) for key in ("condition", "body"))
@@ -179,7 +179,7 @@ def _annotations(annotations: Mapping[str, str]) -> list[str]:
 
 
 def _laid_out(shape: Shape) -> Shape:
-    """The shape with the row-major layout where it says none."""
+    """Return the shape with the row-major layout where it says none."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(_laid_out, shape.elements)))
     if shape.layout is not None or not shape.rank:

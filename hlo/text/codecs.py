@@ -53,7 +53,7 @@ def _boolean(text: str) -> bool:
 
 
 def _decimal(text: str) -> float:
-    """A number in the range of f32, or NaN, as XLA reads them: no infinities."""
+    """Read a number in the range of f32, or NaN, as XLA reads them: no infinities."""
     if text == "nan":
         return math.nan
     if not _DECIMAL.fullmatch(text):
@@ -246,7 +246,7 @@ def _dim_labels(text: str) -> ConvolutionDimensions:
 
 
 def _spatial(labels: str) -> tuple[int, ...]:
-    """The places of 0, 1, 2, …; `?` marks a dimension without a part in it."""
+    """Return the places of 0, 1, 2, …; `?` marks a dimension without a part in it."""
     digits = sorted(letter for letter in labels if letter.isdigit())
     if digits != [str(d) for d in range(len(digits))]:
         raise ValueError("expected the spatial dimensions 0, 1, … once each in dim_labels")

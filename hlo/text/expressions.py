@@ -63,7 +63,8 @@ class ExpressionReader:
         self._undefined_are_parameters = True
 
     def read(self, position: int, known: Known) -> tuple[bool, Instruction, int]:
-        """Whether it is the root, the instruction, and where the text goes on."""
+        """Read an instruction: whether it is the root, the instruction, and where the text goes
+        on."""
         head = _HEAD.match(self._source.code, position)
         if head is None:
             message = "expected an instruction: name = shape opcode(operands)"
@@ -108,7 +109,7 @@ class ExpressionReader:
         return self._with_calls(made, known), tail.end
 
     def shape(self, position: int) -> tuple[Shape, int]:
-        """The shape at a position, and where it ends."""
+        """Read the shape at a position; return it, and where it ends."""
         shape, end = self._shape_if_any(position)
         if shape is None:
             self._source.fail("expected a shape", position)
@@ -126,7 +127,7 @@ class ExpressionReader:
         return self._read_shape(code[position:end], position), end
 
     def _shape_or_none(self, position: int) -> tuple[Shape | None, int]:
-        """The shape in front of an opcode, and where that is; None if it is left out."""
+        """Return the shape in front of an opcode, and where that is; None if it is left out."""
         shape, end = self._shape_if_any(position)
         if shape is None and _OPCODE.match(self._source.code, position) is None:
             self._source.fail("expected a shape", position)
@@ -180,7 +181,8 @@ class ExpressionReader:
         return tuple([self._operand(*field, known) for field in fields if field[0] != field[1]])
 
     def _operand(self, first: int, last: int, known: Known) -> str:
-        """Its name; what is written in its place becomes an instruction of its own."""
+        """Return an operand's name; what is written in its place becomes an instruction of its
+        own."""
         source = self._source
         if source.code.endswith(")", first, last):
             return self._nested(first, last, known)
@@ -275,7 +277,8 @@ class ExpressionReader:
         return made._replace(opcode=phase)
 
     def _called(self, name: str, known: Known) -> str | None:
-        """The computation of an async-start, or of the one that an async-update goes on with."""
+        """Return the computation of an async-start, or of the one that an async-update goes on
+        with."""
         operand = known[name]
         while operand.opcode == "async-update" and operand.operands:
             operand = known[operand.operands[0]]
@@ -283,7 +286,8 @@ class ExpressionReader:
         return called if isinstance(called, str) else None
 
     def _with_calls(self, made: Instruction, known: Known) -> Instruction:
-        """An async-update that adds to the state, with what it calls: so it can be evaluated."""
+        """Complete an async-update that adds to the state with what it calls: so it can be
+        evaluated."""
         if made.opcode != "async-update" or not made.operands or "calls" in made.attributes:
             return made
         calls = self._called(made.operands[0], known)
@@ -292,7 +296,7 @@ class ExpressionReader:
         return made._replace(attributes={**made.attributes, "calls": calls})
 
     def fresh_computation(self, name: str) -> str:
-        """A name for a computation that has none in the text."""
+        """Return a name for a computation that has none in the text."""
         declared = pattern(rf"(?<![\w.\-])({re.escape(name)}(?:\.\d++)?+):?+\s*+(?=[({{])")
         taken = set(declared.findall(self._source.code))  # later ones too
         return fresh(name, lambda n: n in self._computations or n in taken)

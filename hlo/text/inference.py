@@ -31,8 +31,8 @@ def inferred_shape(
     attributes: Mapping[str, Attribute],
     computations: Mapping[str, Computation],
 ) -> Shape:
-    """The shape of a result whose text has none; NotInferred if it needs one or the operands do
-    not fit."""
+    """Return the shape of a result whose text has none; NotInferred if it needs one or the operands
+    do not fit."""
     if opcode in _DECLARED:
         raise NotInferred(f"expected a shape: {opcode} needs one")
     op = _ops()[function_name(opcode)]
@@ -61,7 +61,7 @@ def _ops() -> Mapping[str, Op]:
 
 
 def _callees(value: Attribute, computations: Mapping[str, Computation]) -> object:
-    """The callees that a value names; their results are all that shapes depend on."""
+    """Return the callees that a value names; their results are all that shapes depend on."""
 
     def callee(name: str) -> Callee[Shape]:
         computation = computations[name]
@@ -75,7 +75,7 @@ def _callees(value: Attribute, computations: Mapping[str, Computation]) -> objec
 
 
 def _wanted(opcode: str, operands: Sequence[Shape], attributes: Mapping[str, object]) -> Shape:
-    """A stand-in for the declared result, of which rules take what they cannot infer."""
+    """Return a stand-in for the declared result, of which rules take what they cannot infer."""
     combined = attributes.get("to_apply")
     if opcode == "scan" and isinstance(combined, Callee):  # a tuple of one, or that one
         return combined.computation.root_instruction.shape
@@ -102,8 +102,8 @@ def _with_layout(
     attributes: Mapping[str, Attribute],
     result: Shape,
 ) -> Shape:
-    """The result with the layout that XLA infers: that of an operand of elementwise ops; that which
-    makes a transpose free."""
+    """Return the result with the layout that XLA infers: that of an operand of elementwise ops;
+    that which makes a transpose free."""
     source = operands[0] if operands else None
     if not isinstance(source, ArrayShape) or not isinstance(result, ArrayShape):
         return result

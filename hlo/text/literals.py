@@ -48,7 +48,7 @@ class LiteralError(ValueError):
 
 
 def read_literal(shape: Shape, text: str) -> Literal:
-    """The constant of a shape. ``{...}`` gives one whose value is None."""
+    """Return the constant of a shape. ``{...}`` gives one whose value is None."""
     if "/" in text:
         try:
             text = without_comments(text)
@@ -98,7 +98,7 @@ def _read_tuple(shape: TupleShape, text: str) -> Literal:
 
 
 def _read_scalar(shape: ArrayShape, text: str) -> Array:
-    """The value of a text that is one number and nothing else."""
+    """Return the value of a text that is one number and nothing else."""
     tokens = _NUMBERS["float"].findall(text) if shape.is_complex else [text]
     try:
         return read_numbers(shape.element_type, tokens).reshape(())
@@ -126,7 +126,8 @@ def _read_array(shape: ArrayShape, text: str) -> Array:
 
 
 def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
-    """Where each innermost row starts, and its text; LiteralError if braces are not as in dims."""
+    """Find where each innermost row starts, and its text; LiteralError if braces are not as in
+    dims."""
     if not shape.rank:
         if "{" in text or "}" in text:
             raise LiteralError(f"expected no braces for {shape}")
@@ -143,7 +144,7 @@ def _rows(shape: ArrayShape, text: str) -> list[tuple[int, str]]:
 
 
 def _outline(dims: tuple[int, ...], row: str, limit: int) -> str:
-    """The braces around rows; nothing if they do not fit in a text of that length."""
+    """Return the braces around rows; nothing if they do not fit in a text of that length."""
     if 0 in dims:
         dims = dims[: dims.index(0) + 1]  # what is inside of nothing takes no space
     for dim in reversed(dims):
@@ -171,8 +172,8 @@ def _place(element_type: ElementType, text: str, number: int) -> int:
 
 
 def show_literal(literal: Literal, large: bool = True) -> str:
-    """The constant as text that reads back to the same bits; ``{...}`` for more than ten elements
-    unless ``large``."""
+    """Write the constant as text that reads back to the same bits; ``{...}`` for more than ten
+    elements unless ``large``."""
     if isinstance(literal.value, tuple):
         return "(" + ", ".join(show_literal(part, large) for part in literal.value) + ")"
     shape = literal.shape

@@ -58,7 +58,7 @@ _SHOW: dict[str, Callable[[Any], str]] = {
 
 
 def read_header(name: str, code: str, text: str, shapes: ShapeReader) -> HeaderAttribute:
-    """The value of an attribute of a module, from its text without comments and with them;
+    """Read the value of an attribute of a module, from its text without comments and with them;
     ValueError says what is wrong."""
     read, wanted = _READ.get(name), _COMPILED.get(name)
     if read is not None:
@@ -76,5 +76,5 @@ def read_header(name: str, code: str, text: str, shapes: ShapeReader) -> HeaderA
 
 
 def show_header(name: str, value: HeaderAttribute) -> str:
-    """An attribute of a module as text."""
+    """Write an attribute of a module as text."""
     return _SHOW.get(name, str)(value)

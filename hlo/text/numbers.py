@@ -66,7 +66,7 @@ def _format(element_type: ElementType) -> _Format:
 
 
 def read_numbers(element_type: ElementType, tokens: Sequence[str]) -> Array:
-    """The values of tokens that are spelled as numbers of the type's kind."""
+    """Read the values of tokens that are spelled as numbers of the type's kind."""
     if element_type.is_float:
         return _floats(element_type, tokens)
     if element_type.is_complex:
@@ -99,7 +99,7 @@ def _out_of_range(token: str, element_type: ElementType, interval: str) -> str:
 
 
 def _one_float(element_type: ElementType, token: str) -> Array | None:
-    """The value of a number that rounds from f64 as the decimal does; None if it may not."""
+    """Return the value of a number that rounds from f64 as the decimal does; None if it may not."""
     if element_type.bits < 16 or "n" in token:  # nan, inf
         return None
     value = float(token)
@@ -138,7 +138,8 @@ def _floats(element_type: ElementType, tokens: Sequence[str]) -> Array:
 
 
 def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> tuple[Array, float]:
-    """Each number rounded to the type's grid, as f64 (beyond ``largest`` too), and ``largest``."""
+    """Return each number rounded to the type's grid, as f64 (beyond ``largest`` too), and
+    ``largest``."""
     if element_type is F64:
         return wide, float(np.finfo(np.float64).max)
     form = _format(element_type)
@@ -167,7 +168,8 @@ def _narrowed(element_type: ElementType, wide: Array, tokens: Sequence[str]) -> 
 
 
 def _nan(element_type: ElementType, token: str, place: int) -> Any:
-    """A NaN with its sign and its payload, which are the mantissa's bits, where it has them."""
+    """Return a NaN with its sign and its payload, which are the mantissa's bits, where it has
+    them."""
     form = _format(element_type)
     if form.saturates:
         raise NumberError(f"{element_type} has no NaN", place)
@@ -189,7 +191,7 @@ def _nan(element_type: ElementType, token: str, place: int) -> Any:
 
 
 def show_numbers(element_type: ElementType, values: Array, scalar: bool) -> list[str]:
-    """The elements of a flat array as texts that read back to the same bits."""
+    """Write the elements of a flat array as texts that read back to the same bits."""
     if element_type.kind == "pred":
         names = ("false", "true") if scalar else ("0", "1")
         return [names[bool(value)] for value in values.tolist()]

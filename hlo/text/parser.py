@@ -43,7 +43,7 @@ _WORDS = KEYWORDS | ELEMENT_TYPES.keys()
 
 
 def parse(text: str) -> Module:
-    """The module of a text; ParseError says where it is not HLO.
+    """Parse the text of a module; ParseError says where it is not HLO.
 
     Names are kept, so are attributes of the header, tables of files and frames, and annotations
     (as text). Shapes written beside operands are checked and dropped, comments are dropped. Without
@@ -59,9 +59,10 @@ def parse(text: str) -> Module:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """All that a parse makes stays reachable: looking for garbage in it, again and again, would
-    take a third of the time (bench/parse.py), and once at the end a tenth. Freezing all objects and
-    unfreezing them makes them old without a look at them; what the caller froze stays frozen."""
+    """Leave garbage alone: all that a parse makes stays reachable, and looking for garbage in it,
+    again and again, would take a third of the time (bench/parse.py), and once at the end a tenth.
+    Freezing all objects and unfreezing them makes them old without a look at them; what the caller
+    froze stays frozen."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -132,7 +133,7 @@ class _ModuleReader:
         )
 
     def _single(self, position: int) -> Module:
-        """A module of one instruction; operands that are not defined are its parameters."""
+        """Parse a module of one instruction; operands that are not defined are its parameters."""
         source, read = self._source, self._expressions
         if not _INSTRUCTION.match(source.code, position):
             expected = "expected HloModule, a computation, or an instruction"
@@ -219,7 +220,7 @@ class _ModuleReader:
             self._source.fail(message, position)
 
     def _body(self, position: int) -> tuple[Known, str, int]:
-        """The instructions up to the closing brace, the root's name, and where they end."""
+        """Read the instructions up to the closing brace, the root's name, and where they end."""
         source = self._source
         found: Known = {}
         roots: list[str] = []

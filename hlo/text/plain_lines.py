@@ -137,12 +137,14 @@ class LineReader:
         return found
 
     def _operands(self, text: str) -> tuple[str, ...]:
-        """The names of operands, of which at least one is spelled otherwise than those before."""
+        """Return the names of operands, of which at least one is spelled otherwise than those
+        before."""
         self._is_typed = "[" in text
         return self._typed(text) if self._is_typed else self._untyped(text)
 
     def _untyped(self, text: str) -> tuple[str, ...]:
-        """The names between the commas, as those above have them; KeyError if one has no such."""
+        """Return the names between the commas, as those above have them; KeyError if one has no
+        such."""
         known = self._known
         names = (name.strip().removeprefix("%") for name in text.split(","))  # /*index=5*/
         return tuple([known[name].name for name in names])
@@ -162,7 +164,7 @@ class LineReader:
 
 
 def odd_name(code: str, known: Known) -> Instruction | None:
-    """The first instruction with a name that is neither plain nor in quotes."""
+    """Return the first instruction with a name that is neither plain nor in quotes."""
     if _PLAIN_NAMES.fullmatch("\n".join(known)):
         return None
     odd = (i for name, i in known.items() if not _PLAIN_NAMES.fullmatch(name))

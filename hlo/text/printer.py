@@ -34,7 +34,7 @@ _STYLES = {"short": _Style(quoted, False, False), "long": _Style(percent, True, 
 
 
 def format(module: Module, dialect: str = "short", large_constants: bool = True) -> str:
-    """The text of a module; parsing it gives an equal module.
+    """Format a module as text; parsing it gives an equal module.
 
     ``dialect`` is ``short`` or ``long``; without ``large_constants`` those of more than ten
     elements are written ``{...}``. ``canonical`` gives equal texts for modules that differ in names

@@ -64,7 +64,8 @@ def show_written(value: ReplicaGroups | SourceTargetPairs) -> str:
 
 
 def send_recv_pairs(frontend_attributes: str) -> tuple[tuple[int, int], ...] | None:
-    """The pairs that send and recv carry in ``_xla_send_recv_source_target_pairs``, if any."""
+    """Return the pairs that send and recv carry in ``_xla_send_recv_source_target_pairs``, if
+    any."""
     found = _SEND_RECV.search(frontend_attributes)
     return None if found is None else _pairs(_balanced(found[1]))
 
@@ -74,7 +75,7 @@ def _as_written(value: V, text: str) -> V:
 
 
 def _balanced(text: str) -> str:
-    """The text up to where its first brace closes."""
+    """Return the text up to where its first brace closes."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character == "{") - (character == "}")

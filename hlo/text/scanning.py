@@ -43,7 +43,7 @@ class Unbalanced(ValueError):
 
 
 def closing(text: str, start: int) -> int:
-    """The place of the bracket that closes the one at ``start``."""
+    """Return the place of the bracket that closes the one at ``start``."""
     stack: list[str] = []
     for match in _TOKEN.finditer(text, start):
         token = match[0]
@@ -58,7 +58,8 @@ def closing(text: str, start: int) -> int:
 
 
 def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The fields between commas at the outermost level, as stripped (start, end); none if empty."""
+    """Return the fields between commas at the outermost level, as stripped (start, end); none if
+    empty."""
     found: list[tuple[int, int]] = []
     depth, begin = 0, start
     for match in _TOKEN.finditer(text, start, end):
@@ -77,7 +78,7 @@ def parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def fields(text: str) -> list[str]:
-    """The texts between the commas of a text, at the outermost level."""
+    """Return the texts between the commas of a text, at the outermost level."""
     return [text[start:end] for start, end in parts(text, 0, len(text))]
 
 
@@ -90,7 +91,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def without_comments(text: str) -> str:
-    """The text with spaces for comments: what stands somewhere still stands there.
+    """Return the text with spaces for comments: what stands somewhere still stands there.
 
     Looks for strings only on lines with something that may start a comment: those are few.
     """
@@ -113,7 +114,7 @@ def without_comments(text: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name without what the text had around it."""
+    """Return a name without what the text had around it."""
     return name.removeprefix("%").removesuffix(":").strip('"')
 
 
@@ -130,15 +131,15 @@ KEYWORDS = frozenset(
 
 
 def quoted(name: str) -> str:
-    """A name as text: behind a % if it is a word of the language, in quotes if it is spelled like
-    no name."""
+    """Write a name as text: behind a % if it is a word of the language, in quotes if it is spelled
+    like no name."""
     if not _PLAIN_NAME.fullmatch(name):
         return f'%"{name}"'
     return f"%{name}" if name in KEYWORDS or name in ELEMENT_TYPES else name
 
 
 def percent(name: str) -> str:
-    """A name as text, always behind a %."""
+    """Write a name as text, always behind a %."""
     return f"%{quoted(name).removeprefix('%')}"
 
 
@@ -164,7 +165,7 @@ class Source:
         return len(self.code) if match is None else match.start()
 
     def closing(self, position: int) -> int:
-        """The place of the bracket that closes the one at a position."""
+        """Return the place of the bracket that closes the one at a position."""
         flat = _FLAT.match(self.code, position)
         if flat is not None:
             return flat.end() - 1

@@ -41,7 +41,7 @@ class ShapeReader:
         self._layouts: dict[tuple[str, int], Layout] = {}  # by text and rank
 
     def read(self, text: str, depth: int = 0) -> Shape:
-        """The shape; ValueError says what is wrong with the text."""
+        """Read a shape; ValueError says what is wrong with the text."""
         known = self.known.get(text)
         if known is None:
             known = self._tuple(text, depth) if text.startswith("(") else self._array(text)
@@ -97,7 +97,7 @@ def _static(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
 
 
 def _dimensions(text: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """The sizes, and which are bounded; nothing if none is."""
+    """Return the sizes, and which are bounded; nothing if none is."""
     dims: list[int] = []
     dynamic: list[bool] = []
     for part in text.split(",") if text.strip() else ():

@@ -10,7 +10,8 @@ _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "
 
 
 def read_string(text: str) -> str:
-    """The characters that a quoted string with C's escapes stands for; their bytes are UTF-8."""
+    """Read the characters that a quoted string with C's escapes stands for; their bytes are
+    UTF-8."""
     if len(text) < 2 or text[0] not in "\"'" or text[-1] != text[0]:
         raise ValueError("expected a quoted string")
     if "\\" not in text:

@@ -35,7 +35,8 @@ class _Paths:
                     self._callers.setdefault(name, (computation.name, instruction))
 
     def producer(self, computation: str, name: str) -> Instruction:
-        """The first instruction that does more than hand a value on, or the last that is known."""
+        """Return the first instruction that does more than hand a value on, or the last that is
+        known."""
         place: _Place | None = _Place(computation, name, ())
         seen: set[_Place] = set()
         while place is not None and place not in seen:

@@ -58,7 +58,8 @@ def _ops() -> Mapping[str, Op]:
 
 @cache
 def _schema(name: str) -> tuple[frozenset[str], frozenset[str], int, int | None]:
-    """An op's attributes, those of them that are required, and how many operands it takes."""
+    """Return an op's attributes, those of them that are required, and how many operands it
+    takes."""
     parameters = inspect.signature(_ops()[name].function).parameters.values()
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _DRIVER]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -214,8 +215,8 @@ class _Checker:
         return self._callee(value)
 
     def _callee(self, name: str) -> Callee[Shape]:
-        """A computation reduced to its parameters and its root: what it takes and gives. Made once,
-        or many calls of a long computation would take quadratic time."""
+        """Return a computation reduced to its parameters and its root: what it takes and gives.
+        Made once, or many calls of a long computation would take quadratic time."""
         known = self._callees.get(name)
         if known is None:
             computation = self._computations[name]
@@ -237,7 +238,7 @@ class _Checker:
 
 
 def _arity(name: str, instruction: Instruction) -> None:
-    """The attributes and the number of operands that the op's signature names."""
+    """Return the attributes and the number of operands that the op's signature names."""
     attributes, required, least, most = _schema(name)
     count = len(instruction.operands)
     if count < least or (most is not None and count > most):

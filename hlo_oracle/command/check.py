@@ -250,7 +250,7 @@ def _print_row(row: Row, width: int, console: Console, options: argparse.Namespa
 
 
 def _verdict(row: Row) -> tuple[str, str, list[str]]:
-    """The last column, its style, and the lines below it."""
+    """Return the last column, its style, and the lines below it."""
     if row.crash is not None:
         return "crashed", "red", [row.crash]
     if row.error is not None:

@@ -24,7 +24,7 @@ class Parts(NamedTuple):
 
 
 def transformed(parts: Parts, axis: int, inverse: bool) -> Parts:
-    """The transform along one dimension; the inverse is not divided by the length."""
+    """Transform along one dimension; the inverse is not divided by the length."""
     moved = [np.moveaxis(part, axis, 0) for part in parts]
     flat = Parts(*(np.ascontiguousarray(part).reshape(len(part), -1) for part in moved))
     result = _columns(flat, inverse)
@@ -59,7 +59,8 @@ def _smallest_factor(n: int) -> int:
 
 
 def hermitian(half: Parts, length: int) -> Parts:
-    """All ``length`` coefficients of a real signal, along the last dimension, from the first half.
+    """Return all ``length`` coefficients of a real signal, along the last dimension, from the first
+    half.
 
     The imaginary parts of the constant and of the middle one count as 0.
     """

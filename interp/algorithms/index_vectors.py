@@ -8,7 +8,7 @@ from hlo.values import Array
 
 
 def index_vectors(indices: Array, index_vector_dim: int) -> tuple[Array, tuple[int, ...]]:
-    """The indices with their vectors in the last dimension, and the sizes of the others."""
+    """Return the indices with their vectors in the last dimension, and the sizes of the others."""
     if index_vector_dim == indices.ndim:
         return indices[..., np.newaxis], indices.shape
     moved = np.moveaxis(indices, index_vector_dim, -1)

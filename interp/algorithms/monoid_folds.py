@@ -38,7 +38,7 @@ def has_order(monoid: str, element_type: ElementType) -> bool:
 
 
 def fold_along(monoid: str, values: Array, axes: Sequence[int], init: Array) -> Array:
-    """The fold of init and the values along ``axes``."""
+    """Return the fold of init and the values along ``axes``."""
     element_type = type_of(values)
     kept = tuple(n for axis, n in enumerate(values.shape) if axis not in axes)
     if not values.size:
@@ -87,7 +87,7 @@ def _extreme_along(monoid: str, values: Array, axes: tuple[int, ...], init: Arra
 def fold_windows(
     monoid: str, values: Array, windows: Sequence[WindowDimension], init: Array
 ) -> Array:
-    """The folds of init and the values in each window."""
+    """Return the folds of init and the values in each window."""
     element_type = type_of(values)
     dims = tuple(map(places, windows, values.shape))
     if element_type.is_float:

@@ -33,7 +33,7 @@ def targets(
     update_dims: tuple[int, ...],
     dimensions: ScatterDimensions,
 ) -> tuple[Array, Array]:
-    """For each element of the updates: the offset of the operand's element that it meets, and
+    """Return for each element of the updates the offset of the operand's element that it meets, and
     whether it takes part: its whole window must lie inside."""
     rank = len(update_dims)
     vectors, batch_dims = index_vectors(indices, dimensions.index_vector_dim)
@@ -72,8 +72,8 @@ def combined(
     updates: tuple[Array, ...],
     to_apply: Callee[Any],
 ) -> tuple[Array, ...]:
-    """One-dimensional operands after ``operands[offset] = to_apply(operands[offset], update)`` for
-    all updates in order. Float sums are exact and rounded once."""
+    """Return one-dimensional operands after ``operands[offset] = to_apply(operands[offset],
+    update)`` for all updates in order. Float sums are exact and rounded once."""
     results = tuple(np.array(operand) for operand in operands)
     monoid = to_apply.monoid if len(operands) == 1 else None
     element_type = type_of(operands[0])

@@ -13,15 +13,15 @@ from interp.exact.conversion import total_order, type_of, widened
 
 
 def ranking(operand: Array, descending: bool) -> Array:
-    """The stable order of the last dimension by value; of floats, by total order: -0 comes before
-    +0, a NaN with the sign bit before all numbers, and any other behind them."""
+    """Return the stable order of the last dimension by value; of floats, by total order: -0 comes
+    before +0, a NaN with the sign bit before all numbers, and any other behind them."""
     is_float = type_of(operand).is_float
     found = total_order(operand).astype(np.int64) if is_float else keys(operand)
     return np.argsort(~found if descending else found, axis=-1, kind="stable")
 
 
 def sorting_order(rows: tuple[Array, ...], comparator: Callee[Any]) -> Array:
-    """The indices that sort the last dimension of ``rows``, stably.
+    """Return the indices that sort the last dimension of ``rows``, stably.
 
     Most comparators order by their first operands, one way or the other: such orders are guessed
     and proved by comparing neighbours. If no guess is right, the rows are merged.

@@ -20,7 +20,7 @@ from interp.exact.sums import component_type
 
 @np.errstate(all="ignore")
 def cholesky_factor(operand: Array, lower: bool) -> Array:
-    """The factor L (or U, its conjugate transpose) of each matrix, read from one triangle.
+    """Return the factor L (or U, its conjugate transpose) of each matrix, read from one triangle.
 
     Column j: c = A[j:, j] - L[j:, :j] conj(L[j, :j]), the product exact and rounded once, then the
     difference; L[j, j] = sqrt(c[0]) and L[i, j] = c[i] / L[j, j]. If c[0] is not above 0, the whole
@@ -53,8 +53,8 @@ def _adjoint(matrices: Array) -> Array:
 
 
 def _componentwise(operation: np.ufunc, part: ElementType, one: Array, other: Array) -> Array:
-    """An operation on the real and imaginary parts (a real ``other`` meets both): in float64 and
-    rounded, which for - * / on types up to f32 is rounded once."""
+    """Return an operation on the real and imaginary parts (a real ``other`` meets both): in float64
+    and rounded, which for - * / on types up to f32 is rounded once."""
     if one.dtype.kind != "c":
         return rounded(operation(one.astype(np.float64), other.astype(np.float64)), part)
     result = np.empty(one.shape, one.dtype)

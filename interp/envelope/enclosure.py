@@ -44,7 +44,7 @@ class Enclosure:
         return self.low is self.high
 
     def ends(self) -> tuple[Array, ...]:
-        """The distinct ends: one or two arrays."""
+        """Return the distinct ends: one or two arrays."""
         return (self.low,) if self.is_point else (self.low, self.high)
 
 
@@ -84,12 +84,12 @@ def between(low: Array, high: Array, nan: Array) -> Enclosure:
 
 
 def largest(element_type: ElementType) -> Array:
-    """The greatest number of a type (infinity if it has one), rank 0."""
+    """Return the greatest number of a type (infinity if it has one), rank 0."""
     return _extremes(element_type)[1]
 
 
 def least(element_type: ElementType) -> Array:
-    """The least number of a type, rank 0."""
+    """Return the least number of a type, rank 0."""
     return _extremes(element_type)[0]
 
 
@@ -241,7 +241,7 @@ def _is_between(low: Array, high: Array, actual: Array) -> Array:
 
 
 def ulp(values: Array, element_type: ElementType) -> Array:
-    """The distance of neighbouring floats of a type at float64 ``values``, as float64."""
+    """Return the distance of neighbouring floats of a type at float64 ``values``, as float64."""
     info = finfo(element_type.numpy)
     exponents = np.frexp(np.where(np.isfinite(values), values, float(info.max)))[1] - 1
     exponents = np.where(values == 0, int(info.minexp), exponents)

@@ -181,9 +181,9 @@ def lifted(function: Function, opcode: str = "") -> Rule:
 
 
 def settled(*operands: Enclosure) -> Array:
-    """Where a result that is infinite or zero is so of itself, not by overflow or underflow: of an
-    operand that is infinite, or zero. What is only infinite at one end may be a number that a peer
-    keeps in a wider type."""
+    """Return where a result that is infinite or zero is so of itself, not by overflow or underflow:
+    of an operand that is infinite, or zero. What is only infinite at one end may be a number that a
+    peer keeps in a wider type."""
     found: Any = np.False_
     for operand in operands:
         if operand.element_type.is_float:
@@ -203,8 +203,8 @@ def monotone(
     invalid: Callable[..., Array] | None = None,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> Rule:
-    """A function that grows (sign 1) or falls (-1) with each operand. ``invalid(operands…)`` is
-    where it may be NaN though no end shows it; no legal result is outside of ``within``."""
+    """Return a function that grows (sign 1) or falls (-1) with each operand. ``invalid(operands…)``
+    is where it may be NaN though no end shows it; no legal result is outside of ``within``."""
 
     def rule(*operands: Enclosure) -> Enclosure:
         ends = tuple(map(flushed, operands))

@@ -119,7 +119,7 @@ class Judge:
         return [{**self._given, "peer": budget} for budget in budgets]
 
     def _usually(self, number: int) -> tuple[Enclosure, ...]:
-        """The enclosures of results by one of these budgets, computed once."""
+        """Return the enclosures of results by one of these budgets, computed once."""
         while len(self._usual_results) <= number:
             given = self._usual[len(self._usual_results)]
             found = enclose(self._module, *self._values, **given)
@@ -140,11 +140,11 @@ class Judge:
         return elements < _QUICK * len(instructions)
 
     def _showing(self, names: Sequence[str]) -> Module:
-        """The program that also returns these values of the plan."""
+        """Return the program that also returns these values of the plan."""
         return exposed(self._inlined, names, self._plan.trips)
 
     def judged(self, actual: Sequence[Array], run: Run) -> Found:
-        """The worth of ``actual``, a compiler's results; ``run`` asks it for those of other
+        """Return the worth of ``actual``, a compiler's results; ``run`` asks it for those of other
         programs with the same arguments."""
         legal = tuple(arrays_of(self.enclosed.result))
         actual = self._within_sizes(actual)
@@ -170,9 +170,9 @@ class Judge:
     def _by_steps(
         self, actual: Sequence[Array], found: list[Array], run: Run
     ) -> tuple[list[Array], tuple[Step, ...]]:
-        """The kinds, as far as usual orders and values in between tell, and the steps to those that
-        are wrong. Where an instruction may give anything at all, orders of sums tell little: values
-        in between, which tell most, are asked for first."""
+        """Return the kinds, as far as usual orders and values in between tell, and the steps to
+        those that are wrong. Where an instruction may give anything at all, orders of sums tell
+        little: values in between, which tell most, are asked for first."""
         if not self.enclosed.openings:
             found = self._by_usual_orders(actual, found)
         wrong: tuple[Step, ...] = ()
@@ -190,7 +190,7 @@ class Judge:
         return self._by_trials(actual, found, run)
 
     def _by_usual_orders(self, actual: Sequence[Array], found: list[Array]) -> list[Array]:
-        """The kinds, as far as what compilers usually do tells."""
+        """Return the kinds, as far as what compilers usually do tells."""
         for number in range(len(self._usual)):
             if _is_open(found):
                 found = [*map(resolved, found, self._kinds(actual, self._usually(number)))]
@@ -203,7 +203,7 @@ class Judge:
         names: Sequence[str],
         steps: Sequence[Array],
     ) -> tuple[list[Array], tuple[Step, ...]]:
-        """The kinds, as far as the peer's own values in between tell, and the steps that are
+        """Return the kinds, as far as the peer's own values in between tell, and the steps that are
         wrong."""
         own = self._own(steps, actual)
         known = dict(zip(names, steps[len(actual) :], strict=True))
@@ -226,8 +226,9 @@ class Judge:
     def _by_trials(
         self, actual: Sequence[Array], found: list[Array], run: Run
     ) -> tuple[list[Array], tuple[Step, ...]]:
-        """The kinds, as far as anchors tell with which the undetermined elements are what they are
-        without: those that seldom disturb, and if these are not enough, more, found by trial."""
+        """Return the kinds, as far as anchors tell with which the undetermined elements are what
+        they are without: those that seldom disturb, and if these are not enough, more, found by
+        trial."""
         answers: dict[tuple[str, ...], Sequence[Array]] = {}
         trials = self._trials
         wrong: tuple[Step, ...] = ()
@@ -269,12 +270,13 @@ class Judge:
         return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
 
     def _own(self, steps: Sequence[Array], actual: Sequence[Array]) -> Sequence[Array]:
-        """The results that came with values in between."""
+        """Return the results that came with values in between."""
         return self._within_sizes(steps[: len(actual)])
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
-        """A compiler may return the room of bounded arrays, and the elements at its beginning, as
-        XLA does: one after the other, not in the strides of the bounds."""
+        """Cut results to their sizes: a compiler may return the room of bounded arrays, and the
+        elements at its beginning, as XLA does: one after the other, not in the strides of the
+        bounds."""
         shape = self._module.entry.root_instruction.shape
         declared = [x for x in leaves(shape) if x.element_type.is_array]
         if not len(actual) == len(self._exact) == len(declared):

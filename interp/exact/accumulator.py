@@ -26,14 +26,14 @@ _HUGE = 2.0**900  # above it the constants of the cut would overflow
 
 
 def two_sum(one: Array, other: Array) -> tuple[Array, Array]:
-    """The rounded sum and its error, exactly (Knuth)."""
+    """Return the rounded sum and its error, exactly (Knuth)."""
     high = one + other
     tail = high - one
     return high, (one - (high - tail)) + (other - tail)
 
 
 def odd_sum(one: Array, other: Array) -> Array:
-    """The sum rounded to odd: as good as the exact one for a later rounding."""
+    """Return the sum rounded to odd: as good as the exact one for a later rounding."""
     high, low = two_sum(one, other)
     even = (high.view(np.int64) & 1) == 0
     inexact = (low != 0) & even
@@ -126,7 +126,7 @@ class Accumulator:
             largest = float(residual.any())
 
     def rounded(self, element_type: ElementType) -> Array:
-        """The sums, each rounded once."""
+        """Return the sums, each rounded once."""
         if self._digits:
             low, high = min(self._digits), max(self._digits)
             zero = np.zeros(self._shape)

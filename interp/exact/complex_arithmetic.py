@@ -114,7 +114,8 @@ def _signed(total: Array, one: tuple[Array, Array], other: tuple[Array, Array]) 
 
 
 def _quotient(dividend: tuple[Array, Array], divisor: tuple[Array, Array]) -> Array:
-    """The quotient of two exact sums rounded once to float32; its error before that is 2**-100."""
+    """Return the quotient of two exact sums rounded once to float32; its error before that is
+    2**-100."""
     (high, low), (divisor_high, divisor_low) = dividend, divisor
     first = high / divisor_high
     product, error = two_product(first, divisor_high)
@@ -124,5 +125,5 @@ def _quotient(dividend: tuple[Array, Array], divisor: tuple[Array, Array]) -> Ar
 
 
 def _sum_of_two(one: Array, other: Array) -> Array:
-    """The exact sum of two float64 rounded once to float32."""
+    """Return the exact sum of two float64 rounded once to float32."""
     return rounded_sum(*two_sum(one, other), F32)

@@ -14,7 +14,7 @@ _COMPONENT = {np.dtype(np.complex64): F32, np.dtype(np.complex128): F64}
 
 
 def type_of(operand: Array) -> ElementType:
-    """The element type of an array that is a value of the language."""
+    """Return the element type of an array that is a value of the language."""
     element_type = element_type_of(operand.dtype)
     assert element_type is not None, operand.dtype
     return element_type

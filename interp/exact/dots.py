@@ -171,8 +171,8 @@ class _Product:
         return np.concatenate(undecided) if undecided else np.empty((0, 3), np.int64)
 
     def _total(self) -> Array:
-        """The product in float64; long sums in blocks that are added in pairs of float64, so that
-        the error is that of a sum of _DEPTH addends."""
+        """Return the product in float64; long sums in blocks that are added in pairs of float64, so
+        that the error is that of a sum of _DEPTH addends."""
         depth = self._lhs.shape[2]
         total: Array = self._lhs[:, :, :_DEPTH] @ self._rhs[:, :_DEPTH]
         if depth <= _DEPTH:

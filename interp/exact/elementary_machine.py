@@ -54,7 +54,8 @@ def evaluated_complex(name: str, *components: Array) -> list[Array]:
 def _in_blocks(
     function: Callable[..., tuple[Array, ...]], operands: tuple[Array, ...]
 ) -> list[Array]:
-    """The results of a function, an array each; at least one call tells how many there are."""
+    """Return the results of a function, an array each; at least one call tells how many there
+    are."""
     shape = operands[0].shape
     flat = [np.ascontiguousarray(operand, np.float64).reshape(-1) for operand in operands]
     size = flat[0].size

@@ -60,7 +60,7 @@ def _in_digits(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def _digits(values: Array, count: int) -> list[Array]:
-    """The lowest digits, from -2**15 to 2**15 - 1, lowest first."""
+    """Return the lowest digits, from -2**15 to 2**15 - 1, lowest first."""
     half = 1 << (_DIGIT - 1)
     digits = []
     for _ in range(count):

@@ -26,7 +26,7 @@ _DOUBLED = {
 
 
 def pattern(operand: Array, bits: int) -> Array:
-    """The bits of integers, as unsigned integers."""
+    """Return the bits of integers, as unsigned integers."""
     unsigned: Array = operand.view(_UNSIGNED[operand.dtype.itemsize])
     low_bits: Array = unsigned & unsigned.dtype.type(2**bits - 1)
     return low_bits
@@ -41,13 +41,14 @@ def divide(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def remainder(lhs: Array, rhs: Array, bits: int) -> Array:
-    """With the sign of the dividend; x%0 is x, MIN%-1 is 0."""
+    """Return the remainder with the sign of the dividend; x%0 is x, MIN%-1 is 0."""
     del bits
     return np.where(rhs == 0, lhs, np.fmod(lhs, np.where(rhs == 0, rhs.dtype.type(1), rhs)))
 
 
 def power(lhs: Array, rhs: Array, bits: int) -> Array:
-    """The mathematical power modulo 2**bits; a negative exponent is trunc(1 / lhs**|rhs|)."""
+    """Return the mathematical power modulo 2**bits; a negative exponent is trunc(1 /
+    lhs**|rhs|)."""
     exponent = pattern(rhs, bits)
     result, square = np.ones_like(lhs), lhs
     for bit in range(bits):
@@ -75,7 +76,7 @@ def shift_right_logical(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def shift_right_arithmetic(lhs: Array, rhs: Array, bits: int) -> Array:
-    """All copies of the sign once the amount, taken unsigned, reaches the width."""
+    """Shift right; all copies of the sign once the amount, taken unsigned, reaches the width."""
     amount = pattern(rhs, bits)
     signed = _signed(lhs, bits)
     limited = np.minimum(amount, amount.dtype.type(bits - 1)).view(signed.dtype)
@@ -84,7 +85,7 @@ def shift_right_arithmetic(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def multiply_high(lhs: Array, rhs: Array, bits: int) -> Array:
-    """The high half of the product of twice the width."""
+    """Return the high half of the product of twice the width."""
     if lhs.dtype in _DOUBLED:
         wide = _DOUBLED[lhs.dtype]
         return ((lhs.astype(wide) * rhs.astype(wide)) >> wide.type(bits)).astype(lhs.dtype)
@@ -96,12 +97,12 @@ def multiply_high(lhs: Array, rhs: Array, bits: int) -> Array:
 
 
 def population_count(operand: Array, bits: int) -> Array:
-    """The number of one bits."""
+    """Return the number of one bits."""
     return np.bitwise_count(pattern(operand, bits)).astype(operand.dtype)
 
 
 def count_leading_zeros(operand: Array, bits: int) -> Array:
-    """The number of zero bits above the highest one; the width for zero."""
+    """Return the number of zero bits above the highest one; the width for zero."""
     smeared = pattern(operand, bits)
     for distance in (1, 2, 4, 8, 16, 32):
         if distance < bits:
@@ -118,7 +119,7 @@ def _signed(operand: Array, bits: int) -> Array:
 
 
 def _multiply_high_unsigned(lhs: Array, rhs: Array) -> Array:
-    """The high word of a product of 64-bit words, by halves."""
+    """Return the high word of a product of 64-bit words, by halves."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b, c, d = lhs >> half, lhs & low, rhs >> half, rhs & low
     middle = a * d + (b * d >> half)

@@ -46,8 +46,8 @@ def matrix_product(
 
 @contextmanager
 def products_by(function: _Product) -> Iterator[None]:
-    """All ops multiply matrices [b, m, k] and [b, k, n] for an element type by another function,
-    where it does not give None."""
+    """Have all ops multiply matrices [b, m, k] and [b, k, n] for an element type by another
+    function, where it does not give None."""
     token = _OTHER.set(function)
     try:
         yield
@@ -60,8 +60,8 @@ def _width(element_type: ElementType) -> tuple[int, int]:
 
 
 def _dot(lhs: Array, rhs: Array, element_type: ElementType, present: Array | None) -> Array:
-    """The exact dot of factors that float64 holds; a 64-bit integer is two of them, side by side
-    in the depth."""
+    """Return the exact dot of factors that float64 holds; a 64-bit integer is two of them, side by
+    side in the depth."""
     if _is_long(lhs):
         present = None if present is None else np.concatenate((present, present), axis=2)
         halves = np.concatenate(_halves(lhs), axis=2)

@@ -32,7 +32,8 @@ def rounded(values: Array, element_type: ElementType) -> Array:
 
 
 def rounded_sum(high: Array, low: Array, element_type: ElementType) -> Array:
-    """The exact ``high + low`` (float64, |low| at most half a last bit of high) rounded once."""
+    """Return the exact ``high + low`` (float64, |low| at most half a last bit of high) rounded
+    once."""
     if element_type is F64:
         return high
     inexact = (low != 0) & np.isfinite(high) & (low == low)
@@ -55,7 +56,7 @@ def rounded_integer(values: Array, element_type: ElementType) -> Array:
 
 
 def rounded_fraction(value: Fraction, element_type: ElementType) -> Array:
-    """One exact rational rounded once to a float type; a zero is +0. Of rank 0."""
+    """Round one exact rational once to a float type; a zero is +0. The result has rank 0."""
     high = _float64(value)
     if not np.isfinite(high):
         return rounded(high, element_type)

@@ -24,7 +24,8 @@ _SPLIT = 2.0**27 + 1
 
 
 def two_product(one: Array, other: Array) -> tuple[Array, Array]:
-    """The rounded product and its error, exactly, if nothing over- or underflows (Dekker)."""
+    """Return the rounded product and its error, exactly, if nothing over- or underflows
+    (Dekker)."""
     product = one * other
     (one_high, one_low), (other_high, other_low) = _halved(one), _halved(other)
     error = one_high * other_high - product

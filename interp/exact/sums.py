@@ -32,7 +32,7 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def per_component(function: Callable[..., Array], values: Array, *others: Array) -> Array:
-    """A complex result of a function of real arrays, which never mixes components."""
+    """Return a complex result of a function of real arrays, which never mixes components."""
     parts = [[getattr(x, part) for x in (values, *others)] for part in ("real", "imag")]
     real, imag = (function(*arrays) for arrays in parts)
     result = np.empty(real.shape, values.dtype)
@@ -41,7 +41,7 @@ def per_component(function: Callable[..., Array], values: Array, *others: Array)
 
 
 def component_type(element_type: ElementType) -> ElementType:
-    """The type of the parts of a complex type."""
+    """Return the type of the parts of a complex type."""
     return F32 if element_type.bits == 64 else F64
 
 
@@ -81,7 +81,7 @@ def decided_f64(high: Array, low: Array, bound: Array) -> tuple[Array, Array]:
 
 @np.errstate(all="ignore")
 def sum_along(values: Array, axes: Sequence[int], init: Array, element_type: ElementType) -> Array:
-    """The sums of init (broadcast to the result) and the values along ``axes``."""
+    """Return the sums of init (broadcast to the result) and the values along ``axes``."""
     if element_type.is_complex:
         part = component_type(element_type)
         return per_component(lambda v, i: sum_along(v, axes, i, part), values, init)
@@ -154,7 +154,7 @@ def _kept_position(axis: int, axes: tuple[int, ...]) -> int:
 def _fast_f64(
     values: Array, axes: tuple[int, ...], start: Array, count: int, element_type: ElementType
 ) -> tuple[Array, Array]:
-    """In pairs of float64, by halving: ``depth`` additions on the way of each addend.
+    """Add in pairs of float64, by halving: ``depth`` additions on the way of each addend.
 
     Each addition leaves an exact error of at most u |partial sum|, together at most
     u depth sum|x|; they are added on the way, in at most 2 depth additions each.
@@ -276,7 +276,8 @@ def _segments(values: Array, segment_ids: Array, start: Array, element_type: Ele
 def window_sum(
     values: Array, windows: Sequence[WindowDimension], init: Array, element_type: ElementType
 ) -> Array:
-    """The sums of init and the values in each window; in time independent of the windows' sizes."""
+    """Return the sums of init and the values in each window; in time independent of the windows'
+    sizes."""
     if element_type.is_complex:
         part = component_type(element_type)
         return per_component(lambda v, i: window_sum(v, windows, i, part), values, np.asarray(init))

@@ -43,7 +43,7 @@ def potrf(operands: tuple[Array, ...], shape: Shape, config: str) -> tuple[Array
 
 
 def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
-    """The solution of op(a) x = b, or of x op(a) = b."""
+    """Solve op(a) x = b, or x op(a) = b."""
     del shape
     return triangular_solution(
         *operands,
@@ -55,7 +55,7 @@ def trsm(operands: tuple[Array, ...], shape: Shape, config: str) -> Array:
 
 
 def _first_failure(matrix: Array, lower: bool) -> int:
-    """The smallest order of a leading minor that has no factor."""
+    """Return the smallest order of a leading minor that has no factor."""
     low, high = 1, len(matrix)
     while low < high:
         middle = (low + high) // 2
@@ -67,7 +67,7 @@ def _first_failure(matrix: Array, lower: bool) -> int:
 
 
 def letter(config: str, name: str) -> str:
-    """The letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
+    """Return the letter in ``{uplo = 76 : ui8}`` or in JSON's ``"uplo": 76``."""
     return chr(_number(config, name))
 
 
@@ -163,7 +163,8 @@ def _sytrd(routine: Callable[..., Any], config: str, a: Array) -> tuple[Any, ...
 def _gtsv(
     routine: Callable[..., Any], config: str, low: Array, diagonal: Array, high: Array, b: Array
 ) -> tuple[Any, ...]:
-    """The first of the lower diagonal and the last of the upper one are not there."""
+    """Solve tridiagonal systems: the first of the lower diagonal and the last of the upper one are
+    not there."""
     low_, diagonal_, high_, x, info = routine(low[1:], diagonal, high[:-1], b)
     ends = np.concatenate((low[:1], low_)), np.concatenate((high_, high[-1:]))
     return ends[0], diagonal_, ends[1], x, info
@@ -201,8 +202,8 @@ _ROUTINES: dict[str, tuple[Wrapper, str]] = {
 
 
 def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
-    """The results for a batch as declared: zeros where they are not computed. Those of another
-    size are returned as they are, which the evaluator reports."""
+    """Return the results for a batch as declared: zeros where they are not computed. Those of
+    another size are returned as they are, which the evaluator reports."""
     if any(part is None for part in parts):
         return np.zeros(shape.dims, shape.element_type.numpy)
     array = np.asarray(parts, shape.element_type.numpy)
@@ -210,7 +211,7 @@ def _stacked(parts: list[Array | None], shape: ArrayShape) -> Array:
 
 
 def _by_scipy(name: str, wrapper: Wrapper) -> Target:
-    """A routine of SciPy for each matrix of a batch; leaves out results nobody declared."""
+    """Run a routine of SciPy for each matrix of a batch; leave out results nobody declared."""
 
     def target(operands: tuple[Array, ...], shape: Shape, config: str) -> Any:
         try:

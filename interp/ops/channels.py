@@ -37,7 +37,7 @@ class _Reception:
 
 
 def _ends(rank: Rank, channel_id: int | None, attributes: str) -> list[tuple[int, int]] | None:
-    """The (source, target) ranks that this rank's replica or partition is concerned with."""
+    """Return the (source, target) ranks that this rank's replica or partition is concerned with."""
     try:
         pairs = send_recv_pairs(attributes)
     except ValueError as error:
@@ -98,7 +98,7 @@ def send(
 def send_done(
     operand: Value, *, channel_id: int | None = None, is_host_transfer: bool = False
 ) -> Value:
-    """A token. What nobody receives is an error at the end of the run."""
+    """Return a token. What nobody receives is an error at the end of the run."""
     del operand, channel_id, is_host_transfer
 
 

@@ -45,12 +45,12 @@ _MODES = {
 
 
 def replica_id() -> Array:
-    """The replica of this rank."""
+    """Return the replica of this rank."""
     return np.asarray(current().replica, np.uint32)
 
 
 def partition_id() -> Array:
-    """The partition of this rank."""
+    """Return the partition of this rank."""
     return np.asarray(current().partition, np.uint32)
 
 
@@ -61,8 +61,8 @@ def one_or_all(results: Sequence[Value]) -> Value:
 def _group(
     groups: ReplicaGroups, channel: int | None, global_ids: bool | None
 ) -> tuple[int, ...] | None:
-    """The numbers of the ranks in this rank's group. ``global_ids`` is None for operations that
-    are between partitions where they have a channel."""
+    """Return the numbers of the ranks in this rank's group. ``global_ids`` is None for operations
+    that are between partitions where they have a channel."""
     if global_ids is None:
         among = Rank.among_partitions if channel is not None else Rank.among_replicas
     else:
@@ -86,7 +86,7 @@ def met(
     combine: _Combine,
     agreement: Mapping[str, str],
 ) -> Value:
-    """This rank's part of what its group makes; all bring operands of the same shapes."""
+    """Return this rank's part of what its group makes; all bring operands of the same shapes."""
     rank = current()
     opcode = "" if rank.instruction is None else rank.instruction.opcode
     same = {"operations": opcode, "shapes": described(operands), **agreement}
@@ -94,7 +94,8 @@ def met(
 
 
 def _reduced(given: Sequence[Array], to_apply: Callee[Value]) -> Array:
-    """All members' arrays folded in the order of the group; a sum of floats is rounded once."""
+    """Return all members' arrays folded in the order of the group; a sum of floats is rounded
+    once."""
     first, *others = given
     if not others:
         return first
@@ -116,7 +117,7 @@ def all_reduce(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Value:
-    """The fold of all members' operands, to each of them."""
+    """Return the fold of all members' operands, to each of them."""
     del constrain_layout, mode
     group = required_group(replica_groups, channel_id, use_global_device_ids)
 
@@ -144,7 +145,7 @@ def all_gather(
     constrain_layout: bool = False,
     use_global_device_ids: bool = False,
 ) -> Value:
-    """All members' operands one after the other along a dimension, to each of them."""
+    """Return all members' operands one after the other along a dimension, to each of them."""
     del constrain_layout
     group = required_group(replica_groups, channel_id, use_global_device_ids)
     (dimension,) = dimensions
@@ -177,7 +178,7 @@ def all_gather_start(
 
 
 def all_gather_done(operand: Value) -> Value:
-    """The results."""
+    """Return the results."""
     return operand[1]
 
 
@@ -200,7 +201,7 @@ def reduce_scatter(
     use_global_device_ids: bool = False,
     mode: str = "",
 ) -> Value:
-    """The fold of all members' operands, of which each gets its part along a dimension."""
+    """Return the fold of all members' operands, of which each gets its part along a dimension."""
     del constrain_layout, mode
     group = required_group(replica_groups, channel_id, use_global_device_ids)
     (dimension,) = dimensions
@@ -245,8 +246,8 @@ def collective_broadcast(
     replica_groups: ReplicaGroups = ALL_IDS,
     channel_id: int | None = None,
 ) -> Value:
-    """The operands of the first member of the group, or of that at the place in the group which
-    the last operand says; zeros on a rank of no group."""
+    """Return the operands of the first member of the group, or of that at the place in the group
+    which the last operand says; zeros on a rank of no group."""
     group = _group(replica_groups, channel_id, None)
     data = operands[:-1] if has_dynamic_root else operands
     if group is None:

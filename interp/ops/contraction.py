@@ -56,8 +56,8 @@ def contracted(
     element_type: ElementType,
     present: Array | None = None,
 ) -> Array:
-    """The dot over pairs of dimensions; only elements of lhs that are ``present`` take part, the
-    others are 0."""
+    """Return the dot over pairs of dimensions; only elements of lhs that are ``present`` take part,
+    the others are 0."""
     lhs_free = others(lhs.ndim, batch[0], contracting[0])
     rhs_free = others(rhs.ndim, batch[1], contracting[1])
     dims = [lhs.shape[axis] for axis in (*batch[0], *lhs_free)]
@@ -69,12 +69,12 @@ def contracted(
 
 
 def others(rank: int, *taken: tuple[int, ...]) -> tuple[int, ...]:
-    """The dimensions that are in none of the groups."""
+    """Return the dimensions that are in none of the groups."""
     return tuple(axis for axis in range(rank) if not any(axis in axes for axes in taken))
 
 
 def _stack(operand: Array, *groups: Sequence[int]) -> Array:
-    """The operand with its dimensions permuted, and one dimension for each group of them."""
+    """Return the operand with its dimensions permuted, and one dimension for each group of them."""
     sizes = [math.prod(operand.shape[axis] for axis in axes) for axes in groups]
     return operand.transpose([axis for axes in groups for axis in axes]).reshape(sizes)
 
@@ -151,7 +151,8 @@ def convolution(
 def _patches(
     data: Array, spatial: Sequence[WindowDimension], feature_groups: int, batch_groups: int
 ) -> Array:
-    """A view [group, batch, place..., offset in the window..., input feature] of padded data."""
+    """Return a view [group, batch, place..., offset in the window..., input feature] of padded
+    data."""
     result = data
     for axis, window in enumerate(spatial, 1):
         result = padded(result, axis, window)

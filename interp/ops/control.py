@@ -29,7 +29,7 @@ __all__ = [
 
 
 def tuple_(*operands: Value) -> Value:
-    """The operands as one value."""
+    """Return the operands as one value."""
     return operands
 
 
@@ -39,7 +39,7 @@ def get_tuple_element(operand: Value, *, index: int) -> Value:
 
 
 def call(*operands: Value, to_apply: Callee[Value], is_composite: bool = False) -> Value:
-    """The result of a computation; a composite is its decomposition."""
+    """Return the result of a computation; a composite is its decomposition."""
     del is_composite
     return to_apply(*operands)
 
@@ -50,19 +50,19 @@ def fusion(
     kind: str,
     output_to_operand_aliasing: tuple[Alias, ...] = (),
 ) -> Value:
-    """The result of the fused computation."""
+    """Return the result of the fused computation."""
     del kind, output_to_operand_aliasing
     return calls(*operands)
 
 
 def map_(*operands: Array, to_apply: Callee[Value], dimensions: tuple[int, ...] = ()) -> Value:
-    """A scalar computation of each element."""
+    """Apply a scalar computation to each element."""
     del dimensions
     return to_apply(*operands)
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
-    """The body again and again as long as the condition holds before it."""
+    """Run the body again and again as long as the condition holds before it."""
     value = init
     while condition(value):
         value = body(value)
@@ -76,7 +76,7 @@ def conditional(
     false_computation: Callee[Value] | None = None,
     branch_computations: tuple[Callee[Value], ...] = (),
 ) -> Value:
-    """The chosen branch of its operand; an index out of range chooses the last."""
+    """Run the chosen branch on its operand; an index out of range chooses the last."""
     if true_computation and false_computation:
         chosen = 0 if selector else 1
         return (true_computation, false_computation)[chosen](operands[chosen])
@@ -86,23 +86,23 @@ def conditional(
 
 
 def after_all(*operands: Value) -> Value:
-    """A token; a token is None."""
+    """Return a token; a token is None."""
     del operands
 
 
 def add_dependency(operand: Value, token: Value) -> Value:
-    """The operand."""
+    """Return the operand."""
     del token
     return operand
 
 
 def opt_barrier(operand: Value) -> Value:
-    """The operand."""
+    """Return the operand."""
     return operand
 
 
 def domain(operand: Value, *, domain: Domain) -> Value:
-    """The operand."""
+    """Return the operand."""
     del domain
     return operand
 
@@ -148,6 +148,6 @@ def async_update(
 def async_done(
     operand: Value, *, calls: Callee[Value] | None = None, async_execution_thread: str = ""
 ) -> Value:
-    """The result."""
+    """Return the result."""
     del calls, async_execution_thread
     return operand[1]

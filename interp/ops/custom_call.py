@@ -49,7 +49,7 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Value:
-    """By :func:`target_of`."""
+    """Evaluate a custom call by :func:`target_of`."""
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version
@@ -87,8 +87,8 @@ def registered(targets: Mapping[str, Target] | None) -> Iterator[None]:
 
 
 def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """A marker: its value is its operand. Unsupported: SPMDFullToShardShape of more than one part,
-    which ranks would each have one of."""
+    """Return the operand: it is a marker's value. Unsupported: SPMDFullToShardShape of more than
+    one part, which ranks would each have one of."""
     del config
     if len(operands) == 1 and isinstance(shape, ArrayShape) and not shape.is_dynamic:
         given = operands[0].shape
@@ -98,7 +98,7 @@ def _identity(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
 
 
 def _topk(operands: tuple[Value, ...], shape: Shape, config: str) -> Value:
-    """The k largest of the last dimension and their indices; k is the result's size."""
+    """Return the k largest of the last dimension and their indices; k is the result's size."""
     del config
     assert isinstance(shape, TupleShape) and isinstance(shape.elements[0], ArrayShape)
     return indexing.topk(operands[0], k=shape.elements[0].dims[-1])

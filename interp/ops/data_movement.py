@@ -38,7 +38,7 @@ __all__ = [
 
 
 def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:
-    """The value of a literal; ArgumentError where the text left it out."""
+    """Return the value of a literal; ArgumentError where the text left it out."""
     if literal.is_elided:
         raise ArgumentError(
             f"the constant {shape} was left out of the text ({{...}}); dump it in full:"
@@ -51,7 +51,7 @@ def constant(*, literal: Literal, shape: ArrayShape | TupleShape) -> Any:
 
 
 def iota(*, iota_dimension: int, shape: ArrayShape) -> Array:
-    """The index along ``iota_dimension``, converted to the element type."""
+    """Return the index along ``iota_dimension``, converted to the element type."""
     if not shape.elements:  # however many there are along iota_dimension
         return np.empty(shape.dims, shape.element_type.numpy)
     count = np.arange(shape.dims[iota_dimension], dtype=np.int64)
@@ -138,12 +138,12 @@ def pad(
 
 
 def concatenate(*operands: Array, dimensions: tuple[int, ...]) -> Array:
-    """One after the other along one dimension."""
+    """Put the operands one after the other along one dimension."""
     return np.concatenate(operands, dimensions[0])
 
 
 def copy(operand: Any) -> Any:
-    """The operand (its layout may change)."""
+    """Return the operand (its layout may change)."""
     return operand
 
 
@@ -154,20 +154,20 @@ def copy_start(operand: Any, *, cross_program_prefetch_index: int = -1) -> Any:
 
 
 def copy_done(operand: Any) -> Any:
-    """The destination of a copy-start."""
+    """Return the destination of a copy-start."""
     return operand[0]
 
 
 def get_dimension_size(operand: Array, *, dimensions: tuple[int, ...]) -> Array:
-    """The size that a dimension has in this run, as s32."""
+    """Return the size that a dimension has in this run, as s32."""
     return np.asarray(operand.shape[dimensions[0]], np.int32)
 
 
 def set_dimension_size(
     operand: Array, size: Array, *, dimensions: tuple[int, ...], shape: ArrayShape
 ) -> Array:
-    """The first ``size`` of a dimension, none if that is negative, all if it is above the bound;
-    zeros where the dimension grows."""
+    """Return the first ``size`` of a dimension, none if that is negative, all if it is above the
+    bound; zeros where the dimension grows."""
     (dimension,) = dimensions
     dims = list(operand.shape)
     dims[dimension] = _within(size, shape.dims[dimension])
@@ -217,8 +217,8 @@ def _major_to_minor(shape: ArrayShape) -> tuple[int, ...]:
 
 
 def _regrouped(operand: Array, shape: ArrayShape) -> Array:
-    """The elements of a one-dimensional operand read as another type. Types of less than 8 bits
-    lie side by side in their bytes, the first in the low bits."""
+    """Return the elements of a one-dimensional operand read as another type. Types of less than 8
+    bits lie side by side in their bytes, the first in the low bits."""
     source, target = type_of(operand), shape.element_type
     if source is target:
         return operand

@@ -80,8 +80,8 @@ Meaning = Callable[[ElementType], Function]  # what a function is on an element 
 
 
 def _float(function: Function) -> Meaning:
-    """A float function; types narrower than f32 are computed in float64 and rounded once, which
-    is exact for + - * / sqrt (53 bits are more than twice what those types have)."""
+    """Return a float function; types narrower than f32 are computed in float64 and rounded once,
+    which is exact for + - * / sqrt (53 bits are more than twice what those types have)."""
 
     def on(element_type: ElementType) -> Function:
         if element_type in (F32, F64):
@@ -94,7 +94,7 @@ def _float(function: Function) -> Meaning:
 
 
 def _integer(function: Function) -> Meaning:
-    """An integer function that NumPy wraps; types narrower than 8 bits are computed in 8."""
+    """Return an integer function that NumPy wraps; types narrower than 8 bits are computed in 8."""
 
     def on(element_type: ElementType) -> Function:
         if element_type.bits >= 8:
@@ -107,7 +107,7 @@ def _integer(function: Function) -> Meaning:
 
 
 def _sized(function: Function) -> Meaning:
-    """An integer function that depends on the width."""
+    """Return an integer function that depends on the width."""
 
     def on(element_type: ElementType) -> Function:
         return _integer(lambda *wide: function(*wide, element_type.bits))(element_type)
@@ -175,7 +175,7 @@ def _binary(rows: Rows) -> Callable[[Array, Array], Array]:
 
 
 def _function(name: str) -> Callable[[Array], Array]:
-    """A unary elementary function of floats and complex numbers."""
+    """Return a unary elementary function of floats and complex numbers."""
     return _unary(_rows(_elementary(name), complex_=_elementary(name)))
 
 

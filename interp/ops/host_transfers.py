@@ -23,7 +23,7 @@ def send_to_host(operand: Value, channel_id: int) -> None:
 
 
 def host_items(wanted: Shape, channel_id: int) -> HostItems:
-    """The caller's ``from_host[channel_id]``."""
+    """Return the caller's ``from_host[channel_id]``."""
     items = current().feeds.from_host
     if channel_id not in items:
         raise ArgumentError(
@@ -51,7 +51,7 @@ def infeed(token: Value, *, shape: Shape, infeed_config: str = "") -> Value:
 def outfeed(
     operand: Value, token: Value, *, outfeed_config: str = "", outfeed_shape: Shape | None = None
 ) -> Value:
-    """A token; the operand is appended to the caller's outfeed."""
+    """Return a token; the operand is appended to the caller's outfeed."""
     del token, outfeed_config, outfeed_shape
     sink = current().feeds.outfeed
     if sink is None:

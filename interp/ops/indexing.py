@@ -18,14 +18,14 @@ __all__ = ["dynamic_slice", "dynamic_update_slice", "gather", "scatter", "sort",
 def dynamic_slice(
     operand: Array, *start_indices: Array, dynamic_slice_sizes: tuple[int, ...]
 ) -> Array:
-    """A window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside. Where it is
-    longer than a bounded dimension, it is all that is there."""
+    """Return a window of ``dynamic_slice_sizes``; its start is clamped so that it lies inside.
+    Where it is longer than a bounded dimension, it is all that is there."""
     return operand[_window(operand, start_indices, dynamic_slice_sizes)]
 
 
 def dynamic_update_slice(operand: Array, update: Array, *start_indices: Array) -> Array:
-    """The operand with a window replaced; its start is clamped so that it lies inside. What of the
-    update is more than a bounded operand has is left out."""
+    """Return the operand with a window replaced; its start is clamped so that it lies inside. What
+    of the update is more than a bounded operand has is left out."""
     result = np.array(operand)
     inside = update[tuple(map(slice, operand.shape))]
     result[_window(operand, start_indices, inside.shape)] = inside
@@ -57,8 +57,8 @@ def gather(
     operand_batching_dims: tuple[int, ...] = (),
     start_indices_batching_dims: tuple[int, ...] = (),
 ) -> Array:
-    """A slice of the operand per index vector; each start is clamped so that it lies inside. Where
-    a slice is longer than a bounded dimension, it is all that is there; of nothing, zeros."""
+    """Return a slice of the operand per index vector; each start is clamped so that it lies inside.
+    Where a slice is longer than a bounded dimension, it is all that is there; of nothing, zeros."""
     del indices_are_sorted
     starts, batch_dims = index_vectors(start_indices, index_vector_dim)
     rank = len(batch_dims) + len(offset_dims)
@@ -126,8 +126,8 @@ def sort(
     to_apply: Callee[Any],
     is_stable: bool = False,
 ) -> Any:
-    """All operands reordered alike along one dimension; always stable. ``to_apply`` says whether
-    the left one of two rows comes first: its parameters are lhs 0, rhs 0, lhs 1, rhs 1, ..."""
+    """Reorder all operands alike along one dimension; always stable. ``to_apply`` says whether the
+    left one of two rows comes first: its parameters are lhs 0, rhs 0, lhs 1, rhs 1, ..."""
     del is_stable
     if not operands[0].size:  # however large the other dimensions are
         return operands if len(operands) > 1 else operands[0]
@@ -140,8 +140,8 @@ def sort(
 
 
 def topk(operand: Array, *, k: int, largest: bool = True, is_stable: bool = True) -> Any:
-    """The k first of the last dimension in (descending) order, of floats in total order, and their
-    indices as s32; the lower index first where they tie."""
+    """Return the k first of the last dimension in (descending) order, of floats in total order, and
+    their indices as s32; the lower index first where they tie."""
     del is_stable
     if not operand.size:  # however large the other dimensions are
         dims = (*operand.shape[:-1], min(k, operand.shape[-1]))

@@ -49,7 +49,8 @@ def _result_type(part: ElementType, is_real: bool) -> type[np.generic]:
 
 
 def cholesky(operand: Array, *, lower: bool = False) -> Array:
-    """The factor L (or U, its conjugate transpose) of each matrix, read from one triangle."""
+    """Return the factor L (or U, its conjugate transpose) of each matrix, read from one
+    triangle."""
     return cholesky_factor(operand, lower)
 
 

@@ -76,7 +76,7 @@ def rng_bit_generator(state: Array, *, algorithm: str, shape: ArrayShape | Tuple
 
 
 def rng_get_and_update_state(*, delta: int, shape: ArrayShape) -> Array:
-    """The state before ``delta`` is added to it; it starts as {seed, 0}."""
+    """Return the state before ``delta`` is added to it; it starts as {seed, 0}."""
     del shape
     generator = _GENERATOR.get()
     state = (generator.seed + generator.advanced) % 2**128

@@ -26,7 +26,7 @@ __all__ = [
 def _sources(
     given: SourceTargetPairs, channel: int | None
 ) -> tuple[dict[int, int], tuple[int, ...]]:
-    """For each rank that receives the one that sends to it, and all that take part, for the
+    """Return for each rank that receives the one that sends to it, and all that take part, for the
     ranks among which ids count for this one."""
     if not given.pairs:
         return {}, ()
@@ -46,7 +46,7 @@ def collective_permute(
     channel_id: int | None = None,
     slice_sizes: tuple[tuple[int, ...], ...] = (),
 ) -> Value:
-    """The operands of the rank that sends to this one; zeros if none does.
+    """Return the operands of the rank that sends to this one; zeros if none does.
 
     With ``slice_sizes`` the operands are input, output, where slices of the input start, and where
     they go in the output: the result is the output with the slices that the sender took at its
@@ -73,7 +73,7 @@ def collective_permute(
 def _pieces(
     arrays: Value, starts: Value, count: int
 ) -> tuple[list[Array], list[int], list[tuple[int, ...]]]:
-    """All arrays; and for each slice which array it is of, and where it starts."""
+    """Return all arrays; and for each slice which array it is of, and where it starts."""
     whole = list(_parts(arrays) or (arrays,))
     buffers = None if _parts(arrays) is None else len(whole)
     slices = placed_slices(buffers, starts, _parts)
@@ -87,7 +87,8 @@ def _parts(value: Value) -> tuple[Value, ...] | None:
 
 
 def _at(array: Array, start: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The window, moved inside; where it is longer than a bounded dimension, all there is."""
+    """Return the window, moved inside; where it is longer than a bounded dimension, all there
+    is."""
     clamped = [
         min(max(first, 0), max(extent - size, 0))
         for first, extent, size in zip(start, array.shape, sizes, strict=True)
@@ -139,7 +140,7 @@ def collective_permute_start(
 
 
 def collective_permute_done(operand: Value) -> Value:
-    """The results."""
+    """Return the results."""
     return operand[1]
 
 
@@ -155,7 +156,7 @@ def ragged_all_to_all(
     channel_id: int | None = None,
     dimensions: tuple[int, ...] = (),
 ) -> Array:
-    """The output with rows from every member of the group.
+    """Return the output with rows from every member of the group.
 
     Of the n·k rows of offsets and sizes, the k from i·k on say what this rank sends to member i:
     ``send_sizes`` rows from ``input_offsets`` on go to the output of member i, from

@@ -30,7 +30,7 @@ _LONGEST_RUN = 1 << 16
 
 
 def reduce(*operands: Array, dimensions: tuple[int, ...], to_apply: Callee[Value]) -> Value:
-    """The first half of the operands, reduced over ``dimensions``; the second half are inits."""
+    """Reduce the first half of the operands over ``dimensions``; the second half are inits."""
     arity = len(operands) // 2
     inputs, inits = operands[:arity], operands[arity:]
     element_type = type_of(inputs[0])
@@ -98,7 +98,7 @@ def _folded_in_runs(
 def _applied(
     to_apply: Callee[Value], state: Sequence[Array], others: Sequence[Array]
 ) -> list[Array]:
-    """One step of all folds; a result that is the same for all is a scalar."""
+    """Apply one step of all folds; a result that is the same for all is a scalar."""
     result = to_apply(*state, *others)
     parts = result if isinstance(result, tuple) else (result,)
     return [np.broadcast_to(part, one.shape) for part, one in zip(parts, state, strict=True)]
@@ -135,7 +135,7 @@ class _Step(NamedTuple):
 
 
 def steps_of(window: Window, dims: tuple[int, ...]) -> Iterator[_Step]:
-    """The offsets in row-major order, without those that are in no window."""
+    """Yield the offsets in row-major order, without those that are in no window."""
     if 0 in dims:
         return
     for offsets in np.ndindex(*(d.size for d in window.dimensions)):
@@ -168,8 +168,8 @@ def select_and_scatter(
 def selected(
     operand: Array, source_dims: tuple[int, ...], select: Callee[Value], window: Window
 ) -> Array:
-    """The number of the element that each window selects, -1 where it has none. Bounded operands
-    may have fewer windows than ``source_dims``, or more."""
+    """Return the number of the element that each window selects, -1 where it has none. Bounded
+    operands may have fewer windows than ``source_dims``, or more."""
     dims = tuple(map(min, map(places, window.dimensions, operand.shape), source_dims))
     common = tuple(map(slice, dims))
     best = np.zeros(dims, operand.dtype)

@@ -27,8 +27,8 @@ def scaled_dot(
     operand_precision: tuple[str, ...] = (),
     algorithm: str = "",
 ) -> Array:
-    """The exact sum of the exact products of both factors and both scales, rounded once. A scale
-    holds for a block of its operand in each dimension; a scalar one stands for none."""
+    """Return the exact sum of the exact products of both factors and both scales, rounded once. A
+    scale holds for a block of its operand in each dimension; a scalar one stands for none."""
     del operand_precision, algorithm
     contracting, batch = (
         (lhs_contracting_dims, rhs_contracting_dims),
@@ -39,7 +39,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Array, scale: Array) -> Array:
-    """The products, exact in float64."""
+    """Return the products, exact in float64."""
     if not scale.ndim:
         return operand
     if not all(map(_is_short, (operand, scale))):

@@ -36,8 +36,8 @@ assert set(_COLUMNS) == set(OUTCOMES)
 
 
 def table(found: defaultdict[str, Counter[str]]) -> Iterator[str]:
-    """A row for each family, and one for all but what is legal. ``proven`` is the share of what is
-    outside among what is outside, undetermined or missed."""
+    """Yield a row for each family, and one for all but what is legal. ``proven`` is the share of
+    what is outside among what is outside, undetermined or missed."""
     yield "| | bugs | " + " | ".join(_COLUMNS) + " | proven |"
     yield "|:--|" + "--:|" * (len(_COLUMNS) + 2)
     families = dict.fromkeys(bug.family for bug in BUGS)

@@ -33,7 +33,7 @@ class Call:
         return self.op(*(operands or self.operands), **{**self.attributes, **attributes})
 
     def to(self, *numbers: int) -> Value:
-        """The result of its own operands in another order."""
+        """Return the result of its own operands in another order."""
         return self(*(self.operands[number] for number in numbers))
 
 
@@ -68,11 +68,11 @@ class Family:
     name: str
 
     def __call__(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> Bug:
-        """A bug of one or several opcodes, with blanks between them."""
+        """Return a bug of one or several opcodes, with blanks between them."""
         return Bug(self.name, name, tuple(opcodes.split()), wrong, kinds)
 
     def each(self, opcodes: str, name: str, wrong: Wrong, kinds: str = "") -> tuple[Bug, ...]:
-        """A bug for every one of several opcodes."""
+        """Return a bug for every one of several opcodes."""
         return tuple(
             Bug(self.name, f"{opcode}: {name}", (opcode,), wrong, kinds)
             for opcode in opcodes.split()
@@ -83,7 +83,7 @@ class Family:
 
 
 def op(opcode: str) -> Callable[..., Value]:
-    """The interpreter's function of another opcode."""
+    """Return the interpreter's function of another opcode."""
     return column("interp.ops")[function_name(opcode)].function
 
 
@@ -153,7 +153,7 @@ def through(dtype: np.dtype[Any], only: Iterable[np.dtype[Any]] = (F32,)) -> Wro
 
 
 def off_by(part: float) -> Wrong:
-    """A float result with a relative error, of either sign by turns."""
+    """Return a float result with a relative error, of either sign by turns."""
 
     def change(right: Array) -> Array | None:
         if right.dtype not in (F32, F64):
@@ -165,7 +165,8 @@ def off_by(part: float) -> Wrong:
 
 
 def where(mask: Callable[..., Array], value: Callable[..., Array] | float) -> Wrong:
-    """The right result, but another value where the mask, both functions of the operands, is."""
+    """Return the right result, but another value where the mask, both functions of the operands,
+    is."""
 
     def wrong(call: Call) -> Value:
         right = np.asarray(call())
@@ -191,7 +192,7 @@ def signed(array: Array) -> Array:
 
 
 def with_signs_of(change: Callable[[Array], Array]) -> Wrong:
-    """The op on operands that are taken for integers of the other signedness."""
+    """Return the op on operands that are taken for integers of the other signedness."""
 
     def wrong(call: Call) -> Value:
         if not all(x.dtype.kind in "iu" for x in call.operands):

@@ -83,7 +83,7 @@ def _protect(module: Module) -> None:
 
 
 def _reached(module: Module) -> list[Computation]:
-    """The entry, and what its loops and branches run."""
+    """Return the entry, and what its loops and branches run."""
     found: dict[str, Computation] = {}
     todo = [module.entry]
     while todo:
@@ -148,7 +148,7 @@ def model_arguments(module: Module, rng: np.random.Generator) -> tuple[Value, ..
 
 
 def model_value(shape: Shape, rng: np.random.Generator) -> Value:
-    """Numbers as models have them: normal floats, small integers."""
+    """Return numbers as models have them: normal floats, small integers."""
     if isinstance(shape, TupleShape):
         return tuple(model_value(part, rng) for part in shape.elements)
     element_type = shape.element_type

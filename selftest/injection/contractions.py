@@ -180,7 +180,7 @@ DOTS = (
 
 
 def _spatial(call: Call) -> Window:
-    """Its window, which the text leaves out where it is trivial."""
+    """Return its window, which the text leaves out where it is trivial."""
     window: Window = call.attributes.get("window", Window())
     labels = call.attributes["dim_labels"]
     sizes = [call.operands[1].shape[d] for d in labels.kernel_spatial]
@@ -215,7 +215,7 @@ def _labels(**attributes: Any) -> Any:
 
 
 def _rotated(axis_of: str, number: int) -> Any:
-    """One operand's features or batches in another order."""
+    """Put one operand's features or batches in another order."""
 
     def wrong(call: Call) -> Value:
         axis = getattr(call.attributes["dim_labels"], axis_of)
@@ -228,7 +228,7 @@ def _rotated(axis_of: str, number: int) -> Any:
 
 
 def _interleaved(call: Call) -> Value:
-    """The features of a group next to those of other groups."""
+    """Put the features of a group next to those of other groups."""
     groups = call.attributes.get("feature_group_count", 1)
     axis = call.attributes["dim_labels"].input_feature
     size = call.operands[0].shape[axis]

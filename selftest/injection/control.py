@@ -19,7 +19,7 @@ def _one_more(call: Call) -> Value:
 
 
 def _one_less(call: Call) -> Value:
-    """The last turn not taken."""
+    """Leave out the last turn."""
     (before,) = call.operands
     value, condition, body = before, call.attributes["condition"], call.attributes["body"]
     while condition(value):
@@ -49,12 +49,12 @@ def _body(change: Any) -> Any:
 
 
 def _stale(before: Any, after: Any) -> Any:
-    """The last element as it was before."""
+    """Return the last element as it was before."""
     return (*after[:-1], before[-1])
 
 
 def _carried_late(call: Call) -> Value:
-    """Each turn sees the last element of two turns ago."""
+    """Show each turn the last element of two turns ago."""
     body = call.attributes["body"]
     if not isinstance(call.operands[0], tuple) or len(call.operands[0]) < 2:
         return None
@@ -69,7 +69,7 @@ def _carried_late(call: Call) -> Value:
 
 
 def _exchanged(call: Call) -> Value:
-    """Two results of one shape in each other's place."""
+    """Exchange two results of one shape."""
     right = call()
     if not isinstance(right, tuple):
         return None
@@ -128,7 +128,7 @@ def _scan(change: Any) -> Any:
 
 
 def _restarted(call: Call) -> Value:
-    """Every step begins with the first carries."""
+    """Begin every step with the first carries."""
     to_apply, carries = call.attributes["to_apply"], call.attributes["num_carries"]
     if not carries:
         return None
@@ -141,7 +141,7 @@ def _restarted(call: Call) -> Value:
 
 
 def _cut(call: Call) -> Value:
-    """The last step not taken: its outputs are those of the one before."""
+    """Leave out the last step: its outputs are those of the one before."""
     right, carries = call(), call.attributes["num_carries"]
     (axis,) = call.attributes["dimensions"]
     outputs = right[: len(right) - carries]

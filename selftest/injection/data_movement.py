@@ -19,7 +19,7 @@ _Strides = tuple[tuple[int, int, int], ...]
 
 
 def _off_by(step: int) -> Any:
-    """A slice that starts elsewhere, where there is room."""
+    """Return a slice that starts elsewhere, where there is room."""
 
     def wrong(call: Call) -> Value:
         limits = call.operands[0].shape
@@ -53,7 +53,7 @@ def _identity(dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def _as_if_unmoved(call: Call) -> Value:
-    """A transpose taken for a bitcast."""
+    """Take a transpose for a bitcast."""
     right = call()
     return np.ascontiguousarray(call.operands[0]).reshape(right.shape)
 
@@ -216,7 +216,7 @@ def _tail(values: Array, count: int, fill: Any) -> Array | None:
 
 
 def _after_vectors(values: Array) -> Array | None:
-    """The rest after full vectors of 8."""
+    """Return the rest after full vectors of 8."""
     rest = values.size % 8
     return _tail(values, rest, np.zeros((), values.dtype)) if rest and values.size > 8 else None
 

@@ -153,7 +153,8 @@ def _without_nan(number: int) -> Bug:
 
 
 def _wide(function: Any) -> Any:
-    """A formula in the operands' own type (f32 if that is narrow), as C code would have it."""
+    """Compute a formula in the operands' own type (f32 if that is narrow), as C code would have
+    it."""
 
     def wrong(call: Call) -> Value:
         if any(x.dtype not in (F32, F64, F16, BF16) for x in call.operands):

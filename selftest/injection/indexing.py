@@ -289,7 +289,7 @@ def _unstable(call: Call) -> Value:
 
 
 def _only(number: int) -> Any:
-    """All other operands stay where they are."""
+    """Keep all other operands where they are."""
 
     def wrong(call: Call) -> Value:
         if len(call.operands) < 2:
@@ -306,7 +306,7 @@ def _other_axis(call: Call) -> Value:
 
 
 def _without_two(call: Call) -> Value:
-    """A network that leaves two neighbours unsorted."""
+    """Return a network that leaves two neighbours unsorted."""
     right, axis = call(), _axis(call)
     whole = right if isinstance(right, tuple) else (right,)
     size = whole[0].shape[axis]

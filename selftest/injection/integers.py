@@ -32,7 +32,7 @@ _conversions = Family("conversions")
 
 
 def _wide(function: Any) -> Any:
-    """A formula of integers of at most 32 bits in 64 of them, saturating in their own."""
+    """Compute a formula of integers of at most 32 bits in 64 of them, saturating in their own."""
 
     def wrong(call: Call) -> Value:
         if any(x.dtype.kind not in "iu" or x.dtype.itemsize > 4 for x in call.operands):

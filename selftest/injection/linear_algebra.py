@@ -33,7 +33,7 @@ def _imaginary_lost(value: Array) -> Array | None:
 
 
 def _product(change: Any) -> Any:
-    """A formula of the components of two numbers."""
+    """Compute a formula of the components of two numbers."""
 
     def wrong(call: Call) -> Value:
         a, b = call.operands
@@ -109,7 +109,7 @@ def _transposed(call: Call) -> Value:
 
 
 def _scaled(change: Any) -> Any:
-    """By a function of the number of points."""
+    """Scale by a function of the number of points."""
 
     def wrong(call: Call) -> Value:
         right = call()
@@ -195,7 +195,7 @@ MATRICES = (
 
 
 def _state(number: int, change: Any) -> Any:
-    """One word of the state changed before."""
+    """Change one word of the state before."""
 
     def make(state: Array) -> Array | None:
         if number >= len(state):
@@ -208,7 +208,7 @@ def _state(number: int, change: Any) -> Any:
 
 
 def _bits(change: Any) -> Any:
-    """The bits changed, the state kept."""
+    """Change the bits, and keep the state."""
 
     def wrong(call: Call) -> Value:
         right = call()

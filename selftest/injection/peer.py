@@ -97,7 +97,7 @@ def _is_of(kinds: str, operands: Sequence[Value]) -> bool:
 
 
 def alone(module: Module, site: Site) -> Module:
-    """The program of one instruction of another one, its operands as parameters."""
+    """Return the program of one instruction of another one, its operands as parameters."""
     shapes = {i.name: i.shape for i in site.computation.instructions}
     names = tuple(f"operand.{n}" for n in range(len(site.instruction.operands)))
     parameters = (
@@ -167,7 +167,8 @@ _ORDERS = {"sort": _is_sorted, "topk": _are_greatest}
 
 
 def _in_order(arrays: Sequence[Array], axis: int) -> list[list[bytes]]:
-    """The bytes of the elements of all arrays at one place, in their own order in each row."""
+    """Return the bytes of the elements of all arrays at one place, in their own order in each
+    row."""
     columns = [np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis]) for x in arrays]
     count, size = columns[0].shape
     return [

@@ -67,7 +67,7 @@ def _identity(monoid: str | None, init: Array) -> Any:
 
 
 def _twice(call: Call) -> Value:
-    """Every thread begins with the initial value."""
+    """Begin every thread with the initial value."""
     inputs, inits = _halves(call)
     if len(inputs) > 1:
         return None
@@ -112,7 +112,7 @@ def _other_dimension(call: Call) -> Value:
 
 
 def _not_at_all(call: Call) -> Value:
-    """The first element of each row."""
+    """Return the first element of each row."""
     inputs, _ = _halves(call)
     axes = call.attributes["dimensions"]
     if not inputs[0].size:
@@ -123,7 +123,7 @@ def _not_at_all(call: Call) -> Value:
 
 
 def _accumulated(narrow: np.dtype[Any], wide: np.dtype[Any]) -> Any:
-    """Every partial sum rounded to a narrower type."""
+    """Round every partial sum to a narrower type."""
 
     def wrong(call: Call) -> Value:
         (values, *_), inits = _halves(call)
@@ -179,7 +179,7 @@ def _backwards(call: Call) -> Value:
 
 
 def _indices_left(call: Call) -> Value:
-    """The second result never updated."""
+    """Never update the second result."""
     inputs, inits = _halves(call)
     if len(inputs) < 2:
         return None
@@ -235,7 +235,7 @@ _Change = Callable[[WindowDimension, int], WindowDimension]
 
 
 def refitted(window: WindowDimension, extent: int, count: int) -> WindowDimension:
-    """With as much padding behind as makes for ``count`` places."""
+    """Refit a window with as much padding behind as makes for ``count`` places."""
     reach = (window.size - 1) * window.window_dilation + 1
     dilated = (extent - 1) * window.base_dilation + 1 if extent else 0
     needed = (count - 1) * window.stride + reach
@@ -243,7 +243,7 @@ def refitted(window: WindowDimension, extent: int, count: int) -> WindowDimensio
 
 
 def changed_window(window: Window, extents: tuple[int, ...], change: _Change) -> Window | None:
-    """The window with every dimension changed, at as many places."""
+    """Return the window with every dimension changed, at as many places."""
     if any(d.padding_low < 0 or d.padding_high < 0 for d in window.dimensions):
         return None
     made = []
@@ -304,7 +304,7 @@ def _select_last(call: Call) -> Value:
 
 
 def _overwritten(call: Call) -> Value:
-    """Where windows meet in one element, only one of their sources counts."""
+    """Count only one of the sources of windows that meet in one element."""
     fold = call.attributes["scatter"]
     other = Callee(fold.computation, lambda a, b: np.asarray(b))
     computation = replace(fold.computation, root=fold.computation.parameters[1].name)

@@ -68,7 +68,7 @@ class Algorithms:
         operands: Sequence[Any],
         attributes: Mapping[str, Any],
     ) -> Any:
-        """The value, if the op is one that is made here, by chance."""
+        """Return the value, if the op is one that is made here, by chance."""
         make = _MADE.get(name)
         if make is None or not self._rng.integers(0, 4):
             return None
@@ -149,7 +149,7 @@ class Algorithms:
     def _folded(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """The elements in any order, and before or behind what is folded so far."""
+        """Fold the elements in any order, and before or behind what is folded so far."""
         arity, axes = len(operands) // 2, attributes["dimensions"]
         inputs, inits = operands[:arity], operands[arity:]
         kept = [axis for axis in range(inputs[0].ndim) if axis not in axes]
@@ -165,7 +165,8 @@ class Algorithms:
     def _windows(
         self, function: Made, operands: Sequence[Array], attributes: Mapping[str, Any]
     ) -> Any:
-        """The elements of each window in any order, but for sums, which may have another type."""
+        """Fold the elements of each window in any order, but for sums, which may have another
+        type."""
         arity, window = len(operands) // 2, attributes.get("window", Window())
         inputs, to_apply = operands[:arity], attributes["to_apply"]
         if to_apply.monoid == "add":

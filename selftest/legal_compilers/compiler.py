@@ -103,7 +103,7 @@ class Perturbed:
         return op
 
     def _op(self, name: str, *operands: Any) -> Any:
-        """An instruction of another one's definition."""
+        """Return an instruction of another one's definition."""
         return self._made(name, column("interp.ops")[name].function, operands, {})
 
     def _made(
@@ -176,7 +176,7 @@ class Perturbed:
     # Wider than the type
 
     def _product(self, value: Array, operands: Sequence[Array]) -> Array:
-        """The product as it is shown; what goes into a sum may not be rounded."""
+        """Return the product as it is shown; what goes into a sum may not be rounded."""
         lhs, rhs = (x.astype(np.float64) for x in operands)
         product = lhs * rhs
         rest = np.zeros_like(product)
@@ -195,7 +195,7 @@ class Perturbed:
         return kept.wide if kept is not None and kept.wide is not None and self._chance() else None
 
     def _in_full(self, value: Any) -> Any:
-        """A narrow value in f32, with what is kept of it by chance; others as they are."""
+        """Return a narrow value in f32, with what is kept of it by chance; others as they are."""
         if getattr(value, "dtype", None) is None or not _is_narrow(value):
             return value
         wide = self._wide(value)
@@ -206,7 +206,7 @@ class Perturbed:
         return self._budget.keeps_wide and all(map(_is_narrow, operands)) and self._chance()
 
     def _shown(self, result: Array, dtype: np.dtype[Any]) -> Array:
-        """A result in f32 as the narrow one that is shown."""
+        """Return a result in f32 as the narrow one that is shown."""
         value = np.asarray(result.astype(dtype))
         self._kept[id(value)] = _Kept(value, wide=result)
         return value
@@ -214,7 +214,7 @@ class Perturbed:
     def _exactly(
         self, name: str, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
     ) -> Array:
-        """An operation that does not round."""
+        """Run an operation that does not round."""
         if not (type_of(operands[0]).is_float or type_of(operands[0]).is_complex):
             return np.asarray(function(*operands, **attributes))
         narrow = operands[0].dtype
@@ -233,7 +233,7 @@ class Perturbed:
     def _contracted(
         self, function: Callable[..., Any], operands: Sequence[Array], attributes: Any
     ) -> Array:
-        """A dot or a convolution. To an f64 it adds in f64."""
+        """Run a dot or a convolution. To an f64 it adds in f64."""
         shape = attributes["shape"]
         keeps = shape.element_type.is_float and shape.element_type is not F64
         if not self._widens(*operands) or not keeps:
@@ -255,7 +255,7 @@ class Perturbed:
         return value
 
     def _fused(self, name: str, operands: Sequence[Array]) -> Array | None:
-        """A sum with a product that was not rounded."""
+        """Return a sum with a product that was not rounded."""
         if name not in _SUMS or operands[0].dtype not in _CONTRACTED:
             return None
         for number in (0, 1):
@@ -295,6 +295,6 @@ class Perturbed:
 
 
 def _is_narrow(value: Any) -> bool:
-    """A float of two bytes, which a compiler may keep in f32."""
+    """Return whether it is a float of two bytes, which a compiler may keep in f32."""
     dtype = getattr(value, "dtype", None)
     return dtype is not None and dtype.itemsize == 2 and type_of(value).is_float

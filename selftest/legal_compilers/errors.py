@@ -57,7 +57,7 @@ class Errors:
         return np.where(errs, np.choose(chosen, [down, value, up]), value)
 
     def moved_complex(self, name: str, value: Array) -> Array:
-        """By units of the magnitude, in each component."""
+        """Move by units of the magnitude, in each component."""
         if name in ("add", "subtract", "convert", "negate"):
             return value
         part = type_of(value.real)
@@ -73,7 +73,7 @@ class Errors:
         return moved
 
     def finished(self, name: str, value: Any) -> Any:
-        """A result of arithmetic: subnormals flushed, zeros of either sign."""
+        """Finish a result of arithmetic: subnormals flushed, zeros of either sign."""
         flushed = self.flushed(value)
         return flushed if name in _LEAST else self.signed(flushed)
 

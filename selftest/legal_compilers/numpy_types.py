@@ -161,7 +161,7 @@ class InType:
         return _stored(np.matmul(*wide), element_type)
 
     def _in_full(self, operand: Array, element_type: ElementType) -> Array:
-        """An operand in this evaluation's type, or in ``element_type`` if that is wider."""
+        """Return an operand in this evaluation's type, or in ``element_type`` if that is wider."""
         is_double = element_type.bits // (2 if element_type.is_complex else 1) == 64
         wide = np.promote_types(self._dtype, np.float64 if is_double else np.float32)
         if np.asarray(operand).dtype.kind == "c":

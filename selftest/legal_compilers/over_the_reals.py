@@ -54,7 +54,7 @@ _REALS: Mapping[str, Callable[..., Any]] = {
 
 
 def has_extended_precision() -> bool:
-    """Whether NumPy's longdouble is x87's format."""
+    """Return whether NumPy's longdouble is x87's format."""
     return bool(np.finfo(np.longdouble).nmant == 63)
 
 

@@ -44,7 +44,7 @@ class Sums:
         self._is_padded = True
 
     def of(self, name: str, operands: Sequence[Any], attributes: Mapping[str, Any]) -> Array | None:
-        """The sum, if the op is one of floats that is made here."""
+        """Return the sum, if the op is one of floats that is made here."""
         make = _MADE.get(name)
         if make is None:
             return None
@@ -96,7 +96,7 @@ class Sums:
         return self._added(operands[1], rows[self._rng.permutation(len(rows))])
 
     def _added(self, init: Array, rows: Array) -> Array:
-        """One after the other, in some lanes, or as a tree."""
+        """Add one after the other, in some lanes, or as a tree."""
         how = self._rng.integers(0, 3)
         if how == 0 or len(rows) < 2:
             total = np.broadcast_to(init, rows.shape[1:])

@@ -103,14 +103,14 @@ class TorchKernels:
     # Arrays
 
     def _tensor(self, array: Any) -> Any:
-        """A tensor with a copy of an array; bf16 has no NumPy type that PyTorch knows."""
+        """Return a tensor with a copy of an array; bf16 has no NumPy type that PyTorch knows."""
         given = np.array(array, order="C")
         if given.dtype == ml_dtypes.bfloat16:
             return self._torch.from_numpy(given.view(np.int16)).view(self._torch.bfloat16)
         return self._torch.from_numpy(given)
 
     def _array(self, tensor: Any, element_type: ElementType) -> Array:
-        """A tensor as an array of a type, to which it is converted by PyTorch."""
+        """Return a tensor as an array of a type, to which it is converted by PyTorch."""
         tensor = tensor.to(self._dtype(element_type)).contiguous()
         if element_type is BF16:
             return np.asarray(tensor.view(self._torch.int16).numpy().view(ml_dtypes.bfloat16))
@@ -165,7 +165,7 @@ class TorchKernels:
         return op
 
     def _fold(self, operands: Sequence[Array], to_apply: Callee[Value]) -> _Function | None:
-        """The reduction over dimensions that a computation is, if it is one of PyTorch's."""
+        """Return the reduction over dimensions that a computation is, if it is one of PyTorch's."""
         name = _FOLDS.get(to_apply.monoid or "")
         return getattr(self._torch, name) if name and len(operands) == 2 else None
 
@@ -192,7 +192,7 @@ class TorchKernels:
         return op
 
     def _windows(self, values: Any, window: Window, padding: float) -> Any:
-        """A tensor of all windows: their places, then the elements in each."""
+        """Return a tensor of all windows: their places, then the elements in each."""
         sides = [side for d in reversed(window.dimensions) for side in _padding(d)]
         values = self._torch.nn.functional.pad(values, sides, value=padding)
         for number, d in enumerate(window.dimensions):
@@ -358,7 +358,7 @@ def _slides(window: Window, operand: Array) -> bool:
 
 
 def _summed_dimension(window: Window, dims: tuple[int, ...]) -> int | None:
-    """The dimension of which windows give the sum so far, if they give no more than that."""
+    """Return the dimension of which windows give the sum so far, if they give no more than that."""
     long = [n for n, d in enumerate(window.dimensions) if d != WindowDimension(1)]
     if len(long) != 1:
         return None
@@ -368,7 +368,7 @@ def _summed_dimension(window: Window, dims: tuple[int, ...]) -> int | None:
 
 
 def _hermitian(matrix: Array, lower: bool) -> Array:
-    """A matrix by its lower or upper triangle: of the other one nothing is read."""
+    """Return a matrix by its lower or upper triangle: of the other one nothing is read."""
     part = np.tril(matrix) if lower else np.conj(np.swapaxes(np.triu(matrix), -1, -2))
     return np.asarray(part)
 

@@ -74,7 +74,7 @@ def _of_kind(rows: Mapping[str, Any], name: str, kind: str) -> Any:
 
 
 def _for_each(template: str, cell: Cell) -> list[str]:
-    """An instruction for each type that may be its result's, and a tuple of them."""
+    """Return an instruction for each type that may be its result's, and a tuple of them."""
     source = cell.element_type
     made: list[str] = []
     shapes: list[str] = []
@@ -90,7 +90,7 @@ def _for_each(template: str, cell: Cell) -> list[str]:
 
 
 def text(cell: Cell) -> str:
-    """The smallest program of a cell."""
+    """Return the smallest program of a cell."""
     programs, computations = _templates()
     opcode, kind = cell.opcode, cell.element_type.kind
     operands, template = _of_kind(programs, opcode, kind)
@@ -122,15 +122,15 @@ def text(cell: Cell) -> str:
 
 
 def module(cell: Cell) -> Module:
-    """The smallest program of a cell, verified; what the language has no such program for, raises
-    ParseError or VerifyError."""
+    """Return the smallest program of a cell, verified; what the language has no such program for,
+    raises ParseError or VerifyError."""
     made = hlo.parse(text(cell))
     hlo.verify(made)
     return made
 
 
 def evaluated(made: Module, arguments: Sequence[Any]) -> Any:
-    """The interpreter's result; what it infeeds are the numbers of seed 1."""
+    """Return the interpreter's result; what it infeeds are the numbers of seed 1."""
     shapes = [i.shape for i in made.entry.instructions if i.opcode == "infeed"]
     items = [
         from_seed(hlo.parse(f"HloModule m\nENTRY e {{ ROOT a = {s.elements[0]} parameter(0) }}"), 1)
@@ -160,7 +160,7 @@ def by_generator(cell: Cell) -> str:
 
 
 def _reason(error: hlo.Error, cell: Cell) -> str:
-    """The first line of an error, without its place, and with T for the element type."""
+    """Return the first line of an error, without its place, and with T for the element type."""
     line = _PLACE.sub("", str(error).splitlines()[0])
     return re.sub(rf"\b{cell.element_type}\b", "T", line)
 
@@ -178,7 +178,7 @@ def _differing(group: Sequence[Cell]) -> Iterator[tuple[Cell, str]]:
 
 
 def measured(opcodes: Sequence[str]) -> Iterator[str]:
-    """The lines of op_types.txt for some opcodes."""
+    """Yield the lines of op_types.txt for some opcodes."""
     every = [cell for opcode in opcodes for cell in cells(opcode)]
     columns = {"interp": {c: by_interpreter(c) for c in every}}
     columns["backend_c"] = {c: by_generator(c) for c in every}

@@ -52,7 +52,7 @@ def holes() -> dict[tuple[str, str], dict[ElementType, str]]:
 
 
 def reason(outcome: str) -> int:
-    """The number of the reason for a refusal; ValueError if it has none."""
+    """Return the number of the reason for a refusal; ValueError if it has none."""
     for number, (pattern, _) in enumerate(_REASONS):
         if re.search(pattern, outcome):
             return number

@@ -82,7 +82,7 @@ class Proof(NamedTuple):
 
 
 def _undecided(name: str) -> list[tuple[float, float]]:
-    """All undecided operands of f32, with the results of the C function."""
+    """Return all undecided operands of f32, with the results of the C function."""
     text = "".join(
         [
             f"#define FUNCTION {c_name(name)}\n#define REFERENCE(x) ({_REFERENCES[name]})\n",
@@ -105,14 +105,14 @@ def _f32(word: int) -> float:
 
 
 def _nudged(truth: Any, element_type: ElementType) -> float:
-    """A float64 that rounds as ``truth`` does: the correctly rounded result itself."""
+    """Return a float64 that rounds as ``truth`` does: the correctly rounded result itself."""
     return float(rounded_fraction(truth, element_type))
 
 
 def _rounding_errors(
     name: str, pairs: list[tuple[float, float]], element_type: ElementType
 ) -> tuple[float, list[Judgement]]:
-    """The largest error, and the operands whose result rounds wrongly."""
+    """Return the largest error, and the operands whose result rounds wrongly."""
     error, wrong = 0.0, []
     for operand, result in pairs:
         truth = true_value(name, operand) if np.isfinite(operand) else result
@@ -129,7 +129,7 @@ def _rounding_errors(
 
 
 def prove(name: str) -> Proof:
-    """All f32 inputs of ``name``."""
+    """Judge the function ``name`` at all f32 inputs."""
     function = FUNCTIONS[name]
     listed = [operand for operand, _ in MISROUNDED.get(name, ())]
     bare = [(x, float(function.sequence(np.float64(x), NumpyMachine()))) for x in listed]
@@ -163,7 +163,7 @@ def _rounded(values: Array, element_type: ElementType) -> Array:
 
 
 def _all_values(element_type: ElementType) -> Array:
-    """Every value of a type of at most 16 bits, as float64."""
+    """Return every value of a type of at most 16 bits, as float64."""
     unsigned = np.uint16 if element_type.numpy.itemsize == 2 else np.uint8
     words = np.arange(2**element_type.bits).astype(unsigned)
     with np.errstate(invalid="ignore"):

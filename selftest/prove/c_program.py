@@ -19,7 +19,7 @@ _RUNTIME_NAMES = {"sqrt": "hlo_sqrt_f64"}  # IEEE's own operation: no sequence i
 
 
 def c_name(name: str) -> str:
-    """The C function of doubles for a name of hlo.elementary.FUNCTIONS."""
+    """Return the C function of doubles for a name of hlo.elementary.FUNCTIONS."""
     return _RUNTIME_NAMES.get(name, f"hlo_{name}")
 
 

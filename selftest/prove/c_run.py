@@ -25,7 +25,7 @@ int main(int count, char **arguments) {
 
 
 def results_of_c(names: Sequence[str], x: Array, y: Array) -> list[Array]:
-    """The functions ``names`` of ``x``, or of ``x`` and ``y``, by compiled C."""
+    """Compute the functions ``names`` of ``x``, or of ``x`` and ``y``, by compiled C."""
     calls = []
     for name in names:
         operands = ", ".join(f"{p}[i]" for p in "xy"[: FUNCTIONS[name].arity])

@@ -138,7 +138,7 @@ def rounding_errors(name: str, part: ElementType, given: list[Array]) -> Found:
 
 
 def _truth(name: str, row: tuple[float, ...]) -> Any:
-    """The exact result; None where there is none, or where it is not judged."""
+    """Return the exact result; None where there is none, or where it is not judged."""
     operands = [mpc(re, im) for re, im in zip(row[::2], row[1::2], strict=True)]
     if name == "power":
         with mpmath.workprec(100):
@@ -166,7 +166,7 @@ def _rounded(value: Any, part: ElementType) -> float:
 
 
 def _unit(value: Any, part: ElementType) -> Any:
-    """The last place of the nearest number."""
+    """Return the last place of the nearest number."""
     with np.errstate(over="ignore"):
         nearest = part.numpy.type(_rounded(value, part))
     return mpf(float(np.spacing(np.abs(nearest)))) if np.isfinite(nearest) else mpf(2) ** 970

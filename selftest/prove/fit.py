@@ -164,7 +164,7 @@ def interpolant(fit: Fit) -> list[Any]:
 
 
 def coefficients(fit: Fit) -> tuple[list[float], float]:
-    """The rounded coefficients and the largest error of the unrounded polynomial."""
+    """Return the rounded coefficients and the largest error of the unrounded polynomial."""
     with mpmath.workdps(200):
         low, high = mpf(fit.low), mpf(fit.high)
         found = interpolant(fit)

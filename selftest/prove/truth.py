@@ -60,7 +60,7 @@ TRUTH: Mapping[str, Callable[..., Any]] = {
 
 
 def true_value(name: str, *operands: float, precision: int = PRECISION) -> Fraction | float:
-    """The result at finite operands; a float if it is infinite or NaN.
+    """Return the result at finite operands; a float if it is infinite or NaN.
 
     Rounding to two thirds of the precision makes exact results exact again.
     """

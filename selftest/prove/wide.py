@@ -49,7 +49,7 @@ def operands(count: int, generator: np.random.Generator) -> Array:
 
 
 def exponents(bases: Array, generator: np.random.Generator) -> Array:
-    """An exponent for each base: simple ones, and such that the power is in range."""
+    """Return an exponent for each base: simple ones, and such that the power is in range."""
     size = bases.size
     simple = generator.choice([2, 3, 0.5, 1.5, -1, -2, 0.25, 4, 5, -5, 7, -0.5, 2.5], size)
     scale = np.abs(np.log(np.maximum(np.abs(bases), 5e-324)))
@@ -129,7 +129,7 @@ _KERNELS: dict[str, tuple[Callable[[Array], Pair[Array]], float, float]] = {
 
 
 def kernel_error(name: str, count: int, generator: np.random.Generator) -> float:
-    """The largest relative error of a double-double result."""
+    """Return the largest relative error of a double-double result."""
     function, low, high = _KERNELS[name]
     x = generator.uniform(low, high, count)
     pair = function(x)

@@ -64,7 +64,8 @@ def _tensor(torch: Any, array: Array) -> Any:
 
 
 def _array(torch: Any, tensor: Any, shape: ArrayShape) -> Array:
-    """The array of a result; indices, which PyTorch counts in 64 bits, in the program's type."""
+    """Return the array of a result; indices, which PyTorch counts in 64 bits, in the program's
+    type."""
     tensor = tensor.contiguous()
     if tensor.dtype == torch.bfloat16:
         found: Array = tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)

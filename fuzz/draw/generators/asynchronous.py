@@ -16,7 +16,7 @@ _LATE = 4  # once in so many: jaxlib 0.10 does not take it yet
 
 
 def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str:
-    """A copy, or the call of any computation: XLA starts nothing longer on the main thread."""
+    """Draw a copy, or the call of any computation: XLA starts nothing longer on the main thread."""
     if inner.integer(0, 3) == 0:
         return inner.emit("copy", shape, names[0])
     parameters = list(map(inner.shape, names))
@@ -25,7 +25,7 @@ def _one_instruction(inner: Builder, names: list[str], shape: ArrayShape) -> str
 
 
 def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
-    """The name of what is started, and of the computation."""
+    """Draw the name of what is started, and of the computation."""
     names = [builder.value(shape) for _ in range(builder.integer(1, 2))]
     contexts = builder.several(lambda: builder.choice((S32, U32)), 0, 2)
     operands = tuple(map(builder.shape, names))
@@ -36,12 +36,12 @@ def _started(builder: Builder, shape: ArrayShape) -> tuple[str, str]:
 
 
 def _in_place(builder: Builder, alias: Alias) -> dict[str, Attribute]:
-    """The state holds the operands where they are."""
+    """Alias the operands: the state holds them where they are."""
     return {"output_to_operand_aliasing": (alias,)} if builder.boolean() else {}
 
 
 def _thread(builder: Builder) -> dict[str, str]:
-    """The one that it is on if nothing is said."""
+    """Return the thread that it is on if nothing is said."""
     return {"async_execution_thread": "main"} if builder.boolean() else {}
 
 
@@ -119,7 +119,7 @@ def _handed_on(builder: Builder, name: str, calls: str, thread: Mapping[str, str
 
 
 def _around_a_loop(builder: Builder, state: str, calls: str, thread: Mapping[str, str]) -> str:
-    """A loop of a few turns that carries a counter and a state, which it may update."""
+    """Draw a loop of a few turns that carries a counter and a state, which it may update."""
     turns, shape = builder.integer(0, 2), builder.shape(state)
     assert isinstance(shape, TupleShape)
     counter, under_way = shape.elements

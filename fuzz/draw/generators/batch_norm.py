@@ -37,7 +37,7 @@ def _normalised(opcode: str, vectors: int, *, several: bool) -> Generator:
 
 
 def _around(builder: Builder, vector: ArrayShape) -> ArrayShape:
-    """The shape of an operand with as many features as a vector has elements."""
+    """Return the shape of an operand with as many features as a vector has elements."""
     dims: list[int] = []
     for _ in range(builder.integer(0, MOST_RANK - 1)):
         dims.append(extent(builder, MOST_ELEMENTS * 2 // nonzero((*vector.dims, *dims))))

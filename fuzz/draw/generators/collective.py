@@ -37,7 +37,7 @@ def _groups(builder: Builder, *, may_be_global: bool, **others: bool) -> dict[st
 
 
 def _operands(builder: Builder, shape: ArrayShape, least_rank: int = 0) -> list[str]:
-    """A value of the shape, and perhaps others of its element type."""
+    """Draw a value of the shape, and perhaps others of its element type."""
     names = [builder.value(shape)]
     for _ in range(builder.choice((0, 0, 0, 1, _MOST_OPERANDS - 1))):
         sizes = dims(builder, range(least_rank, 4), _MOST_ELEMENTS)
@@ -51,7 +51,7 @@ def _shapes(builder: Builder, names: list[str]) -> Shape:
 
 
 def _first(builder: Builder, name: str) -> str:
-    """The value, or the first of a tuple of them."""
+    """Return the value, or the first of a tuple of them."""
     shape = builder.shape(name)
     if isinstance(shape, ArrayShape):
         return name
@@ -70,7 +70,7 @@ def all_reduce(builder: Builder, shape: ArrayShape, suffix: str = "") -> str:
 
 
 def _mode(builder: Builder) -> dict[str, Attribute]:
-    """How the groups are to be read, which changes nothing for one rank."""
+    """Draw how the groups are to be read, which changes nothing for one rank."""
     return {"mode": builder.choice(_MODES)} if builder.boolean() else {}
 
 
@@ -103,7 +103,8 @@ def reduce_scatter(builder: Builder, shape: ArrayShape) -> str:
 
 
 def all_to_all(builder: Builder, shape: ArrayShape) -> str:
-    """The tuple form rarely: of one operand it crashes the compiler of jaxlib 0.10."""
+    """Draw an all-to-all, in the tuple form rarely: of one operand it crashes the compiler of
+    jaxlib 0.10."""
     given = _groups(builder, may_be_global=False, constrain_layout=builder.boolean())
     name = builder.value(shape)
     if shape.rank and builder.integer(0, 7):
@@ -145,7 +146,7 @@ def _moved_slice(builder: Builder, shape: ArrayShape) -> str:
 def _slice_and_places(
     builder: Builder, shape: ArrayShape
 ) -> tuple[list[str], dict[str, Attribute]]:
-    """An operand of the same rank, what a slice of it goes into, and any starts in both."""
+    """Draw an operand of the same rank, what a slice of it goes into, and any starts in both."""
     extents = [size_to(builder, size) for size in shape.dims]
     room = [size + builder.integer(0, 2) for size in extents]
     operand = builder.value(ArrayShape(shape.element_type, tuple(room)))

@@ -74,14 +74,14 @@ def dot(builder: Builder, shape: ArrayShape) -> str:
 
 
 def precision(builder: Builder) -> dict[str, Attribute]:
-    """An attribute that changes nothing here, sometimes."""
+    """Draw an attribute that changes nothing here, sometimes."""
     if builder.integer(0, 3):
         return {}
     return {"operand_precision": tuple(builder.choice(_PRECISIONS) for _ in "ab")}
 
 
 def _algorithm(builder: Builder, *types: ElementType) -> dict[str, Attribute]:
-    """One that this is without: the result is exact either way."""
+    """Draw one that this is without: the result is exact either way."""
     if builder.integer(0, 3):
         return {}
     return {"algorithm": builder.choice(_ALGORITHMS.get(types, (_UNSET,)))}
@@ -122,7 +122,8 @@ def convolution(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _groups(builder: Builder, features: int) -> tuple[int, bool]:
-    """A number of groups that the features divide into, and whether they are those of a batch."""
+    """Draw a number of groups that the features divide into, and whether they are those of a
+    batch."""
     divisors = [n for n in range(1, 5) if features % n == 0]
     return builder.choice(divisors), builder.boolean()
 
@@ -149,7 +150,8 @@ def _is_wide_integer(element_type: ElementType, result: ElementType) -> bool:
 def operand(
     builder: Builder, element_type: ElementType, groups: Sequence[Sequence[int]]
 ) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """An operand with batch and contracting dimensions anywhere, the free ones in order between."""
+    """Draw an operand with batch and contracting dimensions anywhere, the free ones in order
+    between."""
     batch, summed, free = groups
     bound = [("batch", n, size) for n, size in enumerate(batch)]
     bound += [("summed", n, size) for n, size in enumerate(summed)]

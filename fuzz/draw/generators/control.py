@@ -19,13 +19,13 @@ _MOST_DEPTH = 3
 
 
 def computed(inner: Builder, shape: ArrayShape) -> str:
-    """One elementwise instruction, or a value that is there."""
+    """Draw one elementwise instruction, or a value that is there."""
     able = [g for g, accepts in elementwise.GENERATORS.values() if accepts(shape)]
     return inner.choice([Builder.value, *able])(inner, shape)
 
 
 def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
-    """A value of any shape: an array, or a tuple of values, perhaps of none."""
+    """Draw a value of any shape: an array, or a tuple of values, perhaps of none."""
     if depth and builder.integer(0, 2) == 0:
         count = builder.integer(0, 2)
         return builder.tuple(*(_other(builder, depth - 1) for _ in range(count)))
@@ -34,7 +34,7 @@ def _other(builder: Builder, depth: int = _MOST_DEPTH) -> str:
 
 
 def _wrapped(builder: Builder, name: str) -> tuple[str, list[int]]:
-    """A value in tuples with others, and the path to it."""
+    """Draw a value in tuples with others, and the path to it."""
     path: list[int] = []
     for _ in range(builder.integer(1, _MOST_DEPTH)):
         before = [_other(builder) for _ in range(builder.integer(0, 2))]
@@ -53,7 +53,7 @@ def unwrapped(builder: Builder, name: str, path: list[int]) -> str:
 
 
 def _rebuilt(builder: Builder, name: str, path: list[int], value: str) -> str:
-    """The tuple ``name`` with ``value`` in place of the element at ``path``."""
+    """Rebuild the tuple ``name`` with ``value`` in place of the element at ``path``."""
     if not path:
         return value
     shape = builder.shape(name)
@@ -72,7 +72,7 @@ def get_tuple_element(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _identity(opcode: str) -> Generator:
-    """An instruction that passes on an array or a tuple."""
+    """Draw an instruction that passes on an array or a tuple."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         name, path = builder.value(shape), list[int]()
@@ -117,7 +117,7 @@ def add_dependency(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _calling(opcode: str, attribute: str, **attributes: str | bool) -> Generator:
-    """A call with some arguments: its result is an array, or a tuple around it."""
+    """Draw a call with some arguments: its result is an array, or a tuple around it."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         arguments = [_other(builder, 1) for _ in range(builder.integer(0, 2))]
@@ -165,7 +165,7 @@ def map_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def while_(builder: Builder, shape: ArrayShape) -> str:
-    """A loop of at most a few turns, counted by an element of its state."""
+    """Draw a loop of at most a few turns, counted by an element of its state."""
     turns = builder.integer(0, _MOST_TURNS)
     counter = ArrayShape(S32)
     start = builder.number(counter, _MOST_TURNS - turns)
@@ -197,7 +197,8 @@ def while_(builder: Builder, shape: ArrayShape) -> str:
 
 
 def conditional(builder: Builder, shape: ArrayShape) -> str:
-    """By pred or by index, in range or not; every branch has an operand of its own."""
+    """Draw a branch by pred or by index, in range or not; every branch has an operand of its
+    own."""
     by_pred = builder.boolean()
     count = 2 if by_pred else builder.integer(1, 4)
     in_tuple = builder.boolean()

@@ -72,8 +72,8 @@ def _called(builder: Builder) -> dict[str, Attribute]:
 def _layouts_or_alias(
     builder: Builder, shape: Shape, operands: Sequence[str]
 ) -> dict[str, Attribute]:
-    """Where values may lie, which changes nothing either: layouts of static operands, and a result
-    that lies where the first operand was."""
+    """Draw where values may lie, which changes nothing either: layouts of static operands, and a
+    result that lies where the first operand was."""
     shapes = [builder.shape(name) for name in operands]
     arrays = [one for one in shapes if isinstance(one, ArrayShape) and not one.is_dynamic]
     kind = builder.integer(0, 3)
@@ -89,7 +89,7 @@ def _row_major(shape: ArrayShape) -> ArrayShape:
 
 
 def _marked(builder: Builder, shape: ArrayShape) -> str:
-    """One value, or several and a tuple of all."""
+    """Mark one value, or several and a tuple of all."""
     target, count = builder.choice(MARKERS), builder.integer(1, 3)
     others = [ArrayShape(builder.element_type(lambda t: True), (2,)) for _ in range(count - 1)]
     names = [builder.value(one) for one in (shape, *others)]
@@ -103,7 +103,7 @@ def _marked(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _topk(builder: Builder, shape: ArrayShape) -> str:
-    """The values, or the places if they have the type of such."""
+    """Return the values, or the places if they have the type of such."""
     is_places = shape.element_type is S32 and builder.boolean()
     operand = wider(builder, shape, is_places=is_places)
     values = ArrayShape(operand.element_type, shape.dims)

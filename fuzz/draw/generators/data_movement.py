@@ -96,7 +96,7 @@ def pad(builder: Builder, shape: ArrayShape) -> str:
 
 
 def concatenate(builder: Builder, shape: ArrayShape) -> str:
-    """One to five operands, a few of them empty."""
+    """Draw one to five operands, a few of them empty."""
     dimension = builder.integer(0, shape.rank - 1)
     rest, parts = shape.dims[dimension], []
     for _ in range(builder.integer(0, 4)):
@@ -176,7 +176,8 @@ def bitcast_convert(builder: Builder, shape: ArrayShape) -> str:
 
 
 def _fitting(source: ElementType, shape: ArrayShape) -> tuple[int, ...] | None:
-    """The dims that an operand must have to become ``shape`` bit by bit, if there are any."""
+    """Return the dims that an operand must have to become ``shape`` bit by bit, if there are
+    any."""
     target = shape.element_type
     if source.is_complex != target.is_complex:
         return None

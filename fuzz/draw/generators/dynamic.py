@@ -11,7 +11,7 @@ _SIZE = ArrayShape(S32)
 
 
 def size(builder: Builder, bound: int) -> str:
-    """An s32[] that is mostly within the bound: a number, or whatever is there."""
+    """Draw an s32[] that is mostly within the bound: a number, or whatever is there."""
     if builder.integer(0, 3) == 0:
         return builder.value(_SIZE)
     return builder.number(_SIZE, builder.integer(-1, bound + 1))
@@ -23,7 +23,7 @@ def _bounded_at(shape: ArrayShape, dimension: int) -> ArrayShape:
 
 
 def set_dimension_size(builder: Builder, shape: ArrayShape) -> str:
-    """A dimension cut to one size, and then to another, which may be more."""
+    """Draw a dimension cut to one size, and then to another, which may be more."""
     dimension = builder.integer(0, shape.rank - 1)
     value, bound = builder.value(shape), shape.dims[dimension]
     for result in (_bounded_at(shape, dimension), shape):

@@ -23,7 +23,7 @@ _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def _same(opcode: str, arity: int) -> Generator:
-    """An instruction on operands of the result's own shape."""
+    """Draw an instruction on operands of the result's own shape."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         return builder.emit(opcode, shape, *(builder.value(shape) for _ in range(arity)))
@@ -70,7 +70,7 @@ def _with_type(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
 
 
 def _part(opcode: str) -> Generator:
-    """A float of a complex number, or of a float."""
+    """Return a float of a complex number, or of a float."""
 
     def generator(builder: Builder, shape: ArrayShape) -> str:
         whole = _WHOLES.get(shape.element_type)

@@ -81,7 +81,8 @@ def _partition(builder: Builder, groups: int, extent: int) -> list[int]:
 
 
 def scaled_dot(builder: Builder, shape: ArrayShape) -> str:
-    """One operand or both are scaled: by blocks of any size that divide it."""
+    """Draw a product of which one operand or both are scaled: by blocks of any size that divide
+    it."""
     batch, mine, other = divided(builder, shape.dims)
     least = int(not shape.rank)  # an operand of some rank is needed, for its scale
     most = max(least, min(2, MOST_RANK - len(batch) - max(len(mine), len(other))))
@@ -115,7 +116,7 @@ def _is_short(element_type: ElementType) -> bool:
 
 
 def _scalable(builder: Builder, element_type: ElementType) -> ElementType:
-    """The type, or one that can be scaled."""
+    """Return the type, or one that can be scaled."""
     return element_type if _is_short(element_type) else builder.element_type(_is_short)
 
 

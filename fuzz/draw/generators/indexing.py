@@ -56,7 +56,8 @@ def gather(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scatter(builder: Builder, shape: ArrayShape) -> str:
-    """The result has the operand's shape: some of its dimensions are the windows'."""
+    """Draw a scatter: the result has the operand's shape, of which some dimensions are the
+    windows'."""
     batch = [
         builder.choice((size_to(builder, 5), *shape.dims)) for _ in range(builder.integer(0, 2))
     ]

@@ -12,7 +12,7 @@ from hlo.types import ArrayShape, ElementType, TupleShape
 
 
 def element_types(builder: Builder, first: ElementType) -> list[ElementType]:
-    """The type and up to two others: those of the operands of a variadic instruction."""
+    """Return the type and up to two others: those of the operands of a variadic instruction."""
     more = builder.choice((0, 0, 0, 1, 2))
     return [first, *(builder.element_type(lambda t: True) for _ in range(more))]
 
@@ -21,7 +21,7 @@ def emit_variadic(
     builder: Builder, opcode: str, results: Sequence[ArrayShape], operands: Sequence[str],
     **attributes: Attribute,
 ) -> str:  # fmt: skip
-    """An instruction of one or several results; the name of the first of them."""
+    """Draw an instruction of one or several results; return the name of the first of them."""
     if len(results) == 1:
         return builder.emit(opcode, results[0], *operands, **attributes)
     several = builder.emit(opcode, TupleShape(tuple(results)), *operands, **attributes)

@@ -11,7 +11,8 @@ _MOST_STEPS = 6
 
 
 def scan(builder: Builder, shape: ArrayShape) -> str:
-    """The shape is that of stacked outputs or of a carry; others may come before and after."""
+    """Draw a scan: the shape is that of stacked outputs or of a carry; others may come before and
+    after."""
     is_output = shape.rank > 0 and builder.boolean()
     if is_output:
         dimension = builder.integer(0, shape.rank - 1)
@@ -47,7 +48,7 @@ def _step(builder: Builder, given: list[ArrayShape], results: list[ArrayShape]) 
 
 
 def _result(inner: Builder, names: list[str], shape: ArrayShape) -> str:
-    """An operation, mostly on slices and carries where there are any of the shape."""
+    """Draw an operation, mostly on slices and carries where there are any of the shape."""
     alike = [name for name in names if inner.shape(name) == shape]
     if not alike or not inner.integer(0, 3):
         return computed(inner, shape)
@@ -66,7 +67,7 @@ def _without(shape: ArrayShape, dimension: int) -> ArrayShape:
 
 
 def _with(shape: ArrayShape, dimension: int, size: int) -> ArrayShape:
-    """The shape of slices that are stacked."""
+    """Return the shape of slices that are stacked."""
     dims = (*shape.dims[:dimension], size, *shape.dims[dimension:])
     return ArrayShape(shape.element_type, dims)
 
@@ -78,7 +79,7 @@ def _small(builder: Builder, least_rank: int = 0) -> ArrayShape:
 
 
 def _slice(builder: Builder, inner: ArrayShape, dimension: int, alike: bool) -> ArrayShape:
-    """That which is asked for, of its type or another, or any of enough dimensions."""
+    """Return that which is asked for, of its type or another, or any of enough dimensions."""
     if not alike or builder.integer(0, 2) == 0:
         return _small(builder, dimension)
     if builder.boolean():

@@ -22,7 +22,7 @@ def sort(builder: Builder, shape: ArrayShape) -> str:
 
 
 def topk(builder: Builder, shape: ArrayShape) -> str:
-    """The values, or the places if they have the type of such."""
+    """Return the values, or the places if they have the type of such."""
     k = shape.dims[-1]
     is_places = shape.element_type is S32 and builder.boolean()
     whole = wider(builder, shape, is_places=is_places)
@@ -35,8 +35,8 @@ def topk(builder: Builder, shape: ArrayShape) -> str:
 
 
 def wider(builder: Builder, shape: ArrayShape, *, is_places: bool) -> ArrayShape:
-    """The shape of an operand of whose last dimension as much as ``shape`` has is taken, or the
-    places of that."""
+    """Return the shape of an operand of whose last dimension as much as ``shape`` has is taken, or
+    the places of that."""
     *outer, k = shape.dims
     room = max(0, MOST_ELEMENTS * 2 // nonzero(outer) - k)
     dims = (*outer, k + builder.integer(0, min(room, 40)))

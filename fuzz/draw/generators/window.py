@@ -28,7 +28,7 @@ def reduce_window(builder: Builder, shape: ArrayShape) -> str:
 
 
 def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
-    """The other way round: the result has the shape of what the windows slide over."""
+    """Draw it the other way round: the result has the shape of what the windows slide over."""
     room, chosen, places = _WORK // nonzero(shape.dims), [], []
     for extent in shape.dims:
         dimension = _dimension(builder, extent, room)
@@ -55,7 +55,8 @@ def select_and_scatter(builder: Builder, shape: ArrayShape) -> str:
 def windows_onto(
     builder: Builder, places: tuple[int, ...], reversals: bool = False
 ) -> tuple[tuple[int, ...], Window]:
-    """The dims of an array and a window over it that takes so many places in each dimension."""
+    """Return the dims of an array and a window over it that takes so many places in each
+    dimension."""
     dims: list[int] = []
     chosen: list[WindowDimension] = []
     work, room = _WORK // nonzero(places), 4 * MOST_ELEMENTS

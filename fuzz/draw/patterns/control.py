@@ -11,9 +11,9 @@ _COUNT = ArrayShape(S32)
 
 
 def scanned(builder: Builder, shape: ArrayShape) -> str:
-    """A ``while`` over the first dimension, with as many iterations as it is long (or more, or
-    fewer): each reads a slice, combines it with a loop-invariant value, and writes the result back.
-    """
+    """Draw a ``while`` over the first dimension, with as many iterations as it is long (or more, or
+    fewer): each reads a slice, combines it with a loop-invariant value, and writes the result
+    back."""
     row = ArrayShape(shape.element_type, (1, *shape.dims[1:]))
     turns = max(0, min(6, shape.dims[0] + builder.integer(-1, 1)))
     start, step = builder.integer(-1, 1), builder.integer(1, 2)
@@ -41,8 +41,8 @@ def scanned(builder: Builder, shape: ArrayShape) -> str:
 
 
 def branches_alike(builder: Builder, shape: ArrayShape) -> str:
-    """A ``conditional``, by a value or a constant, between two nearly equal computations of one
-    value."""
+    """Draw a ``conditional``, by a value or a constant, between two nearly equal computations of
+    one value."""
     predicate = ArrayShape(PRED)
     selector = builder.value(predicate) if builder.boolean() else builder.constant(predicate)
     operand = builder.value(shape)
@@ -59,7 +59,7 @@ def branches_alike(builder: Builder, shape: ArrayShape) -> str:
 
 
 def called_twice(builder: Builder, shape: ArrayShape) -> str:
-    """One computation called on two values."""
+    """Draw one computation called on two values."""
 
     def result(inner: Builder, names: list[str]) -> str:
         return changed(inner, shape, applied(inner, shape, *names))

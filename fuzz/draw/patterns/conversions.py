@@ -24,7 +24,7 @@ def _converted(builder: Builder, name: str, shape: ArrayShape, to: ElementType) 
 
 
 def there_and_back(builder: Builder, shape: ArrayShape) -> str:
-    """A conversion to another type and back, with an operation in between half of the time."""
+    """Draw a conversion to another type and back, with an operation in between half of the time."""
     other = _any_type(builder, shape.element_type)
     there = ArrayShape(other, shape.dims)
     name = _converted(builder, builder.value(shape), shape, other)
@@ -32,7 +32,7 @@ def there_and_back(builder: Builder, shape: ArrayShape) -> str:
 
 
 def several(builder: Builder, shape: ArrayShape) -> str:
-    """Two to four conversions in a row: those in between round, cut off or extend."""
+    """Draw two to four conversions in a row: those in between round, cut off or extend."""
     count = builder.integer(2, 4)
     types = [_any_type(builder, shape.element_type) for _ in range(count)]
     name = builder.value(ArrayShape(types[0], shape.dims))
@@ -70,7 +70,7 @@ def narrow_precision(builder: Builder, shape: ArrayShape) -> str:
 
 
 def bits_there_and_back(builder: Builder, shape: ArrayShape) -> str:
-    """The bits as another type of the same width, changed, and back."""
+    """Draw the bits as another type of the same width, changed, and back."""
     own = shape.element_type
     other = builder.choice([t for t in ALL_TYPES if t.bits == own.bits and _has_plain_bits(t)])
     there = ArrayShape(other, shape.dims)
@@ -83,7 +83,7 @@ def _has_plain_bits(element_type: ElementType) -> bool:
 
 
 def bits_narrowed(builder: Builder, shape: ArrayShape) -> str:
-    """The bits as elements of a narrower type, in one more dimension, changed, and back."""
+    """Draw the bits as elements of a narrower type, in one more dimension, changed, and back."""
     own = shape.element_type
     narrower = [t for t in ALL_TYPES if _has_plain_bits(t) and _splits(own, t)]
     other = builder.choice(narrower)
@@ -105,7 +105,7 @@ def _can_split(shape: ArrayShape) -> bool:
 
 
 def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
-    """A comparison of a converted value with a constant, or with another converted value."""
+    """Draw a comparison of a converted value with a constant, or with another converted value."""
     own = builder.element_type(lambda t: not t.is_complex)
     other = _any_type(builder, own)
     there = ArrayShape(other, shape.dims)
@@ -119,8 +119,8 @@ def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
 
 
 def total_order(builder: Builder, shape: ArrayShape) -> str:
-    """A comparison in total order of arguments or constants, perhaps moved: of computed values, a
-    NaN may have either sign."""
+    """Draw a comparison in total order of arguments or constants, perhaps moved: of computed
+    values, a NaN may have either sign."""
     data = ArrayShape(builder.element_type(lambda t: t.is_float), shape.dims)
     sides = [_given(builder, data) for _ in range(2)]
     if builder.chance(4):
@@ -143,8 +143,8 @@ def _given(builder: Builder, shape: ArrayShape) -> str:
 
 
 def folded_instruction(builder: Builder, shape: ArrayShape) -> str:
-    """One instruction of any opcode on constants, which compilers evaluate themselves; and perhaps
-    another one on its result."""
+    """Draw one instruction of any opcode on constants, which compilers evaluate themselves; and
+    perhaps another one on its result."""
     opcode = builder.choice(FOLDED)
     builder.drew(f"folded {opcode}")
     return changed(builder, shape, builder.folded(opcode, shape))

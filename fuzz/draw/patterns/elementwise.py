@@ -10,13 +10,13 @@ _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 
 
 def chain(builder: Builder, shape: ArrayShape) -> str:
-    """A chain of elementwise instructions on one value, with other values and numbers as second
-    operands."""
+    """Draw a chain of elementwise instructions on one value, with other values and numbers as
+    second operands."""
     return chained(builder, shape, builder.value(shape), lambda: _side(builder, shape))
 
 
 def _side(builder: Builder, shape: ArrayShape) -> str:
-    """A value, or a broadcast number that simplifications look for: 0, 1, 2."""
+    """Draw a value, or a broadcast number that simplifications look for: 0, 1, 2."""
     if builder.boolean() or "broadcast" not in builder.opcodes:
         return builder.value(shape)
     number = builder.number(ArrayShape(shape.element_type), builder.integer(0, 2) % 2)
@@ -24,14 +24,14 @@ def _side(builder: Builder, shape: ArrayShape) -> str:
 
 
 def diamond(builder: Builder, shape: ArrayShape) -> str:
-    """Two chains from one value, joined again."""
+    """Draw two chains from one value, joined again."""
     top = builder.value(shape)
     ways = [changed(builder, shape, top) for _ in range(2)]
     return applied(builder, shape, *ways)
 
 
 def repeated(builder: Builder, shape: ArrayShape) -> str:
-    """A common subexpression: the same computed twice."""
+    """Draw a common subexpression: the same computed twice."""
     one, other = builder.value(shape), builder.value(shape)
     first = applied(builder, shape, one, other)
     opcode = builder.opcode(first)
@@ -42,7 +42,7 @@ def repeated(builder: Builder, shape: ArrayShape) -> str:
 
 
 def folded(builder: Builder, shape: ArrayShape) -> str:
-    """A chain of constants, which compilers evaluate themselves."""
+    """Draw a chain of constants, which compilers evaluate themselves."""
     if shape.elements > 8:
         return builder.leaf(shape)
     start = builder.constant(shape)
@@ -50,8 +50,8 @@ def folded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
-    """An operation on two broadcasts, which may be sunk below it: broadcast(a) + broadcast(b) =
-    broadcast(a + b)."""
+    """Draw an operation on two broadcasts, which may be sunk below it: broadcast(a) + broadcast(b)
+    = broadcast(a + b)."""
     kept = tuple(d for d in range(shape.rank) if builder.boolean())
     small = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
     spread = [
@@ -64,7 +64,7 @@ def scalars_spread(builder: Builder, shape: ArrayShape) -> str:
 
 
 def compared(builder: Builder, shape: ArrayShape) -> str:
-    """A select between two values by their comparison: a maximum, a clamp, a mask."""
+    """Draw a select between two values by their comparison: a maximum, a clamp, a mask."""
     one, other = builder.value(shape), builder.value(shape)
     directions = _DIRECTIONS[:2] if shape.element_type.is_complex else _DIRECTIONS
     predicate = ArrayShape(PRED, shape.dims)
@@ -76,7 +76,7 @@ def compared(builder: Builder, shape: ArrayShape) -> str:
 
 
 def masked(builder: Builder, shape: ArrayShape) -> str:
-    """A mask of zeros by comparing positions (iota), as triangular masks and padding masks are
+    """Draw a mask of zeros by comparing positions (iota), as triangular masks and padding masks are
     made."""
     places = ArrayShape(builder.element_type(lambda t: t.is_integer and t.bits > 8), shape.dims)
     rows, columns = (

@@ -57,7 +57,8 @@ def _condition(inner: Builder, count: Count, counter: str, limit: str) -> str:
 
 
 def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None) -> str:
-    """A loop over a counter, a value, one that stays as it is, and the limit if it is given."""
+    """Draw a loop over a counter, a value, one that stays as it is, and the limit if it is
+    given."""
     parts = [builder.number(count.counter, count.first), builder.value(shape), builder.value(shape)]
     init = builder.tuple(*parts, *([] if limit is None else [limit]))
     state = builder.shape(init)
@@ -89,13 +90,13 @@ def _looped(builder: Builder, shape: ArrayShape, count: Count, limit: str | None
 
 
 def counted(builder: Builder, shape: ArrayShape) -> str:
-    """A loop from a constant to a constant: the number of turns is known, if all types and
+    """Draw a loop from a constant to a constant: the number of turns is known, if all types and
     directions are understood."""
     return _looped(builder, shape, _count(builder), None)
 
 
 def bounded_by_a_value(builder: Builder, shape: ArrayShape) -> str:
-    """A loop to a limit that only the arguments say, at most a few turns away."""
+    """Draw a loop to a limit that only the arguments say, at most a few turns away."""
     count = _count(builder)
     direction = _SWAPPED[count.direction] if count.swapped else count.direction
     if direction == "NE":  # it may never be met

@@ -32,7 +32,7 @@ def reshaped(builder: Builder, shape: ArrayShape) -> str:
 
 
 def sliced_twice(builder: Builder, shape: ArrayShape) -> str:
-    """A slice of a slice."""
+    """Draw a slice of a slice."""
     middle, last = sliced(builder, shape.dims, 2)
     whole, first = sliced(builder, middle, 2)
     between = ArrayShape(shape.element_type, middle)
@@ -79,7 +79,7 @@ def cut_and_joined(builder: Builder, shape: ArrayShape) -> str:
 
 
 def updated_in_place(builder: Builder, shape: ArrayShape) -> str:
-    """A dynamic-slice that is changed and written back where it was, or nearly."""
+    """Draw a dynamic-slice that is changed and written back where it was, or nearly."""
     dims = tuple(builder.integer(min(1, size), size) for size in shape.dims)
     part, index, name = ArrayShape(shape.element_type, dims), ArrayShape(S32), builder.value(shape)
     starts = [_start(builder, index, size) for size in shape.dims]

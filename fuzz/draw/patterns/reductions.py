@@ -28,7 +28,7 @@ def _reduced(builder: Builder, name: str, whole: ArrayShape, kept: list[int]) ->
 
 
 def normalised(builder: Builder, shape: ArrayShape) -> str:
-    """A value combined with its own broadcast reduction: softmax, variance, layer norm."""
+    """Draw a value combined with its own broadcast reduction: softmax, variance, layer norm."""
     name = changed(builder, shape, builder.value(shape))
     kept = [d for d in range(shape.rank) if builder.boolean()]
     small = ArrayShape(shape.element_type, tuple(shape.dims[d] for d in kept))
@@ -46,14 +46,14 @@ def _larger(builder: Builder, shape: ArrayShape) -> tuple[ArrayShape, list[int]]
 
 
 def of_products(builder: Builder, shape: ArrayShape) -> str:
-    """A dot written as a sum of products."""
+    """Draw a dot written as a sum of products."""
     whole, kept = _larger(builder, shape)
     factors = [builder.value(whole) for _ in range(2)]
     return _reduced(builder, builder.emit("multiply", whole, *factors), whole, kept)
 
 
 def of_moved(builder: Builder, shape: ArrayShape) -> str:
-    """A reduction of a value whose elements only move or repeat."""
+    """Draw a reduction of a value whose elements only move or repeat."""
     whole, kept = _larger(builder, shape)
     (gone,) = (d for d in range(whole.rank) if d not in kept)
     kind = builder.choice(("broadcast", "reverse", "transpose"))
@@ -69,7 +69,7 @@ def of_moved(builder: Builder, shape: ArrayShape) -> str:
 
 
 def twice(builder: Builder, shape: ArrayShape) -> str:
-    """A reduction of a reduction, by the same monoid or another."""
+    """Draw a reduction of a reduction, by the same monoid or another."""
     middle, kept = _larger(builder, shape)
     whole, inner = _larger(builder, middle)
     name = _reduced(builder, builder.value(whole), whole, inner)
@@ -77,7 +77,7 @@ def twice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def layer(builder: Builder, shape: ArrayShape) -> str:
-    """A dense layer: matrix product, bias, activation."""
+    """Draw a dense layer: matrix product, bias, activation."""
     rows, columns = shape.dims
     inner = extent(builder, max(1, MOST_ELEMENTS // max(1, rows, columns)))
     lhs, rhs = (ArrayShape(shape.element_type, dims) for dims in ((rows, inner), (inner, columns)))

@@ -74,7 +74,7 @@ def _slice(builder: Builder, name: str, whole: ArrayShape, part: ArrayShape) -> 
 
 
 def slice_of_slice(builder: Builder, shape: ArrayShape) -> str:
-    """A slice of a slice, of which one at least has computed starts; of three, perhaps."""
+    """Draw a slice of a slice, of which one at least has computed starts; of three, perhaps."""
     shapes = [shape]
     for _ in range(2 + builder.chance(4)):
         shapes.append(_wider(builder, shapes[-1]))
@@ -89,7 +89,7 @@ def slice_of_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def slice_of_update(builder: Builder, shape: ArrayShape) -> str:
-    """A slice of what was updated in place; the same place, a nearby one, or any."""
+    """Draw a slice of what was updated in place; the same place, a nearby one, or any."""
     whole = _wider(builder, shape)
     update = shape if builder.boolean() else _wider_than_nothing(builder, whole)
     places = starts(builder, whole.dims)
@@ -113,7 +113,7 @@ def _wider_than_nothing(builder: Builder, whole: ArrayShape) -> ArrayShape:
 
 
 def row_of_slice(builder: Builder, shape: ArrayShape) -> str:
-    """A gather of rows of a slice, as indexing by an array makes; a slice of it, perhaps."""
+    """Draw a gather of rows of a slice, as indexing by an array makes; a slice of it, perhaps."""
     rows, *rest = shape.dims
     count = rows + builder.integer(0, 2)
     table = ArrayShape(shape.element_type, (builder.integer(1, 5), *rest))
@@ -131,7 +131,7 @@ def row_of_slice(builder: Builder, shape: ArrayShape) -> str:
 
 
 def scatter_into_slice(builder: Builder, shape: ArrayShape) -> str:
-    """A scatter of rows into a slice, or a slice of a scatter: the same row several times."""
+    """Draw a scatter of rows into a slice, or a slice of a scatter: the same row several times."""
     own, *rest = shape.dims
     count = builder.integer(1, 4)
     before = builder.boolean()

@@ -29,8 +29,8 @@ def _window(builder: Builder, size: int) -> tuple[int, WindowDimension]:
 
 
 def cut_convolution(builder: Builder, shape: ArrayShape) -> str:
-    """A convolution of negative padding, of integers as well, of an array that is padded before
-    half of the time: the two paddings may be joined."""
+    """Draw a convolution of negative padding, of integers as well, of an array that is padded
+    before half of the time: the two paddings may be joined."""
     batch, features, *places = shape.dims
     drawn = [_window(builder, size) for size in places]
     spatial = tuple(extent for extent, _ in drawn)
@@ -69,8 +69,8 @@ def _padded(builder: Builder, shape: ArrayShape) -> str:
 
 
 def summed_windows(builder: Builder, shape: ArrayShape) -> str:
-    """A reduce-window of an array that is padded before, in one dimension: a pooling, or of a whole
-    dimension a cumulative sum."""
+    """Draw a reduce-window of an array that is padded before, in one dimension: a pooling, or of a
+    whole dimension a cumulative sum."""
     dimension, init = shape.rank - 1, builder.integer(0, 1)
     size = shape.dims[dimension]
     is_cumulative = builder.boolean() and size > 0

@@ -66,7 +66,7 @@ def batch_norm_inference(
     epsilon: float,
     feature_index: int,
 ) -> Enclosure:
-    """The normalised operand."""
+    """Return the normalised operand."""
     op = BatchNorm(_ENCLOSED, operand.shape, epsilon, feature_index)
     return op.inference(operand, scale, offset, mean, variance)
 

@@ -44,8 +44,8 @@ def custom_call(
     schedule: str = "",
     api_version: str = "",
 ) -> Value:
-    """By ``TARGETS``, else by its values, of which floats are open: of another library's
-    function."""
+    """Evaluate a custom call by ``TARGETS``, else by its values, of which floats are open: of
+    another library's function."""
     del window, dim_labels, feature_group_count, batch_group_count, operand_layout_constraints
     del custom_call_has_side_effect, to_apply, called_computations, output_to_operand_aliasing
     del padding_type, literal, operand_precision, schedule, api_version

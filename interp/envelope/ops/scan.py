@@ -101,8 +101,8 @@ def _may_be_grouped(
 
 
 def _opcodes(to_apply: Callee[Value], num_carries: int) -> list[tuple[int, str]] | None:
-    """For each result, the number of the slice and carry it combines, and the opcode; None for
-    other computations."""
+    """Return for each result the number of the slice and carry it combines, and the opcode; None
+    for other computations."""
     by_name = {i.name: i for i in to_apply.computation.instructions}
     parameters = [parameter.name for parameter in to_apply.computation.parameters]
     pairs = [sorted((parameters[n], parameters[n + num_carries])) for n in range(num_carries)]

@@ -117,7 +117,7 @@ def _sorted(rows: list[Enclosure], to_apply: Callee[Any], is_stable: bool) -> li
 
 
 def _read(to_apply: Callee[Any]) -> list[int]:
-    """The operands that the comparator looks at."""
+    """Return the operands that the comparator looks at."""
     computation = to_apply.computation
     names = live(computation, lambda instruction: False)
     used = {name for i in computation.instructions if i.name in names for name in i.operands}
@@ -147,8 +147,8 @@ def _compared(inside: Sequence[Array], comparator: Callee[Any]) -> tuple[Array, 
 
 
 def _beside_groups(inside: Sequence[Array], comparator: Callee[Any], begins: Array) -> Array:
-    """In which rows each element comes behind the last of the group before its own, and before the
-    first of the next."""
+    """Return in which rows each element comes behind the last of the group before its own, and
+    before the first of the next."""
     size = begins.shape[-1]
     places = np.broadcast_to(np.arange(size), begins.shape)
     last = np.maximum.accumulate(np.where(begins, places, 0), axis=-1) - 1
@@ -183,7 +183,7 @@ def _groups(keys: Array) -> Array:
 
 
 def _certain_ranks(order: Array, groups: Array, is_stable: bool) -> _Ranks:
-    """Their own place, or that of all that are equal to them."""
+    """Return their own place, or that of all that are equal to them."""
     ranks = np.empty(order.shape, np.int64)
     places = np.broadcast_to(np.arange(order.shape[-1]), order.shape)
     np.put_along_axis(ranks, order, places if is_stable else groups, -1)
@@ -196,7 +196,7 @@ def _unknown(dims: tuple[int, ...]) -> _Ranks:
 
 
 def _numbered(low: Array, high: Array, *, falls: bool) -> _Ranks:
-    """The ranks of the ends of numbers."""
+    """Return the ranks of the ends of numbers."""
     ends = np.stack([low, high])
     ranks = np.unique(ends, return_inverse=True)[1].reshape(ends.shape)
     return _Ranks(-ranks[1], -ranks[0]) if falls else _Ranks(ranks[0], ranks[1])
@@ -268,7 +268,7 @@ def _placed(row: Enclosure, ranks: _Ranks) -> Enclosure:
 
 
 def _places(ranks: _Ranks) -> tuple[Array, Array]:
-    """The first and the last place of each element."""
+    """Return the first and the last place of each element."""
     low, high = ranks.low, ranks.high
     size, least = low.shape[-1], int(min(low.min(), high.min()))
     room = int(max(low.max(), high.max())) - least + 1
@@ -290,7 +290,7 @@ def _hulls(row: Enclosure, elements: Array, begins: Array, dims: tuple[int, ...]
 
 
 def _best(end: Array, elements: Array, begins: Array, better: np.ufunc) -> Array:
-    """The least or the greatest of each run, NaN only of nothing else."""
+    """Return the least or the greatest of each run, NaN only of nothing else."""
     flat = np.ascontiguousarray(end).reshape(-1)
     keys = stable_sort.keys(flat)
     if better is np.maximum and is_nan(flat).any():
