@@ -19,9 +19,9 @@ _PROTOTYPES = """
 int lanes(void);
 void tile(const double *lhs, const float *rhs, int64_t k, double *totals);
 """
+# In brackets the header is the text itself, not the declarations of what is linked.
 _SOURCE = """
-#include "hlo_tile_vector.h"
-#include "hlo_tile.h"
+#include <hlo_tile_vector.h>
 PROTOTYPES
 int lanes(void) { return HLO_TILE_LANES; }
 void tile(const double *lhs, const float *rhs, int64_t k, double *totals) {
