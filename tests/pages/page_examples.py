@@ -18,6 +18,7 @@ from hlo.module import Module
 
 # Of a machine that moves 10 GB and does 100 billion operations a second, on any number of threads.
 LIMITS = Limits({1 << 18: 1e10}, {1 << 18: 1e10}, {"f32": 1e11, "f64": 5e10}, 1e-6)
+# Its loop stays one: each element of a trip depends on another one of the trip before.
 MODEL = """HloModule model
 
 FileNames
@@ -43,7 +44,8 @@ body { state.1 = (s32[], f32[64,512]) parameter(0)
        x.1 = f32[64,512] get-tuple-element(state.1), index=1
        one = s32[] constant(1)
        next = s32[] add(i.1, one)
-       doubled = f32[64,512] add(x.1, x.1), metadata={op_name="twice" stack_frame_id=2}
+       back = f32[64,512] reverse(x.1), dimensions={0}
+       doubled = f32[64,512] add(x.1, back), metadata={op_name="twice" stack_frame_id=2}
        ROOT both = (s32[], f32[64,512]) tuple(next, doubled) }
 ENTRY main {
   x = f32[64,256] parameter(0)
