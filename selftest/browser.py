@@ -24,6 +24,21 @@ PAN = """([scale, frames]) => {
   picture.y = picture.scene.height / 3;
   for (let n = 0; n < frames; n++) { picture.y += 30 / scale; picture.draw(); }
 }"""
+# Frames that are shown in a second while the picture moves, and when the page was first drawn.
+RATE = """(frames) => new Promise((done) => {
+  const { picture } = window.page, times = [];
+  picture.scale = 1;
+  picture.y = picture.scene.height / 3;
+  const next = (now) => {
+    times.push(now);
+    picture.y += 25;
+    picture.ask();
+    if (times.length <= frames) requestAnimationFrame(next);
+    else done(frames / (times[frames] - times[0]) * 1000);
+  };
+  requestAnimationFrame(next);
+})"""
+SHOWN = "new Promise((done) => requestAnimationFrame(() => done(performance.now() / 1000)))"
 ALL_OF_IT = """() => {
   for (const tab of document.querySelectorAll('[role=tab]')) tab.click();
   window.page.picture.toggleAll();
@@ -81,11 +96,15 @@ def wait_until(tab: Any, condition: str) -> None:
 
 
 class Times(NamedTuple):
-    """Hold seconds: until a page is drawn, and for a frame at the scale 1 and with all in view."""
+    """Hold seconds of the main thread until a page is drawn, and for a frame at the scale 1 and
+    with all in view; by the clock, when it was shown, and the frames of a second of panning.
+    """
 
     opened: float
     near: float
     far: float
+    shown: float
+    rate: float
 
 
 class Browser:
@@ -130,14 +149,15 @@ class Browser:
     def measured(self, page: pages.Page) -> Times:
         """Open a page, pan over it, and show all that it has."""
         with self.open(page) as (tab, session):
-            opened = _busy(session)
+            opened, shown = _busy(session), float(tab.evaluate(SHOWN))
             frames = []
             for scale in (1.0, 0.01):
                 before = _busy(session)
                 tab.evaluate(PAN, [scale, FRAMES])
                 frames.append((_busy(session) - before) / FRAMES)
+            rate = float(tab.evaluate(RATE, 3 * FRAMES))
             tab.evaluate(ALL_OF_IT)
-        return Times(opened, *frames)
+        return Times(opened, *frames, shown, rate)
 
     def check(self, page: pages.Page, name: str, views: Sequence[tuple[int, str]] = VIEWS) -> None:
         """Show each tab of a page in each view: it fits the width, and all that is shown has a

@@ -5,8 +5,9 @@
     python -m selftest.browser_pages --screenshots docs/see --campaign DIR
 
 Each page is opened, everything in it opened and closed, and every tab shown, 1,280 and 400 pixels
-wide, light and dark: it fits the width, and each control has a name. Times are those of the page's
-main thread, in seconds of the processor: what else the machine does is not in them. Exit status: 0
+wide, light and dark: it fits the width, and each control has a name. The first three times are
+those of the page's main thread, of the processor: what else the machine does is not in them; then,
+by the clock, when the page was shown and how many frames show while panning. Exit status: 0
 fine, 1 a page logged an error, asked for something, is too wide, nameless, or looks otherwise. It
 needs chromium (apt install chromium) and playwright (pip install '.[browser]').
 """
@@ -41,7 +42,8 @@ def open_all(browser: Browser, paths: list[Path]) -> Iterator[str]:
     for path in _programs(paths):
         module = read(path)
         page = explained(module)
-        times = [f"{1e3 * seconds:8.1f} ms" for seconds in browser.measured(page)]
+        *measured, rate = browser.measured(page)
+        times = [*(f"{1e3 * seconds:8.1f} ms" for seconds in measured), f"{rate:4.0f} frames/s"]
         browser.check(page, path.name)
         yield " ".join([f"{path.name:50} {module.instruction_count:6} {len(page.text):9}", *times])
 

@@ -27,7 +27,7 @@ SOFTMAX = """() => {
   picture.toggle(picture.scene.nodes.find(node => node.inside === undefined && node.opens
     && selected.program.name[node.i] === 'div.11'));
   picture.fit();
-  selected.step(4, 'test');
+  selected.choose([selected.program.byName.get('reduce_sum.7')], { from: 'test' });
   [...document.querySelectorAll('[role=tab]')].find(tab => tab.textContent === 'C').click();
 }"""
 

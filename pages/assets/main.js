@@ -9,7 +9,9 @@ const COLOURS = {
 function legendParts({ heat, scene, worst }) {
   if (heat === "family") {
     const here = new Set(scene.nodes.map((node) => scene.program.family[node.i]));
-    return DATA.families.flatMap((name, n) => (here.has(n) ? [element("span", { class: `swatch family-${n}` }, name)] : []));
+    const kinds = DATA.families.flatMap((name, n) => (here.has(n) ? [element("span", { class: `swatch family-${n}` }, name)] : []));
+    const { added, changed } = scene.program;
+    return added?.size || changed?.size ? [...kinds, element("span", { class: "swatch fresh" }, "new or changed")] : kinds;
   }
   const most = worst || 0;
   const text = {
