@@ -157,7 +157,8 @@ class Browser:
                 frames.append((_busy(session) - before) / FRAMES)
             rate = float(tab.evaluate(RATE, 3 * FRAMES))
             tab.evaluate(ALL_OF_IT)
-        return Times(opened, *frames, shown, rate)
+        near, far = frames
+        return Times(opened, near, far, shown, rate)
 
     def check(self, page: pages.Page, name: str, views: Sequence[tuple[int, str]] = VIEWS) -> None:
         """Show each tab of a page in each view: it fits the width, and all that is shown has a

@@ -31,7 +31,10 @@ class Picture {
     this.high = this.canvas.clientHeight;
     this.canvas.width = Math.round(this.wide * ratio);
     this.canvas.height = Math.round(this.high * ratio);
-    if (first && this.wide) this.start();
+    if (first && this.wide) {
+      this.start();
+      this.selectionChanged("start");
+    }
     this.draw();
   }
 

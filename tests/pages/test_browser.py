@@ -254,6 +254,15 @@ def test_a_slider_shows_what_each_stage_changed_and_who_is_guilty(opened: Open) 
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_a_page_begins_where_the_guilty_instruction_is(opened: Open) -> None:
+    before, after = module(chain(300)), module(chain(300).replace("negate", "abs"))
+    stages = [pages.Stage("input", before), pages.Stage("bad", after)]
+    page = opened(pages.stages("chain", stages, pages.Blame(1, "r", "by bad")), 400)
+    x, y = page.evaluate(PLACE, "r")
+    box = page.locator("#graph").bounding_box()
+    assert box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
+
+
 def page_with_values() -> pages.Page:
     """Return the page of a run, and of a peer that is wrong in one element."""
     rng = np.random.default_rng(0)

@@ -59,5 +59,5 @@ def test_pictures_are_compared_loosely(browser: Browser) -> None:
     kept = (ROOT / "docs" / "see" / "stages.webp").read_bytes()
     assert browser.difference(picture, kept) < MOST_DIFFERENCE
     assert browser.difference(stages_picture(browser, training, "dark"), kept) > 0.5
-    other = (ROOT / "docs" / "see" / "kernels.webp").read_bytes()
+    other = (ROOT / "docs" / "see" / "values.webp").read_bytes()
     assert browser.difference(picture, other) > MOST_DIFFERENCE
