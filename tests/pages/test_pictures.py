@@ -43,7 +43,8 @@ def test_text_for_graphviz_quotes_names() -> None:
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 def test_a_trace_has_loops_around_what_runs_in_them() -> None:
-    explained = profile(MODEL)
+    # Elements change places at each trip: the loop is no kernel.
+    explained = profile(MODEL.replace("add(x.1, x.1),", "reverse(x.1), dimensions={0},"))
     with pytest.raises(ArgumentError, match="was not measured"):
         pages.trace(explained)
     times = [(0.5, 1) if row.is_kernel else (0.0, 1) for row in explained.rows]
