@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -54,7 +55,7 @@ class Describer:
             del runs[depth:]
             around = runs[-1] if runs else 1
             rows.append(replace(self._row(number, depth, step), runs=around))
-            runs.append(around * (self._trips(step) if isinstance(step, Repeat) else 1))
+            runs.append(around * (self._trips(step.origin) if isinstance(step, Repeat) else 1))
             if isinstance(step, Repeat):
                 rows[-1] = replace(rows[-1], runs=runs[-1])
         return tuple(rows)
@@ -134,7 +135,8 @@ class Describer:
             written = min(stored, sum(each))
         for origin, inner in known:
             some, repeats = self._work(inner, self._group(origin))
-            operations.update(some)
+            trips_inside = math.prod(map(self._trips, origin.loops))
+            operations.update({kind: trips_inside * count for kind, count in some.items()})
             repeated |= repeats
         regions = _regions(kernel.body)
         return replace(
@@ -187,12 +189,12 @@ class Describer:
             compute = one.arithmetic(operations)
         return Bound(memory, compute, max(_CALL, regions * every.region))
 
-    def _trips(self, loop: Repeat) -> int:
+    def _trips(self, loop: Origin) -> int:
         """Return how often a loop runs, as far as the text shows it; else 1."""
-        instruction = self._instruction(loop.origin)
+        instruction = self._instruction(loop)
         if instruction is None:
             return 1
-        computation = self._before[loop.origin.computation]
+        computation = self._before[loop.computation]
         if instruction.opcode == "while":
             return trips(instruction, computation, self._before)
         first = next(i for i in computation.instructions if i.name == instruction.operands[0])

@@ -19,7 +19,7 @@ them are not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from backend_c.ir import index as ix
@@ -41,6 +41,7 @@ from backend_c.lower.plan import (
     Buffer,
     Copy,
     Launch,
+    Origin,
     Plan,
     Repeat,
     Step,
@@ -60,6 +61,7 @@ _VECTOR = 16  # elements: blocks of whole vectors
 _LEAST_BLOCK = 64  # elements
 _BLOCK_BYTES = 1024  # of the widest part of the state
 _ROW_BYTES = 4096
+_MOST_HELD = 1 << 16  # bytes of a block on the stack of a thread
 _MOST_BYTES = 1 << 14  # of the state of a block: half of the first level of the cache
 
 
@@ -108,10 +110,26 @@ def _launched(found: Interchange, kernels: list[Kernel], settings: Settings) -> 
     work = found.elements * operations * _TRIPS
     is_parallel = found.elements > block_size and work >= settings.grain
     kernels.append(interchanged_kernel(found, block_size, is_parallel=is_parallel))
-    first, *rest = found.numbers
-    joined = tuple(one for step in rest for one in (step.origin, *step.origin.joined))
-    origin = replace(first.origin, joined=(*first.origin.joined, *joined))
+    around = dict(_loops_around(found.repeat, ()))
+    origins = [
+        replace(one, joined=(), loops=around[step])
+        for step in found.numbers
+        for one in (step.origin, *step.origin.joined)
+    ]
+    origin = replace(origins[0], joined=tuple(origins[1:]))
     return Launch(len(kernels) - 1, found.inputs, found.outputs, (), origin)
+
+
+def _loops_around(
+    repeat: Repeat, outside: tuple[Origin, ...]
+) -> Iterator[tuple[Launch, tuple[Origin, ...]]]:
+    """Yield the launches in a loop with the loops around each, outermost first."""
+    inside = (*outside, repeat.origin)
+    for step in (*repeat.condition, *repeat.body):
+        if isinstance(step, Repeat):
+            yield from _loops_around(step, inside)
+        elif isinstance(step, Launch):
+            yield step, inside
 
 
 def _numbered(repeat: Repeat, shared: set[Buffer]) -> dict[Launch, int]:
@@ -167,7 +185,8 @@ def _interchange(
     found = Interchange(repeat, kernels, numbers, elements, inputs, outputs, *sets)
     if not all(_is_legal(step, found, changed) for _, step in in_order((repeat,))):
         return None
-    if any(b.shape.elements > elements for b in read):
+    held = sum(map(_bytes, own)) * _LEAST_BLOCK
+    if held > _MOST_HELD or any(b.shape.elements > elements for b in read):
         return None
     operations, operations_on_shared = _operations(repeat, found)
     return found if operations_on_shared <= _MOST_SHARED * operations else None

@@ -38,7 +38,8 @@ class Origin:
 
     ``computation`` and ``instruction`` are names after all passes. Of a launch, ``computes`` is
     what the kernel computes, ``in_place`` whether it only updates its result. Of a copy, ``why`` is
-    the reason for it. ``joined`` are those of launches that were merged with this one.
+    the reason for it. ``joined`` are those of launches that were merged with this one. ``loops``
+    are those whose trips the kernel makes itself, outermost first.
     """
 
     computation: str = ""
@@ -47,6 +48,7 @@ class Origin:
     in_place: bool = False
     why: str = ""
     joined: tuple[Origin, ...] = ()
+    loops: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def pendulums(angle: Any, speed: Any) -> Any:
 
 
 def conjugate_gradients(a: Any, right: Any) -> Any:
-    """Solve a positive definite system by fifty steps."""
+    """Solve a positive definite system by twenty steps: after fifty the residual may be 0."""
     a = a @ a.T / a.shape[0] + jnp.eye(a.shape[0])
 
     def step(_: Any, state: Any) -> Any:
@@ -75,7 +75,7 @@ def conjugate_gradients(a: Any, right: Any) -> Any:
         return x, residual, residual + smaller / size * direction, smaller
 
     start = jnp.zeros_like(right), right, right, right @ right
-    return lax.fori_loop(0, 50, step, start)[0]
+    return lax.fori_loop(0, 20, step, start)[0]
 
 
 def group_norm(x: Any, scale: Any, shift: Any) -> Any:

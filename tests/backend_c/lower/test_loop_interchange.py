@@ -174,6 +174,20 @@ _ROWS = _loop(
   s = (s32[], s32[], f32[9,N], f32[N]) tuple(zero, trips, a, x)
   ROOT w = (s32[], s32[], f32[9,N], f32[N]) while(s), condition=condition, body=body""",
 ).replace("{1,N}", "{1,700}")
+_SQUARES_OF_F32 = _loop(
+    "f32[N]",
+    """  x = f32[N] get-tuple-element(s), index=2
+  q = f32[N] multiply(x, x)
+  y = f32[N] add(q, x)
+  ROOT t = (s32[], s32[], f32[N]) tuple(n, trips, y)""",
+    """  x = f32[N] parameter(1)
+  s = (s32[], s32[], f32[N]) tuple(zero, trips, x)
+  w = (s32[], s32[], f32[N]) while(s), condition=condition, body=body
+  ROOT r = f32[N] get-tuple-element(w), index=2""",
+).replace(
+    "  ROOT p = pred[] compare(i, trips)", "  last = s32[] constant(LAST)\n"
+    "  ROOT p = pred[] compare(i, last)"
+)  # fmt: skip
 _FEW = _SWAP.replace("[700]", "[9]")
 _TAKEN = {
     "types": _squares(),
@@ -214,6 +228,16 @@ def test_loops_stay_where_elements_need_each_other_or_nothing_is_gained(name: st
 def test_what_all_elements_share_is_left_where_it_is_used() -> None:
     assert len(_around(_plan(_squares()))) == 1  # the counter is a result
     assert not _around(_plan(_SWAP))
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+def test_operations_of_all_trips_are_explained() -> None:
+    texts = (_SQUARES_OF_F32.replace("LAST", str(trips)) for trips in (10, 20))
+    counts = [
+        sum((row.operations or {}).get("f32", 0) for row in backend_c.explain(hlo.parse(text)).rows)
+        for text in texts
+    ]
+    assert counts == [2 * 700 * 10, 2 * 700 * 20]
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
