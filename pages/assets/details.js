@@ -17,6 +17,13 @@ function stepLink(number) {
   return element("button", { class: "link", click: () => selected.step(number, "details") }, `#${number} ${kind}`);
 }
 
+/** The lines of C that compute what is selected, as text. */
+function linesOfC() {
+  const found = TARGETS.length ? [...target().lit].filter(([, own]) => own) : [];
+  return found.map(([called, { lines }]) =>
+    `${lines.size === 1 ? "a line" : `${lines.size} lines`} of ${called}, ${target().name}`).join("; ");
+}
+
 class Details {
   constructor() {
     this.root = element("div", { class: "details", "aria-label": "Details", role: "region", tabindex: 0 });
@@ -73,6 +80,7 @@ class Details {
         ["source", program.place[i] >= 0 ? program.places[program.place[i]] : ""],
         ["operation", program.operation[i]],
         ["kernel", noSteps ? "none: it takes no time" : ""],
+        ["computed on", selected.whole || selected.instructions.size > 1 ? "" : linesOfC()],
       ]),
       ...valueParts(program, i), actions);
   }

@@ -150,6 +150,9 @@ def test_a_line_of_c_and_the_instructions_that_it_computes_light_up(opened: Open
     (store,) = [line for line in lit(page, ".selection") if "r0[" in line]
     page.get_by_label("Target of C").select_option("Embedded C")
     assert any("r0[" in line for line in lit(page, ".selection"))
+    page.get_by_role("tab", name="Details").click()
+    assert " of kernel_1, Embedded C" in page.inner_text(".selection .details")
+    page.get_by_role("tab", name="C", exact=True).click()
     # The head of a loop is all of it, a kernel all of its lines.
     page.get_by_label("Target of C").select_option("OpenMP C")
     page.locator("[id^=list-c-]", has_text="hlo_tanh").first.click()
