@@ -54,8 +54,10 @@ class Injected:
         return list(arrays_of(evaluation.result(arguments, self.seed)))
 
     def _instead(self, computation: Computation, instruction: Instruction, op: Op) -> Op:
+        site = self.site.instruction
         here = (computation.name, instruction.name)
-        if here != (self.site.computation.name, self.site.instruction.name):
+        # A program that shows values in between may have given the name to another instruction.
+        if here != (self.site.computation.name, site.name) or instruction.opcode != site.opcode:
             return op
         return Op(self._wrong(op.function), op.given, op.home)
 

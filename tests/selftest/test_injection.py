@@ -13,6 +13,7 @@ from hlo.opcodes import OPCODES
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED
 from selftest.injection.__main__ import main, table
+from selftest.injection.bug import Bug
 from selftest.injection.campaign import (
     ALLOWED,
     CONTRADICTION,
@@ -24,6 +25,7 @@ from selftest.injection.campaign import (
 )
 from selftest.injection.cases import Case, case, drawn
 from selftest.injection.catalogue import BUGS
+from selftest.injection.peer import Injected, Site
 
 
 def test_the_catalogue() -> None:
@@ -121,6 +123,15 @@ def test_a_bug_in_place_does_not_reach_the_case() -> None:
     found = injected(bug, given, site)
     assert found is not None and found.outcome == OUTSIDE
     assert values.tolist() == [1, 2, 3]
+
+
+def test_a_bug_is_not_where_another_instruction_has_the_name() -> None:
+    """Programs that show the values of loops have names of their own."""
+    text = "HloModule m\nENTRY main {{\n  x = s32[] parameter(0)\n  ROOT y = s32[] {}(x)\n}}\n"
+    one, other = (hlo.parse(text.format(opcode)) for opcode in ("negate", "not"))
+    bug = Bug("a bug", "zero", ("negate",), lambda call: np.zeros_like(call.operands[0]))
+    peer = Injected(bug, Site(one.entry, one.entry.root_instruction), [np.int32(5)])
+    assert [peer(one)[0], peer(other)[0]] == [0, ~5]
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
