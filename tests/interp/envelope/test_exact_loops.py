@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
 import hlo
 import interp
+from hlo.errors import Error
+from hlo.opcodes import ELEMENTWISE, of_family
+from hlo.types import ELEMENT_TYPES
 from interp.envelope.anchors import planned
-from interp.envelope.budget import XLA_CPU
+from interp.envelope.budget import REWRITTEN, UNKNOWN, XLA_CPU, XLA_TPU, Budget
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_loops import exact_loops
 from interp.envelope.exact_trips import exact_trips
@@ -144,3 +149,33 @@ ENTRY e { n = s32[] parameter(0)
   s = (s32[], s32[]) tuple(zero, n)
   ROOT w = (s32[], s32[]) while(s), condition=less, body=outer }""")
     assert exact_trips(module, (np.int32(4),)) == {("outer", "w"): 3, ("e", "w"): 4}
+
+
+_WHOLE = {
+    "s32": [0, 1, -1, 7, -8, 31, 32, 2**31 - 1, -(2**31)],
+    "u8": [0, 1, 7, 8, 100, 128, 255],
+    "s4": [0, 1, -1, 7, -8],
+    "pred": [0, 1],
+}
+
+
+@pytest.mark.parametrize("peer", [XLA_CPU, UNKNOWN, XLA_TPU, REWRITTEN], ids=lambda b: b.name)
+@pytest.mark.parametrize("element_type", _WHOLE)
+def test_whole_numbers_have_one_result(element_type: str, peer: Budget) -> None:
+    """Also quotients by zero, shifts by more bits than there are, and what wraps: what may be in
+    such a loop, enclosed alone, is what the interpreter gives."""
+    numbers = np.array(_WHOLE[element_type]).astype(ELEMENT_TYPES[element_type].numpy)
+    pairs = [x.ravel() for x in np.meshgrid(numbers, numbers)]
+    t = f"{element_type}[{pairs[0].size}]"
+    count = 0
+    for opcode in sorted(of_family(ELEMENTWISE) - {"power"}):
+        for operands in ("x", "x, y"):
+            given = f"x = {t} parameter(0)\n  y = {t} parameter(1)"
+            text = f"{given}\n  ROOT r = {t} {opcode}({operands})"
+            module = hlo.parse(f"HloModule m\nENTRY e {{\n  {text}\n}}\n")
+            with suppress(Error):
+                right = interp.evaluate(module, *pairs)
+                legal = enclose(module, *pairs, peer=peer).result
+                assert legal.is_point and legal.low.tobytes() == right.tobytes(), opcode
+                count += 1
+    assert count >= (4 if element_type == "pred" else 12)
