@@ -219,8 +219,9 @@ class Perturbed:
             return np.asarray(function(*operands, **attributes))
         narrow = operands[0].dtype
         widens = self._widens(*operands)
-        if widens:
-            operands = tuple(map(self._in_full, operands))
+        if widens:  # of one value that is given twice there is one form
+            full = {id(x): self._in_full(x) for x in operands}
+            operands = tuple(full[id(x)] for x in operands)
         in_total = attributes.get("type") == "TOTALORDER"
         if self._flushes_all and name != "is_finite" and not in_total:
             operands = tuple(map(without_subnormals, operands))

@@ -63,6 +63,15 @@ _PROGRAMS = {
 """,
         [np.array([1, 1.0000001, 0.9999999, 1], np.float32), np.full(4, 2, np.float32)],
     ),
+    "a value in f32, compared with itself": (
+        "",
+        """
+  x = f16[64] parameter(0)
+  r = f16[64] rsqrt(x)
+  ROOT c = pred[64] compare(r, r), direction=NE
+""",
+        [np.linspace(0.1, 3, 64, dtype=np.float16)],
+    ),
     "units of a number between the ends": (
         _ADD,
         """
