@@ -21,7 +21,7 @@ from hlo.types import TupleShape
 from interp.envelope.budget import Budget
 from interp.envelope.defining_equations import is_factorisation
 from interp.envelope.elementwise_chains import unstored
-from interp.envelope.enclosure import Enclosure, Value, all_certain, point
+from interp.envelope.enclosure import Enclosure, Value, point
 from interp.envelope.evaluation import enclose
 from interp.envelope.exact_trips import LoopName, exact_trips
 from interp.envelope.midpoints import is_unbounded, middle
@@ -116,20 +116,18 @@ class _Trial:
         (self._exact if value.is_point else self._loose).add(name)
         if value.is_point:
             return None
-        if value.low.dtype.kind in "biu":
-            if all_certain(value):
-                return None
-            self._decided = True
-        elif not is_wide(value, middle(value), _WIDE).any():
+        centre = middle(value)
+        if not is_wide(value, centre, _WIDE).any():
             return None
+        self._decided |= value.low.dtype.kind in "biu"
         if not self._begins_anew(place):
-            return None if instruction.name in facts.ends else point(middle(value))
+            return None if instruction.name in facts.ends else point(centre)
         is_open = bool(is_unbounded(value).any())
         made = facts.maker(instruction)
         asked = [x for x in made.operands if self._is_asked(place.named(x), is_open)]
         for wanted in (*asked, instruction.name):
             self._anchor(place, facts.ends.get(wanted, wanted))
-        return None if instruction.name in facts.ends else point(middle(value))
+        return None if instruction.name in facts.ends else point(centre)
 
     def _begins_anew(self, place: Place) -> bool:
         """Test whether what is wide came about in this trip. Else the loop's state is to be

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlo.values import Array
+from interp.envelope.blocks import in_blocks_of
 from interp.envelope.complex_numbers import parts
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.verdict import EQUAL, KINDS, UNDETERMINED, is_wide, kinds
@@ -19,7 +20,11 @@ def middle(value: Enclosure) -> Array:
         return np.asarray(complex_(*map(middle, parts(value))))
     if value.is_point:
         return np.asarray(value.low)
-    low, high = value.low.astype(np.float64), value.high.astype(np.float64)
+    return in_blocks_of(_middle, (value.low, value.high))[0]
+
+
+def _middle(least: Array, greatest: Array) -> tuple[Array]:
+    low, high = least.astype(np.float64), greatest.astype(np.float64)
     unbounded = high == np.inf
     if unbounded.any():
         unbounded &= low == -np.inf
@@ -28,7 +33,7 @@ def middle(value: Enclosure) -> Array:
     low += high
     if unbounded.any():
         low = np.where(unbounded, 0.0, low)
-    return np.asarray(low.astype(value.low.dtype))
+    return (np.asarray(low.astype(least.dtype)),)
 
 
 def beside_middle(actual: Array, legal: Enclosure) -> Array:
@@ -48,6 +53,9 @@ def is_unbounded(value: Enclosure) -> Array:
     """Test where a decision is open, a number unbounded, or NaN possible."""
     if value.low.dtype.kind in "biu":
         return np.broadcast_to(np.True_, value.shape)
-    wide = np.complex128 if value.low.dtype.kind == "c" else np.float64
-    width = value.high.astype(wide) - value.low.astype(wide)
-    return np.asarray(~np.isfinite(width) | value.nan)
+    return in_blocks_of(_is_unbounded, (value.low, value.high, value.nan))[0]
+
+
+def _is_unbounded(low: Array, high: Array, nan: Array) -> tuple[Array]:
+    wide = np.complex128 if low.dtype.kind == "c" else np.float64
+    return (np.asarray(~np.isfinite(high.astype(wide) - low.astype(wide)) | nan),)

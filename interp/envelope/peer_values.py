@@ -43,6 +43,7 @@ from interp.envelope.verdict import (
     Verdict,
     is_wide,
     summary,
+    typical,
 )
 from interp.envelope.watching import Condition
 from interp.exact.conversion import type_of
@@ -121,6 +122,12 @@ class _Facts:
         self.products = _products(computation)
         self.made_once = _made_once(computation)
         self.factorisations = factorisations(computation)
+        self.laid_out = frozenset(
+            name
+            for instruction in computation.instructions
+            if instruction.opcode in LAYS_OUT
+            for name in instruction.operands
+        )
 
 
 @dataclass(slots=True)
@@ -230,6 +237,8 @@ class _Followed:
         out anew is made of what was laid out."""
         name = place.named(instruction.name)
         self.scales.pop(name, None)
+        if name not in self.values and instruction.name not in self._of(place).laid_out:
+            return
         before = self.scales.get(place.named(instruction.operands[0])) if operands else None
         if instruction.opcode in LAYS_OUT and before is not None:
             self.scales[name] = before
@@ -324,9 +333,7 @@ def _typical(value: Enclosure) -> float:
     """Compute the root mean square of the numbers of an enclosure."""
     if value.low.dtype.kind in "biu" or not value.low.size:
         return 0.0
-    size = np.abs(middle(value).astype(np.complex128))
-    finite = size[np.isfinite(size)]
-    return float(np.sqrt((finite**2).mean())) if finite.size else 0.0
+    return typical(middle(value))
 
 
 def _is_conversion_to_integer(instruction: Instruction) -> bool:

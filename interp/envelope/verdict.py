@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from hlo.values import Array
-from interp.envelope.enclosure import Enclosure, contains, is_nan
+from interp.envelope.blocks import BLOCK, in_blocks_of
+from interp.envelope.enclosure import Enclosure, contains, finfo, is_nan
 from interp.exact.conversion import type_of
 
 EQUAL, WITHIN, UNDETERMINED, OUTSIDE = "equal", "within", "undetermined", "outside"
@@ -41,13 +42,28 @@ def judged(actual: Array, exact: Array, legal: Enclosure) -> Verdict:
 
 def kinds(actual: Array, exact: Array, legal: Enclosure) -> Array:
     """Give each element its verdict, as an index into :data:`KINDS`."""
+
+    def found(actual: Array, exact: Array, *enclosed: Array) -> tuple[Array]:
+        return (_kinds(actual, exact, _enclosure(enclosed), around),)
+
     with np.errstate(all="ignore"):
-        same = _same(actual, exact)
-        inside = np.asarray(contains(legal, actual))
-        wide = is_wide(legal, exact)
+        around = _around(legal, exact)
+        return in_blocks_of(found, (actual, exact, *legal.ends(), legal.nan))[0]
+
+
+def _kinds(actual: Array, exact: Array, legal: Enclosure, around: float) -> Array:
+    same = _same(actual, exact)
+    inside = np.asarray(contains(legal, actual))
+    wide = _is_wide(legal, exact, WIDEST, around)
     found = np.where(inside, np.where(wide, _UNDETERMINED, _WITHIN), _OUTSIDE)
     same &= inside | ~_has_zero(actual)  # a zero that was only moved keeps its sign
     return np.where(same, _EQUAL, found).astype(np.int8)
+
+
+def _enclosure(parts: Sequence[Array]) -> Enclosure:
+    """Make an enclosure of its ends, one or two, and where it may be NaN."""
+    *ends, nan = parts
+    return Enclosure(ends[0], ends[-1], nan)
 
 
 def _has_zero(actual: Array) -> Array:
@@ -65,13 +81,17 @@ def legal_kinds(actual: Array, exact: Array) -> Array:
 
 def summary(found: Array) -> Verdict:
     """Count the elements of each kind."""
-    numbers = np.bincount(found.reshape(-1), minlength=len(KINDS))
-    counts = {kind: int(count) for kind, count in zip(KINDS, numbers, strict=True)}
+    counts = {kind: int(np.count_nonzero(found == n)) for n, kind in enumerate(KINDS)}
     first = None
     if counts[OUTSIDE]:
         flat = int(np.argmax(found.reshape(-1) == _OUTSIDE))
         first = tuple(int(i) for i in np.unravel_index(flat, found.shape))
     return Verdict(counts, first)
+
+
+def is_open(found: Array) -> bool:
+    """Test for undetermined elements."""
+    return bool((found == _UNDETERMINED).any())
 
 
 def resolved(found: Array, anchored: Array) -> Array:
@@ -83,10 +103,11 @@ def resolved(found: Array, anchored: Array) -> Array:
 
 def same_where_open(found: Sequence[Array], one: Sequence[Array], other: Sequence[Array]) -> bool:
     """Test whether two results agree where verdicts are undetermined."""
-    return all(
-        bool((_same(x, y) | (kind != _UNDETERMINED)).all())
-        for kind, x, y in zip(found, one, other, strict=False)
-    )
+    for kind, x, y in zip(found, one, other, strict=False):
+        open_ = kind == _UNDETERMINED
+        if open_.any() and not _same(x[open_], y[open_]).all():
+            return False
+    return True
 
 
 def _same(actual: Array, exact: Array) -> Array:
@@ -101,11 +122,30 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
     """Test where an enclosure is wide relative to the exact result and to the other results."""
     if legal.is_point:
         return np.broadcast_to(np.False_, legal.shape)
+
+    def found(exact: Array, *enclosed: Array) -> tuple[Array]:
+        return (_is_wide(_enclosure(enclosed), exact, widest, around),)
+
+    with np.errstate(all="ignore"):
+        around = _around(legal, exact)
+        return in_blocks_of(found, (exact, *legal.ends(), legal.nan))[0]
+
+
+def _around(legal: Enclosure, exact: Array) -> float:
+    """Choose what a width is compared with beside the number itself."""
+    is_inexact = legal.element_type.is_float or legal.element_type.is_complex
+    return typical(exact) if is_inexact and not legal.is_point else 0.0
+
+
+def _is_wide(legal: Enclosure, exact: Array, widest: float, around: float) -> Array:
+    if legal.is_point:
+        return np.broadcast_to(np.False_, legal.shape)
     if not (legal.element_type.is_float or legal.element_type.is_complex):
         return np.asarray(legal.low != legal.high)
+    if _is_surely_narrow(legal, exact, widest, around):
+        return np.broadcast_to(np.False_, legal.shape)
     low, high, middle = (_wide(x) for x in (legal.low, legal.high, exact))
-    width, size = np.abs(high - low), np.abs(middle)
-    known = width <= widest * np.maximum(size, _typical(size))
+    known = np.abs(high - low) <= widest * np.maximum(np.abs(middle), around)
     if known.all() and not legal.nan.any():
         return np.broadcast_to(np.False_, legal.shape)
     infinite = ~np.isfinite(low) & ~np.isfinite(high) & (legal.low == legal.high)
@@ -114,11 +154,28 @@ def is_wide(legal: Enclosure, exact: Array, widest: float = WIDEST) -> Array:
     return np.asarray((~known & ~infinite & ~only_nan) | uncertain_nan)
 
 
-def _typical(size: Array) -> float:
+def _is_surely_narrow(legal: Enclosure, exact: Array, widest: float, around: float) -> bool:
+    """Test in the numbers' own type, whose roundings a hundredth makes up for, whether nothing is
+    wide: mostly nothing is."""
+    if legal.low.dtype.char not in "fd" or legal.nan.any():
+        return False
+    number = exact.dtype.type
+    most = np.maximum(np.abs(exact), number(around)) * number(widest * 0.99)
+    is_exact = most >= finfo(exact.dtype).smallest_normal  # but for a rounding
+    return bool((is_exact & (legal.high - legal.low <= most)).all())
+
+
+def typical(array: Array) -> float:
     """Compute the root mean square of magnitudes, infinities and NaN left out."""
-    finite = np.isfinite(size)
-    numbers = size.reshape(-1) if finite.all() else size[finite]
-    return float(np.sqrt((numbers**2).mean())) if numbers.size else 0.0
+    flat, total, count = array.reshape(-1), 0.0, 0
+    for start in range(0, flat.size, BLOCK):
+        size = np.abs(_wide(flat[start : start + BLOCK]))
+        finite = np.isfinite(size)
+        numbers = size if finite.all() else size[finite]
+        with np.errstate(over="ignore"):
+            total += float(np.square(numbers).sum())
+        count += numbers.size
+    return float(np.sqrt(total / count)) if count else 0.0
 
 
 def _wide(array: Array) -> Any:

@@ -10,11 +10,15 @@ import pytest
 
 from hlo.bit_equality import differences
 from hlo.types import ELEMENT_TYPES, PRED, ArrayShape
+from hlo.values import Array
 from hlo.walk import column
 from interp.envelope import budget
-from interp.envelope.blocks import in_blocks, in_blocks_of, is_uniform
+from interp.envelope.blocks import BLOCK, in_blocks, in_blocks_of, is_uniform
 from interp.envelope.budget import EXACT, UNKNOWN, XLA_CPU
+from interp.envelope.complex_numbers import joined
 from interp.envelope.enclosure import Enclosure, anything, is_nan, moved, point
+from interp.envelope.midpoints import beside_middle, middle
+from interp.envelope.verdict import WIDEST, is_wide, kinds
 from interp.exact.rounding import rounded
 
 RULES = column("interp.envelope.ops")
@@ -141,3 +145,53 @@ def test_arrays_are_computed_in_blocks() -> None:
     assert [len(found), *sizes] == [2, 7, 7, 7, 7, 2]
     for result, expected in zip(found, both(one, other), strict=True):
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("type_name", ["f32", "bf16", "f64", "c64", "s32"])
+def test_verdicts_of_many_elements_are_those_of_few(type_name: str) -> None:
+    """Of an array that repeats each of a few rows: other ones in each block, of other sizes."""
+    rng = np.random.default_rng(11)
+    for _ in range(4):
+        with np.errstate(over="ignore"):
+            legal, *others = (_of_type(rng, type_name) for _ in range(3))
+        exact, actual = (x.low for x in others)
+        actual = np.where(rng.random((6, 5)) < 0.7, rng.choice([legal.low, exact]), actual)
+        times = 2 * BLOCK // 30 + 2
+
+        def repeated(array: Array, times: int = times) -> Array:
+            return np.repeat(array, times, axis=0)
+
+        with np.errstate(all="ignore"):
+            many = moved(repeated, legal)
+            found = kinds(*map(repeated, (actual, exact)), many)
+            assert found.tobytes() == repeated(kinds(actual, exact, legal)).tobytes()
+            assert middle(many).tobytes() == repeated(middle(legal)).tobytes()
+            beside = beside_middle(repeated(actual), many)
+            assert beside.tobytes() == repeated(beside_middle(actual, legal)).tobytes()
+            wide = is_wide(many, middle(many), 2.0**-8)
+            assert (wide == repeated(is_wide(legal, middle(legal), 2.0**-8))).all()
+
+
+def _of_type(rng: np.random.Generator, type_name: str) -> Enclosure:
+    """Draw an enclosure, of whole numbers or by component if the type has these."""
+    if type_name == "c64":
+        return joined(*(drawn(rng, "f32") for _ in range(2)))
+    if type_name != "s32":
+        return drawn(rng, type_name)
+    low = rng.integers(-9, 9, (6, 5)).astype(np.int32)
+    return Enclosure(low, low + rng.integers(0, 2, (6, 5)).astype(np.int32), is_nan(low))
+
+
+@pytest.mark.parametrize("type_name", ["f32", "f64"])
+def test_what_is_surely_narrow_is_narrow(type_name: str) -> None:
+    """Beside the limit, also of subnormal numbers, as by their own type's arithmetic alone."""
+    number = ELEMENT_TYPES[type_name].numpy.type
+    for scale in (1.0, 1e30, 2.0**-1060 if type_name == "f64" else 2.0**-140):
+        for size in range(1, 400):
+            low = np.full((), size * scale, number)
+            for part in (0.9, 0.985, 0.995, 1.01, 1.2):
+                high = np.asarray(number(float(low) * (1 + WIDEST * part)))
+                width = float(high) - float(low)
+                expected = width > WIDEST * float(low)
+                legal = Enclosure(low, high, np.asarray(False))
+                assert bool(is_wide(legal, low)) == expected, (size, scale, part)
