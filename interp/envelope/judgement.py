@@ -18,6 +18,7 @@ from interp.envelope.enclosure import Enclosure
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle
 from interp.envelope.observable_values import seldom_disturbing, undisturbed
+from interp.envelope.open_results import can_be_restricted, restricted
 from interp.envelope.peer_values import Step, Trust, followed
 from interp.envelope.random_rounding import (
     Unlikely,
@@ -27,15 +28,14 @@ from interp.envelope.random_rounding import (
 )
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
+from interp.envelope.trying import Shown, Trying
 from interp.envelope.value_names import decisions, with_plain_names
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
-    UNDETERMINED,
     Verdict,
+    is_open,
     kinds,
-    resolved,
-    same_where_open,
     summary,
 )
 from interp.evaluator import evaluate
@@ -97,7 +97,7 @@ class Judge:
         self._module, self._values, self._exact = module, tuple(values), exact
         self._trials = trials
         self._given: dict[str, Any] = {"peer": peer, "seed": seed}
-        self._usual_results: list[tuple[Enclosure, ...]] = []
+        self._usual_results: dict[int, dict[int, Enclosure]] = {}
 
     @cached_property
     def enclosed(self) -> Enclosed:
@@ -118,13 +118,22 @@ class Judge:
         budgets = usual_budgets(self._module, self._given["peer"])
         return [{**self._given, "peer": budget} for budget in budgets]
 
-    def _usually(self, number: int) -> tuple[Enclosure, ...]:
-        """Return the enclosures of results by one of these budgets, computed once."""
-        while len(self._usual_results) <= number:
-            given = self._usual[len(self._usual_results)]
-            found = enclose(self._module, *self._values, **given)
-            self._usual_results.append(tuple(arrays_of(found.result)))
-        return self._usual_results[number]
+    def _usually(self, number: int, wanted: Sequence[int]) -> Mapping[int, Enclosure]:
+        """Return the enclosures of wanted results by one of these budgets, computed once."""
+        known = self._usual_results.setdefault(number, {})
+        missing = [place for place in wanted if place not in known]
+        if missing:
+            module = restricted(self._module, missing)
+            found = enclose(module, *self._values, **self._usual[number])
+            known.update(zip(missing, arrays_of(found.result), strict=True))
+        return known
+
+    def _open(self, found: Sequence[Array]) -> Sequence[int]:
+        """List the results of which something is open; then all, if they cannot be parted."""
+        places = [place for place, one in enumerate(found) if is_open(one)]
+        if places and not all(map(can_be_restricted, (self._module, self._inlined))):
+            return range(len(found))
+        return places
 
     @cached_property
     def _likely(self) -> tuple[Enclosure, ...]:
@@ -163,7 +172,7 @@ class Judge:
 
     def _beyond(self, found: Sequence[Array], actual: Sequence[Array]) -> Sequence[Unlikely | None]:
         """Find what is undetermined and unlikely in each array."""
-        if not _is_open(found) or not has_unlikely_sums(self._module):
+        if not any(map(is_open, found)) or not has_unlikely_sums(self._module):
             return [None] * len(found)
         return [*map(unlikely, found, actual, self._likely)]
 
@@ -173,105 +182,134 @@ class Judge:
         """Return the kinds, as far as usual orders and values in between tell, and the steps to
         those that are wrong. Where an instruction may give anything at all, orders of sums tell
         little: values in between, which tell most, are asked for first."""
+        trying = Trying(actual, found)
         if not self.enclosed.openings:
-            found = self._by_usual_orders(actual, found)
-        wrong: tuple[Step, ...] = ()
-        steps = None
-        if _is_open(found) and self._plan.names:
-            steps = run(self._showing(tuple(self._plan.names)))
-        if steps is not None:
-            found, wrong = self._step_by_step(actual, found, tuple(self._plan.names), steps)
+            self._by_usual_orders(trying)
+        shown = self._all_shown(run) if trying.is_open else None
+        if shown is not None:
+            self._follow(trying, shown, range(len(found)))
+            if self._trials and trying.is_undecided and trying.differs(shown):
+                self._try_few(trying, run)
+            self._go_on(trying, shown)
         if self.enclosed.openings:
-            found = self._by_usual_orders(actual, found)
-        if steps is None or wrong or not self._trials:
-            return found, wrong
-        if same_where_open(found, actual, self._own(steps, actual)):
-            return found, wrong
-        return self._by_trials(actual, found, run)
+            self._by_usual_orders(trying)
+        if shown is not None and self._trials and trying.is_undecided and trying.differs(shown):
+            del shown  # of large programs several such do not fit into memory
+            self._try_more(trying, run)
+        return trying.found, trying.wrong
 
-    def _by_usual_orders(self, actual: Sequence[Array], found: list[Array]) -> list[Array]:
-        """Return the kinds, as far as what compilers usually do tells."""
+    def _all_shown(self, run: Run) -> Shown | None:
+        """Ask a compiler for all values of the plan; None if there are none, or it does not take
+        the program."""
+        names = tuple(self._plan.names)
+        steps = run(self._showing(names)) if names else None
+        return None if steps is None else self._shown(names, steps)
+
+    def _by_usual_orders(self, trying: Trying) -> None:
+        """Find out what the orders of sums tell that compilers usually take."""
         for number in range(len(self._usual)):
-            if _is_open(found):
-                found = [*map(resolved, found, self._kinds(actual, self._usually(number)))]
-        return found
+            if wanted := self._open(trying.found):
+                legal = self._usually(number, wanted)
+                for place in wanted:
+                    exact = self._exact[place][1]
+                    usual = kinds(trying.actual[place], exact, legal[place])
+                    trying.resolve(place, usual)
 
-    def _step_by_step(
-        self,
-        actual: Sequence[Array],
-        found: Sequence[Array],
-        names: Sequence[str],
-        steps: Sequence[Array],
-    ) -> tuple[list[Array], tuple[Step, ...]]:
-        """Return the kinds, as far as the peer's own values in between tell, and the steps that are
-        wrong."""
-        own = self._own(steps, actual)
-        known = dict(zip(names, steps[len(actual) :], strict=True))
-        narrower, wrong = self._followed(known, own, self._given)
-        kinds_of = [*map(resolved, found, map(beside_middle, actual, narrower))]
-        for given in self._usual if not wrong else ():
-            if _is_open(kinds_of):
-                usual, unusual = self._followed(known, own, given)
+    def _follow(self, trying: Trying, shown: Shown, places: Sequence[int]) -> None:
+        """Find out what the peer's own values in between tell of the results at ``places``, and the
+        steps to them that are wrong."""
+        narrower, wrong = self._followed(shown, self._given, places)
+        trying.blame(wrong)
+        trying.narrow(narrower)
+
+    def _go_on(self, trying: Trying, shown: Shown) -> None:
+        """Find out what they tell with less than the whole budget, or where the peer is trusted."""
+        for given in self._usual:
+            if trying.is_undecided:
+                usual, unusual = self._followed(shown, given, self._open(trying.found))
                 if not unusual:  # else what follows may rest on an illegal value
-                    kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, usual))]
-        if not wrong and _is_open(kinds_of):
-            wrong = self._followed(known, own, self._given, Trust.ONCE)[1]
-        if not wrong and _is_open(kinds_of):
-            given = self._usual[0] if self._usual else self._given
-            one_way, illegal = self._followed(known, own, given, Trust.STEPS)
-            if not illegal:
-                kinds_of = [*map(resolved, kinds_of, map(beside_middle, actual, one_way))]
-        return kinds_of, wrong
+                    trying.narrow(usual)
+        if trying.is_undecided:
+            places = self._open(trying.found)
+            trying.blame(self._followed(shown, self._given, places, Trust.ONCE)[1])
+        for given in (*self._usual[:1], self._given):
+            if trying.is_undecided:
+                places = self._open(trying.found)
+                one_way, illegal = self._followed(shown, given, places, Trust.STEPS)
+                if not illegal:
+                    trying.narrow(one_way)
+                    return
 
-    def _by_trials(
-        self, actual: Sequence[Array], found: list[Array], run: Run
-    ) -> tuple[list[Array], tuple[Step, ...]]:
-        """Return the kinds, as far as anchors tell with which the undetermined elements are what
-        they are without: those that seldom disturb, and if these are not enough, more, found by
-        trial."""
-        answers: dict[tuple[str, ...], Sequence[Array]] = {}
-        trials = self._trials
-        wrong: tuple[Step, ...] = ()
+    @cached_property
+    def _few(self) -> tuple[str, ...]:
+        """Name the values of the plan that seldom change what a compiler gives."""
+        return seldom_disturbing(anchors.by_opcode(self._plan.names))
+
+    def _agreeing(self, trying: Trying, run: Run, chosen: tuple[str, ...]) -> Shown | None:
+        """Ask a compiler for chosen values; None if it does not take the program, or undetermined
+        elements are others then."""
+        names = _with_decisions(chosen)
+        steps = run(self._showing(names))
+        shown = None if steps is None else self._shown(names, steps)
+        return None if shown is None or trying.differs(shown) else shown
+
+    def _try_few(self, trying: Trying, run: Run) -> None:
+        """Follow values that seldom disturb, if they do not. It is sooner done than to go on with
+        values that do."""
+        shown = self._agreeing(trying, run, self._few) if self._few else None
+        if shown is not None and trying.is_undecided:
+            trying.keep(self._few)
+            self._follow(trying, shown, self._open(trying.found))
+            self._go_on(trying, shown)
+
+    def _try_more(self, trying: Trying, run: Run) -> None:
+        """Follow as many values as can be asked for such that the undetermined elements are what
+        they are without, found by trial."""
+        last: Shown | None = None
+        left = self._trials - 1
 
         def agrees(chosen: tuple[str, ...]) -> bool:
-            nonlocal trials, found, wrong
-            trials -= 1
-            names = _with_decisions(chosen)
-            steps = run(self._showing(names)) if trials >= 0 else None
-            if steps is None or not same_where_open(found, actual, self._own(steps, actual)):
+            nonlocal left, last
+            left -= 1
+            shown = self._agreeing(trying, run, chosen) if left >= 0 else None
+            if shown is None:
                 return False
-            answers[chosen] = steps
-            if chosen == few or self._is_quick:
-                found, wrong = self._step_by_step(actual, found, names, steps)
-                trials = 0 if wrong or not _is_open(found) else trials
+            last = shown
+            if self._is_quick:
+                self._follow(trying, shown, self._open(trying.found))
+                self._go_on(trying, shown)
+                left = left if trying.is_undecided else 0
             return True
 
-        groups = anchors.by_opcode(self._plan.names)
-        few = seldom_disturbing(groups)
-        kept = undisturbed(groups, agrees, few if few and agrees(few) else ())
-        if kept in ((), few) or self._is_quick or wrong or not _is_open(found):
-            return found, wrong
-        return self._step_by_step(actual, found, _with_decisions(kept), answers[kept])
+        undisturbed(anchors.by_opcode(self._plan.names), agrees, trying.kept)
+        if last is not None and trying.is_undecided and not self._is_quick:
+            self._follow(trying, last, self._open(trying.found))
+            self._go_on(trying, last)
 
     def _followed(
         self,
-        known: Mapping[str, Array],
-        own: Sequence[Array],
+        shown: Shown,
         given: Mapping[str, Any],
+        places: Sequence[int],
         trust: Trust = Trust.PROVEN,
-    ) -> tuple[tuple[Enclosure, ...], tuple[Step, ...]]:
-        """Enclose intermediate values, and the steps to them, and from them to the results
-        that came with them, that are wrong."""
-        enclosed, wrong = followed(self._inlined, known, *self._values, **given, trust=trust)
+    ) -> tuple[Mapping[int, Enclosure], tuple[Step, ...]]:
+        """Enclose intermediate values that lead to the results at some places, and find the steps
+        to them, and from them to the results that came with them, that are wrong."""
+        module = restricted(self._inlined, places)
+        enclosed, wrong = followed(module, shown.known, *self._values, **given, trust=trust)
         legal = tuple(arrays_of(enclosed.result))
+        own = [shown.own[place] for place in places]
         root = self._inlined.entry.root_instruction
         verdicts = map(summary, map(beside_middle, own, legal))
         steps = map(Step, repeat(root), verdicts, own, legal)
-        return legal, (*wrong, *(step for step in steps if step.verdict.counts[OUTSIDE]))
+        illegal = (step for step in steps if step.verdict.counts[OUTSIDE])
+        return dict(zip(places, legal, strict=True)), (*wrong, *illegal)
 
-    def _own(self, steps: Sequence[Array], actual: Sequence[Array]) -> Sequence[Array]:
-        """Return the results that came with values in between."""
-        return self._within_sizes(steps[: len(actual)])
+    def _shown(self, names: Sequence[str], steps: Sequence[Array]) -> Shown:
+        """Divide what a compiler gave into results and values in between."""
+        count = len(self._exact)
+        known = dict(zip(names, steps[count:], strict=True))
+        return Shown(self._within_sizes(steps[:count]), known)
 
     def _within_sizes(self, actual: Sequence[Array]) -> Sequence[Array]:
         """Cut results to their sizes: a compiler may return the room of bounded arrays, and the
@@ -320,7 +358,3 @@ def _with_decisions(chosen: Sequence[str]) -> tuple[str, ...]:
     """Name values, after what says whether a program was where they are."""
     around = (decision for name in chosen for decision in decisions(name))
     return tuple(dict.fromkeys((*around, *chosen)))
-
-
-def _is_open(found: Sequence[Array]) -> bool:
-    return any(summary(one).counts[UNDETERMINED] for one in found)

@@ -1,6 +1,9 @@
-"""What is only moved keeps its bits, and what is only stored is rounded once."""
+"""What is only moved keeps its bits, what is only stored is rounded once; both also in the program
+of some results alone."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,9 +11,12 @@ import pytest
 import hlo
 import interp
 from hlo.types import BF16
-from hlo.values import Array
+from hlo.values import Array, arrays_of
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
+from interp.envelope.enclosure import Enclosure
+from interp.envelope.evaluation import enclose
 from interp.envelope.judgement import Judge
+from interp.envelope.open_results import can_be_restricted, restricted
 from interp.envelope.verdict import EQUAL, OUTSIDE, WITHIN
 
 MOVED = "HloModule m\nENTRY e {{ x = {type}[2] parameter(0)\n ROOT r = {type}[2] {op} }}"
@@ -70,3 +76,58 @@ def test_a_result_is_rounded_to_nearest(name: str, op: str) -> None:
     right = np.asarray(interp.evaluate(hlo.parse(text), operand))
     above = np.nextafter(right, np.asarray(np.inf).astype(right.dtype))
     assert kinds(text, operand, above) == {OUTSIDE: 2}
+
+
+# ``b`` is a result and part of a chain; ``c`` is stored alone; ``d`` is what goes into it, twice.
+_RESULTS = """HloModule m
+ENTRY e {
+  x = bf16[9] parameter(0)
+  y = f32[9] parameter(1)
+  a = bf16[9] exponential(x)
+  b = bf16[9] divide(a, x)
+  c = bf16[9] multiply(b, x)
+  w = f32[9] convert(c)
+  d = f32[9] subtract(w, y)
+  s = f32[9] sqrt(y)
+  ROOT r = (bf16[9], f32[9], bf16[9], f32[9], f32[9]) tuple(b, d, c, d, s)
+}
+"""
+_COUNT = 5
+
+
+def _arguments() -> tuple[Array, Array]:
+    module = hlo.parse(_RESULTS)
+    x, y = (p.shape.element_type.numpy for p in module.entry.parameters)
+    rng = np.random.default_rng(3)
+    return rng.uniform(0.1, 3, 9).astype(x), rng.uniform(0, 2, 9).astype(y)
+
+
+def _bytes(value: Enclosure) -> list[bytes]:
+    return [part.tobytes() for part in (value.low, value.high, value.nan)]
+
+
+@pytest.mark.parametrize("peer", [XLA_CPU, UNKNOWN], ids=lambda peer: peer.name)
+def test_the_same_is_legal(peer: Budget) -> None:
+    module, arguments = hlo.parse(_RESULTS), _arguments()
+    whole = list(arrays_of(enclose(module, *arguments, peer=peer).result))
+    for count in (1, 2, 4):
+        for places in combinations(range(_COUNT), count):
+            part = restricted(module, places)
+            found = list(arrays_of(enclose(part, *arguments, peer=peer).result))
+            assert [*map(_bytes, found)] == [_bytes(whole[place]) for place in places]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = f32[2] parameter(0)\n  ROOT r = f32[2] negate(x)",
+        "x = f32[2] parameter(0)\n  t = (f32[2]) tuple(x)\n  ROOT r = ((f32[2])) tuple(t)",
+        "x = (f32[2], f32[2]) parameter(0)\n  ROOT r = (f32[2], f32[2]) copy(x)",
+        "k = token[] after-all()\n  x = f32[2] parameter(0)\n"
+        "  ROOT r = (f32[2], token[]) tuple(x, k)",
+    ],
+)
+def test_other_results_stay_whole(text: str) -> None:
+    module = hlo.parse(f"HloModule m\nENTRY e {{\n  {text}\n}}\n")
+    assert not can_be_restricted(module)
+    assert restricted(module, [0]) is module

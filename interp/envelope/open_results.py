@@ -1,0 +1,37 @@
+"""Restrict a program to some of its results.
+
+What leads to results of which nothing is open need not be evaluated again: of a training step these
+are most of the parameters, whose updates are most of the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hlo.module import Instruction, Module
+from hlo.passes.rewriting import with_entry
+from hlo.types import ArrayShape, TupleShape
+
+
+def restricted(module: Module, numbers: Sequence[int]) -> Module:
+    """Return the program of these arrays of the result, in this order. The result must be an array
+    or :func:`can_be_restricted`."""
+    entry = module.entry
+    root = entry.root_instruction
+    if len(numbers) == len(root.operands) or not can_be_restricted(module):
+        return module
+    assert isinstance(root.shape, TupleShape)
+    shape = TupleShape(tuple(root.shape.elements[number] for number in numbers))
+    names = tuple(root.operands[number] for number in numbers)
+    fewer = Instruction(root.name, shape, "tuple", names)
+    made = tuple(fewer if x is root else x for x in entry.instructions)
+    return with_entry(module, replace(entry, instructions=made))
+
+
+def can_be_restricted(module: Module) -> bool:
+    """Test for a result that is made as a tuple of arrays."""
+    root = module.entry.root_instruction
+    if root.opcode != "tuple" or not isinstance(root.shape, TupleShape):
+        return False
+    return all(isinstance(x, ArrayShape) and x.element_type.is_array for x in root.shape.elements)
