@@ -35,13 +35,14 @@ def usual_budgets(module: Module, peer: Budget) -> list[Budget]:
     """Restrict a budget to what compilers usually do, in several ways, where a module has sums of
     narrow types or of more than a few numbers, or folds that round at each step: what one of these
     encloses is legal, and tight. Narrow types are rounded wherever the text has them, or nowhere in
-    a sum."""
+    a sum; also without any rewriting, which lets what goes into a fold be unrounded."""
     usual = replace(peer, usual_sums=True)
     ways = [replace(usual, folds=way) for way in (Folds.IN_ORDER, Folds.IN_BLOCKS)]
     folds = ways if has_other_folds(module) else []
     if has_narrow_floats(module):
         rounded = [replace(way, keeps_wide=False) for way in ways]
-        return [usual, *rounded, replace(usual, folds=Folds.SUMS_IN_F32), *folds]
+        literal = [replace(way, rewrites=False, contracts=False) for way in rounded]
+        return [usual, *rounded, replace(usual, folds=Folds.SUMS_IN_F32), *folds, *literal]
     instructions = (i for c in module.computations for i in c.instructions)
     most = max((leaf.elements for i in instructions for leaf in leaves(i.shape)), default=0)
     return [usual, *folds] if has_sums(module) and most > _FEW else folds

@@ -139,6 +139,44 @@ def test_other_folds_in_order_and_in_blocks_are_within() -> None:
     assert found[WITHIN] > SIZE / 4
 
 
+GATES = """HloModule products_of_gates
+multiply {
+  a = bf16[] parameter(0)
+  b = bf16[] parameter(1)
+  ROOT p = bf16[] multiply(a, b)
+}
+ENTRY e {
+  x = bf16[48] parameter(0)
+  one = bf16[] constant(1)
+  ones = bf16[48] broadcast(one), dimensions={}
+  e = bf16[48] exponential(x)
+  g = bf16[48] subtract(ones, e)
+  r = bf16[48] reduce-window(g, one), window={size=48 pad=47_0}, to_apply=multiply
+  ROOT t = (bf16[48]) tuple(r)
+}
+"""
+
+
+def test_products_of_computed_numbers_in_blocks_are_within() -> None:
+    """As XLA multiplies numbers that it shows. Unrounded ones would hide how."""
+    bf16 = TYPES["bf16"]
+    x = np.random.default_rng(9).uniform(-5, -3, 48).astype(bf16)
+    values = {"e": np.exp(x.astype(np.float32)).astype(bf16)}
+    values["g"] = bf16.type(1) - values["e"]
+    rows = np.multiply.accumulate(values["g"].reshape(3, 16), axis=1)
+    before = np.concatenate([np.ones(1, bf16), np.multiply.accumulate(rows[:2, -1])])
+    values["r"] = actual = np.multiply(rows, before[:, None]).reshape(-1)
+    module = hlo.parse(GATES)
+    exact = [("", np.asarray(interp.evaluate(module, x)[0]))]
+
+    def run(shown: hlo.Module) -> list[Array]:
+        wanted = shown.entry.root_instruction.operands[1:]
+        return [actual, *(values[name] for name in wanted)]
+
+    found = Judge(module, (x,), exact, peer=XLA_CPU).judged([actual], run).counts
+    assert found[EQUAL] + found[WITHIN] == 48 and found[WITHIN]
+
+
 F8 = """HloModule f8_products
 ENTRY e {
   x = f32[16,32] parameter(0)
