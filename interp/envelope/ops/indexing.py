@@ -12,6 +12,7 @@ from hlo.values import Array
 from hlo.walk import Callee
 from interp.algorithms.scatter_updates import ScatterDimensions, targets
 from interp.envelope import budget
+from interp.envelope.blocks import in_blocks
 from interp.envelope.complex_numbers import joined, parts
 from interp.envelope.enclosure import (
     Enclosure,
@@ -27,7 +28,7 @@ from interp.envelope.enclosure import (
 from interp.envelope.fold_orders import grows, on_points, open_where
 from interp.envelope.interval_rules import compared, flushed
 from interp.envelope.ops.reduction import sum_of
-from interp.envelope.ops.updating import updated
+from interp.envelope.ops.updating import put, updated
 from interp.envelope.sums_in_order import or_rounded, ordered_addition
 from interp.ops import indexing as exact
 from interp.ops import reduction
@@ -85,11 +86,11 @@ def scatter(
                 exact.scatter(target, indices.low, update, to_apply=added, **attributes)
             )
 
-        result = _summed(values[0], updates[0], scattered)
+        result = _added(values[0], updates[0], indices.low, fold, attributes)
         return or_rounded(result, (values[0], updates[0]), in_order)
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
-        return joined(*(_summed(value, update, scattered) for value, update in pairs))
+        return joined(*(_added(*pair, indices.low, fold, attributes) for pair in pairs))
     if known and grows(to_apply.monoid, values[0], updates[0]):
         return compared(_by_ends(values[0], updates[0], scattered))
     if known and _keeps_last(to_apply):
@@ -225,6 +226,35 @@ def _by_ends(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:
     one = np.ones((), low.dtype)
     reached = (scattered(*flags) != 0) | (scattered(*free) != one)  # the least, or the greatest
     return Enclosure(low, high, reached)
+
+
+def _added(
+    value: Enclosure,
+    update: Enclosure,
+    indices: Array,
+    fold: Callee[Any],
+    attributes: dict[str, Any],
+) -> Enclosure:
+    """Enclose the sums where updates land. All else is a sum of nothing but the value: by blocks,
+    since it is most of a table of embeddings."""
+    if budget.current() is budget.EXACT:
+
+        def exactly(target: Array, update: Array) -> Array:
+            return np.asarray(exact.scatter(target, indices, update, to_apply=fold, **attributes))
+
+        return _by_ends(value, update, exactly)
+    offset, inside = targets(value.shape, indices, update.shape, ScatterDimensions(**attributes))
+    met, segments = np.unique(offset[inside], return_inverse=True)
+    flat, taken = moved(lambda x: x.reshape(-1), value), moved(lambda x: x[inside], update)
+    nothing = moved(lambda x: x[:0], taken)
+
+    def added(target: Array, update: Array) -> Array:
+        """Add in float64, of whose roundings the enclosure of a sum knows."""
+        return np.asarray(target + np.bincount(segments, update.astype(np.float64), met.size))
+
+    kept = in_blocks(lambda one: _summed(one, nothing, lambda target, none: target), [flat])
+    sums = _summed(moved(lambda x: x[met], flat), taken, added)
+    return moved(lambda x: x.reshape(value.shape), put(kept, met, sums))
 
 
 def _summed(value: Enclosure, update: Enclosure, scattered: Any) -> Enclosure:

@@ -41,7 +41,7 @@ def updated(
         met = places[chosen]
         found = to_apply(*(_taken(x, met) for x in state), *(_taken(x, chosen) for x in updates))
         results = found if isinstance(found, tuple) else (found,)
-        state = [_put(x, met, spread(one, met.shape)) for x, one in zip(state, results)]
+        state = [put(x, met, spread(one, met.shape)) for x, one in zip(state, results)]
     if budget.current() is budget.EXACT:
         return tuple(state)
 
@@ -60,10 +60,12 @@ def _taken(value: Enclosure, places: Array) -> Enclosure:
     return moved(lambda x: x[places], value)
 
 
-def _put(value: Enclosure, places: Array, new: Enclosure) -> Enclosure:
-    def put(old: Array, one: Array) -> Array:
+def put(value: Enclosure, places: Array, new: Enclosure) -> Enclosure:
+    """Replace elements of a vector."""
+
+    def replaced(old: Array, one: Array) -> Array:
         result = np.array(old)
         result[places] = one
         return result
 
-    return moved(put, value, new)
+    return moved(replaced, value, new)

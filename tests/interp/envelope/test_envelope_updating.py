@@ -9,8 +9,10 @@ import pytest
 
 import hlo
 import interp
+from hlo.types import ELEMENT_TYPES
+from hlo.values import Array
 from interp.envelope.budget import EXACT, XLA_CPU
-from interp.envelope.enclosure import contains
+from interp.envelope.enclosure import Enclosure, contains
 from interp.envelope.evaluation import enclose
 
 _SCATTER = """HloModule m
@@ -74,3 +76,40 @@ def test_a_product_at_the_greatest_of_each_window() -> None:
     x, s = np.int8([1, 5, 3, 9, 8, 7]), np.int8([3, 4])
     legal = enclose(hlo.parse(_SELECT), x, s, peer=XLA_CPU).result
     assert legal.low.tolist() == legal.high.tolist() == [2, 6, 2, 8, 2, 2]
+
+
+_TABLE = """HloModule m
+add {{ a = {type}[] parameter(0)
+  b = {type}[] parameter(1)
+  ROOT r = {type}[] add(a, b) }}
+ENTRY e {{ x = {type}[{rows},2] parameter(0)
+  i = s32[{count},1] parameter(1)
+  u = {type}[{count},2] parameter(2)
+  y = {type}[{rows},2] tanh(x)
+  v = {type}[{count},2] tanh(u)
+  ROOT r = {type}[{rows},2] scatter(y, i, v), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add }}
+"""
+
+
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+def test_a_row_of_a_large_table_is_as_in_a_small_one(element_type: str) -> None:
+    """Also beside rows that are infinite, NaN or subnormal, and to which nothing is added."""
+    dtype = ELEMENT_TYPES[element_type].numpy
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((20_000, 2)).astype(dtype)
+    x[[3, 4_000, 4_001, 19_998]] = np.array([np.nan, 1e-40, 0, -0.0])[:, None].astype(dtype)
+    rows = np.array([3, 4_000, 4_001, 5, 19_998, 19_999])
+    places = rng.integers(0, 4, (40, 1))  # not in the last two of them
+    updates = rng.standard_normal((40, 2)).astype(dtype)
+
+    def legal(table: Array, indices: Array) -> Enclosure:
+        module = hlo.parse(_TABLE.format(type=element_type, rows=len(table), count=40))
+        given = table, indices.astype(np.int32), updates
+        found: Enclosure = enclose(module, *given, peer=XLA_CPU).result
+        return found
+
+    large, small = legal(x, rows[places]), legal(x[rows], places)
+    for one, other in zip(large.ends(), small.ends(), strict=True):
+        assert one[rows].tobytes() == other.tobytes()
+    assert (large.nan[rows] == small.nan).all()
