@@ -118,6 +118,11 @@ class Judge:
         budgets = usual_budgets(self._module, self._given["peer"])
         return [{**self._given, "peer": budget} for budget in budgets]
 
+    @property
+    def _most_usual(self) -> dict[str, Any]:
+        """Return the first of these budgets, or the whole one."""
+        return self._usual[0] if self._usual else self._given
+
     def _usually(self, number: int, wanted: Sequence[int]) -> Mapping[int, Enclosure]:
         """Return the enclosures of wanted results by one of these budgets, computed once."""
         known = self._usual_results.setdefault(number, {})
@@ -222,23 +227,32 @@ class Judge:
         trying.blame(wrong)
         trying.narrow(narrower)
 
-    def _go_on(self, trying: Trying, shown: Shown) -> None:
-        """Find out what they tell with less than the whole budget, or where the peer is trusted."""
+    def _go_on(self, trying: Trying, shown: Shown, is_usual: bool | None = None) -> None:
+        """Find out what they tell where the peer is trusted, or with less than the whole budget:
+        first where it is trusted most, which decides the most at once, unless that is known."""
+        usual = self._most_usual
+        if is_usual is None:
+            is_usual = self._trust(trying, shown, usual)
         for given in self._usual:
             if trying.is_undecided:
-                usual, unusual = self._followed(shown, given, self._open(trying.found))
+                narrower, unusual = self._followed(shown, given, self._open(trying.found))
                 if not unusual:  # else what follows may rest on an illegal value
-                    trying.narrow(usual)
+                    trying.narrow(narrower)
+        if not is_usual and usual is not self._given:
+            self._trust(trying, shown, self._given)
         if trying.is_undecided:
             places = self._open(trying.found)
             trying.blame(self._followed(shown, self._given, places, Trust.ONCE)[1])
-        for given in (*self._usual[:1], self._given):
-            if trying.is_undecided:
-                places = self._open(trying.found)
-                one_way, illegal = self._followed(shown, given, places, Trust.STEPS)
-                if not illegal:
-                    trying.narrow(one_way)
-                    return
+
+    def _trust(self, trying: Trying, shown: Shown, given: Mapping[str, Any]) -> bool:
+        """Take over each single step of the peer; test whether all of them are legal, as they must
+        be to tell anything."""
+        if not trying.is_undecided:
+            return True
+        one_way, illegal = self._followed(shown, given, self._open(trying.found), Trust.STEPS)
+        if not illegal:
+            trying.narrow(one_way)
+        return not illegal
 
     @cached_property
     def _few(self) -> tuple[str, ...]:
@@ -257,10 +271,13 @@ class Judge:
         """Follow values that seldom disturb, if they do not. It is sooner done than to go on with
         values that do."""
         shown = self._agreeing(trying, run, self._few) if self._few else None
-        if shown is not None and trying.is_undecided:
-            trying.keep(self._few)
+        if shown is None:
+            return
+        trying.keep(self._few)
+        is_usual = self._trust(trying, shown, self._most_usual)
+        if trying.is_undecided:
             self._follow(trying, shown, self._open(trying.found))
-            self._go_on(trying, shown)
+            self._go_on(trying, shown, is_usual)
 
     def _try_more(self, trying: Trying, run: Run) -> None:
         """Follow as many values as can be asked for such that the undetermined elements are what
