@@ -23,6 +23,9 @@ FAMILIES = (
     "simulation",
     "training",
     "sums",
+    "narrow_layers",
+    "mixed_precision",
+    "folds_and_scans",
 )
 
 
