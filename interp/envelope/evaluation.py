@@ -41,7 +41,7 @@ from interp.envelope.enclosure import (
     moved,
     opened_where_nan,
 )
-from interp.envelope.exact_loops import exact_loops
+from interp.envelope.exact_loops import exact_loops, limited
 from interp.envelope.interval_rules import moved_in_f32
 from interp.envelope.watching import Watched, Watcher
 from interp.evaluator import Evaluation
@@ -305,7 +305,7 @@ class Enclosing:
         self, op: Op, instruction: Instruction, operands: list[Value], first: Shape | None
     ) -> Value:
         """Apply an op known by its values only: exact for certain operands, else anything."""
-        given = keywords(self._module, instruction, self._exact.enter)
+        given = limited(keywords(self._module, instruction, self._exact.enter))
         open_ = instruction.opcode == "bitcast" and any(x.nan.any() for x in operands)
         opens = not all(map(enclosed_values.certain, operands)) or (
             open_ and budget.current() is not budget.EXACT

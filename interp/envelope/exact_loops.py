@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 from hlo.dynamic_sizes import has_bounds
+from hlo.errors import Unsupported
 from hlo.module import Computation, Module
 from hlo.opcodes import ELEMENTWISE, MOVES, having, of_family
 from hlo.types import leaves
+from hlo.walk import Callee
+from interp.values import Value
+
+MOST_TURNS = 1 << 22  # of a loop that is followed: hours, of an exact one a minute
 
 # Whatever a compiler does, these give one result on certain whole numbers. Not a power, which may
 # divide by zero; not folds, whose order is open; not what calls other computations.
@@ -37,3 +45,24 @@ def _is_exact(computation: Computation) -> bool:
         and all(leaf.element_type.kind in _WHOLE for leaf in leaves(instruction.shape))
         for instruction in computation.instructions
     )
+
+
+def limited(attributes: dict[str, object]) -> dict[str, object]:
+    """Let the loop of these attributes, if it is one, call its body ``MOST_TURNS`` times, and raise
+    Unsupported then: from a bound that a compiler got wrong it may never end."""
+    body = attributes.get("body")
+    if not isinstance(body, Callee):
+        return attributes
+    enter, turns = body.call, itertools.count()
+
+    def call(*state: Value) -> Value:
+        if next(turns) >= MOST_TURNS:
+            raise too_long()
+        return enter(*state)
+
+    return {**attributes, "body": replace(body, call=call)}
+
+
+def too_long() -> Unsupported:
+    """Return the error of a loop of too many turns."""
+    return Unsupported(f"a loop of more than {MOST_TURNS} turns is not enclosed")

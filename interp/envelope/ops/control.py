@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlo.errors import Unsupported
 from hlo.walk import Callee
 from interp.envelope.enclosed_values import hull_of, unknown
 from interp.envelope.enclosure import Enclosure, Value
+from interp.envelope.exact_loops import MOST_TURNS, too_long
 
 __all__ = ["conditional", "while_"]
-
-_MOST_TURNS = 1 << 22  # hours
 
 
 def while_(init: Value, *, condition: Callee[Value], body: Callee[Value]) -> Value:
     """Iterate while the condition is certain; once it is open, admit anything."""
     value = init
-    for _ in range(_MOST_TURNS):
+    for _ in range(MOST_TURNS):
         again = condition(value)
         if not again.high:
             return value
         if not again.low:
             return unknown(value)
         value = body(value)
-    raise Unsupported(f"a loop of more than {_MOST_TURNS} turns is not enclosed")
+    raise too_long()
 
 
 def conditional(

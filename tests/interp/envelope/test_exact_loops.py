@@ -9,7 +9,7 @@ import pytest
 
 import hlo
 import interp
-from hlo.errors import Error
+from hlo.errors import Error, Unsupported
 from hlo.opcodes import ELEMENTWISE, of_family
 from hlo.types import ELEMENT_TYPES
 from interp.envelope.anchors import planned
@@ -179,3 +179,13 @@ def test_whole_numbers_have_one_result(element_type: str, peer: Budget) -> None:
                 assert legal.is_point and legal.low.tobytes() == right.tobytes(), opcode
                 count += 1
     assert count >= (4 if element_type == "pred" else 12)
+
+
+def test_a_loop_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a bound of which a compiler showed another value."""
+    monkeypatch.setattr("interp.envelope.exact_loops.MOST_TURNS", 100)
+    text = _LOOP.format("s32", "multiply").replace("constant(3)", "constant(101)")
+    assert exact_loops(hlo.parse(text)) == {("main", "w")}
+    with pytest.raises(Unsupported, match="a loop of more than 100 turns is not enclosed"):
+        enclose(hlo.parse(text), np.int32([1, 0]), peer=XLA_CPU)
+    enclose(hlo.parse(text.replace("101", "100")), np.int32([1, 0]), peer=XLA_CPU)
