@@ -251,6 +251,11 @@ class Kernel:
     kind: str = ""
     origins: Origins = field(default_factory=dict, compare=False)
 
+    @property
+    def is_plain(self) -> bool:
+        """Return whether it takes nothing but its inputs: no scratch, tables or random state."""
+        return not (self.scratch or self.tables or self.uses_seed)
+
 
 def inside(statement: Statement) -> tuple[Statement, ...]:
     """Return the statements inside a statement."""

@@ -231,9 +231,8 @@ def _is_legal(step: Step, found: Interchange, changed: set[Buffer]) -> bool:
 def _is_on_shared(launch: Launch, found: Interchange, changed: set[Buffer]) -> bool:
     """Return whether a kernel computes what all elements share of nothing but such."""
     kernel = found.kernels[launch.kernel]
-    is_plain = not (kernel.scratch or kernel.tables or kernel.uses_seed)
     return (
-        is_plain
+        kernel.is_plain
         and {*launch.outputs} <= found.shared
         and {*launch.inputs} & changed <= found.shared
         and not any(isinstance(statement, Call | Barrier) for statement in every(kernel.body))

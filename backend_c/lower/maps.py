@@ -50,8 +50,7 @@ def map_of(launch: Launch, kernel: Kernel) -> Map | None:
     Where it stores to is for the caller to ask.
     """
     *bound, loop = kernel.body
-    is_plain = not (kernel.scratch or kernel.tables or kernel.uses_seed)
-    if not is_plain or not isinstance(loop, Loop) or loop.kind not in _LANES or loop.sums:
+    if not kernel.is_plain or not isinstance(loop, Loop) or loop.kind not in _LANES or loop.sums:
         return None
     lets = tuple(statement for statement in bound if isinstance(statement, Let))
     if len(lets) < len(bound) or not all(isinstance(s, Let | Store) for s in loop.body):
