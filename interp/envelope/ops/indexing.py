@@ -86,11 +86,11 @@ def scatter(
                 exact.scatter(target, indices.low, update, to_apply=added, **attributes)
             )
 
-        result = _added(values[0], updates[0], indices.low, fold, attributes)
+        result = _added(values[0], updates[0], indices.low, attributes, scattered)
         return or_rounded(result, (values[0], updates[0]), in_order)
     if known and to_apply.monoid == "add" and element_type.is_complex:
         pairs = zip(parts(values[0]), parts(updates[0]), strict=True)
-        return joined(*(_added(*pair, indices.low, fold, attributes) for pair in pairs))
+        return joined(*(_added(*pair, indices.low, attributes, scattered) for pair in pairs))
     if known and grows(to_apply.monoid, values[0], updates[0]):
         return compared(_by_ends(values[0], updates[0], scattered))
     if known and _keeps_last(to_apply):
@@ -232,17 +232,13 @@ def _added(
     value: Enclosure,
     update: Enclosure,
     indices: Array,
-    fold: Callee[Any],
     attributes: dict[str, Any],
+    scattered: Any,
 ) -> Enclosure:
     """Enclose the sums where updates land. All else is a sum of nothing but the value: by blocks,
     since it is most of a table of embeddings."""
     if budget.current() is budget.EXACT:
-
-        def exactly(target: Array, update: Array) -> Array:
-            return np.asarray(exact.scatter(target, indices, update, to_apply=fold, **attributes))
-
-        return _by_ends(value, update, exactly)
+        return _summed(value, update, scattered)
     offset, inside = targets(value.shape, indices, update.shape, ScatterDimensions(**attributes))
     met, segments = np.unique(offset[inside], return_inverse=True)
     flat, taken = moved(lambda x: x.reshape(-1), value), moved(lambda x: x[inside], update)
