@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from backend_c.lower import buffers
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.libraries import compiled
 from backend_c.native.marshalling import Memory, arguments, array_leaves, assembled
-from backend_c.native.toolchain import RUNTIME, Compiler, run
+from backend_c.native.toolchain import RUNTIME, run
 from backend_c.pipeline import lowered
 from backend_c.render.dialect import EMBEDDED, OPENMP
 from backend_c.render.translation_units import render_plan
@@ -52,6 +52,14 @@ class Outcome:
     finding: str = ""
 
 
+class Sources(NamedTuple):
+    """Hold what a program is made of: its own translation units by file name, and the paths of the
+    others."""
+
+    units: Mapping[str, str]
+    others: tuple[str, ...] = ()
+
+
 def outcome(trial: Trial, configuration: Configuration) -> Outcome:
     """Build and run it in a directory that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="everywhere-") as name:
@@ -68,20 +76,19 @@ def unequal(trial: Trial, configuration: Configuration, found: Outcome) -> str:
     return ""
 
 
-def written(trial: Trial, configuration: Configuration, directory: Path) -> list[str]:
-    """Write C and input; the names of the C files to compile, in the directory and elsewhere."""
+def written(trial: Trial, configuration: Configuration, directory: Path) -> Sources:
+    """Write the input and all files but the C; return the C."""
     grain = GRAIN if configuration.grain is None else configuration.grain
     plan = lowered(trial.module, Settings(grain=grain), configuration.pipeline)
     if configuration.target == EMBEDDED.name:
         recorded = Recorded(trial.module, trial.arguments, trial.expected, trial.seed)
         files = EMITTERS[EMBEDDED.name](plan, recorded, Wanted())
-        for name, content in files.items():
-            (directory / name).write_bytes(content)
-        return [name for name in files if name.endswith(".c")]
+        units = {name: text.decode() for name, text in files.items() if name.endswith(".c")}
+        for name in files.keys() - units:
+            (directory / name).write_bytes(files[name])
+        return Sources(units)
     workspace = buffers.allocate_apart(plan) if configuration.apart else buffers.allocate(plan)
     made = render_plan(plan, OPENMP, workspace)
-    for name, text in made.sources.items():
-        (directory / name).write_text(text, "utf-8")
     entry = trial.module.entry
     given = list(arguments([(p.name, p.shape) for p in entry.parameters], trial.arguments))
     outputs = [Memory.empty(shape) for shape in array_leaves(entry.root_instruction.shape)]
@@ -89,13 +96,12 @@ def written(trial: Trial, configuration: Configuration, directory: Path) -> list
     head = _Head(given, outputs, places, configuration.threads, trial.seed)
     sizes = len(made.constants), made.workspace_bytes
     (directory / "input").write_bytes(head.encoded(sizes) + made.constants)
-    return [*made.sources, *(str(HERE / name) for name in ("driver.c", *configuration.sources))]
+    others = (str(HERE / name) for name in ("driver.c", *configuration.sources))
+    return Sources(made.sources, tuple(others))
 
 
-def ran(
-    trial: Trial, configuration: Configuration, directory: Path, sources: Sequence[str]
-) -> Outcome:
-    """Compile what is written, and run it."""
+def ran(trial: Trial, configuration: Configuration, directory: Path, sources: Sources) -> Outcome:
+    """Compile the C beside what is written, and run it."""
     finding = _built(sources, configuration, directory)
     if finding:
         return Outcome(finding=finding)
@@ -154,15 +160,21 @@ def _values(data: bytes, result: Any, runs: int) -> list[Any]:
     return values
 
 
-def _built(sources: Sequence[str], configuration: Configuration, directory: Path) -> str:
+def _built(sources: Sources, configuration: Configuration, directory: Path) -> str:
     """Compile and link; what the compiler says if it fails."""
-    compiler = configuration.compiler
-    if not (configuration.is_sanitizer or configuration.target == EMBEDDED.name):
+    compiler, units = configuration.compiler, sources.units
+    if configuration.is_sanitizer or configuration.target == EMBEDDED.name:
+        for name, text in units.items():
+            (directory / name).write_text(text, "utf-8")
+        parts = [*units]
+    else:  # as libraries are
         try:
-            sources = _linked(sources, compiler, directory)
+            cache = open_cache(default_directory(os.environ))
+            parts = compiled(units, compiler, cache, str(directory))
         except ToolchainError as error:
             return str(error)
-    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", *sources, "-o", "program"]
+    parts += sources.others
+    words = [*compiler.command, *compiler.flags, f"-I{RUNTIME}", *parts, "-o", "program"]
     if not configuration.sources:
         done = run([*words, *configuration.links], str(directory))
         return "" if done.returncode == 0 else _told(done.stderr)
@@ -170,19 +182,11 @@ def _built(sources: Sequence[str], configuration: Configuration, directory: Path
     done = run([*words[:-2], "-c"], str(directory))
     if done.returncode:
         return _told(done.stderr)
-    objects = [f"{Path(source).stem}.o" for source in sources]
+    objects = [f"{Path(part).stem}.o" for part in parts]
     link = [flag for flag in compiler.flags if flag != "-fopenmp"]
     words = [*compiler.command, *link, *objects, *configuration.links, "-o", "program"]
     done = run(words, str(directory))
     return "" if done.returncode == 0 else _told(done.stderr)
-
-
-def _linked(sources: Sequence[str], compiler: Compiler, directory: Path) -> list[str]:
-    """Compile the units in the directory as libraries are; return what a program is made of."""
-    units = {name: (directory / name).read_text("utf-8") for name in sources if "/" not in name}
-    cache = open_cache(default_directory(os.environ))
-    made = compiled(units, compiler, cache, str(directory))
-    return [*made, *(name for name in sources if name not in units)]
 
 
 def _run(words: Sequence[str], directory: Path) -> tuple[int, str]:

@@ -100,12 +100,11 @@ def planted(
 ) -> Outcome:
     """What becomes of a program whose C was changed."""
     sources = written(one, configuration, directory)
-    unit = directory / sources[0]
-    text = unit.read_text()
+    unit, text = next(iter(sources.units.items()))
     changed = spoil(text)
     assert changed != text, text[text.index("static void kernel") :]
-    unit.write_text(changed)
-    return ran(one, configuration, directory, sources)
+    units = {**sources.units, unit: changed}
+    return ran(one, configuration, directory, sources._replace(units=units))
 
 
 @pytest.fixture(scope="module")
