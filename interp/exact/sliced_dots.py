@@ -16,7 +16,7 @@ from hlo.types import F64, ElementType
 from hlo.values import Array
 from interp.exact.accumulator import carried, composed, cut, two_sum
 from interp.exact.rounding import rounded_sum
-from interp.exact.sums import same_bits
+from interp.exact.sums import ends_agree
 
 _SLICES = 5
 _ELEMENTS = 1 << 22  # of an operand at a time: its slices take six times the memory
@@ -97,7 +97,7 @@ def dot_sliced(lhs: Array, rhs: Array, element_type: ElementType) -> tuple[Array
     exponents = left.exponents[:, :, None] + right.exponents[:, None, :]
     least = _scaled(high, low - bound, exponents, element_type)
     most = _scaled(high, low + bound, exponents, element_type)
-    certain = same_bits(least, most)
+    certain = ends_agree(least, most, high + low, bound)
     if element_type is F64:  # scaling to a subnormal would round twice
         certain &= (np.abs(most) >= np.finfo(np.float64).tiny) | (high == 0) & is_all
     return most, certain

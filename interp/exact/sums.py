@@ -56,15 +56,23 @@ def same_bits(one: Array, other: Array) -> Array:
     return np.asarray(one.view(bits) == other.view(bits))
 
 
+def ends_agree(least: Array, most: Array, total: Array, bound: Array) -> Array:
+    """Test where ``total`` plus and minus ``bound``, rounded to ``least`` and ``most``, say what
+    all numbers between them round to."""
+    agree = same_bits(least, most)
+    if most.dtype.itemsize == 1:  # in types without infinity both overflows are the same NaN
+        agree &= (np.abs(total) > bound) | (bound == 0) | ~np.isnan(most)
+    return agree
+
+
 def decided(total: Array, bound: Array, element_type: ElementType) -> tuple[Array, Array]:
     """Float64 totals rounded, and where no number within ``bound`` of the total rounds otherwise.
 
     For addends that cannot overflow float64: a total that is not finite is right.
     """
     result = rounded(total + bound, element_type)
-    certain = same_bits(rounded(total - bound, element_type), result) & np.isfinite(bound)
-    if element_type.bits < 16:  # in types without infinity both overflows are the same NaN
-        certain &= (np.abs(total) > bound) | ~np.isnan(result)
+    least = rounded(total - bound, element_type)
+    certain = ends_agree(least, result, total, bound) & np.isfinite(bound)
     if not np.isfinite(total).all():
         special = ~np.isfinite(total)
         result = np.where(special, rounded(total, element_type), result)
