@@ -1,6 +1,6 @@
 # make demo    check a few real programs: interpreter against C, bit by bit; a page of one of them
 # make test    everything that CI runs
-# make test-fast   those of them that take little: 70 seconds
+# make test-fast   those of them that take little: 70 seconds, 100 the first time
 # make check   ruff, mypy, and the commit messages since the last tag
 # make hooks   have git refuse commit messages that break a rule of CONTRIBUTING.md
 # make site    the documentation as a site, in site/
