@@ -15,6 +15,10 @@ from pairwise import pairwise
 import backend_c
 import hlo
 import interp
+from backend_c.ir.settings import Numerics, Settings
+from backend_c.pipeline import lowered
+from backend_c.render.dialect import OPENMP
+from backend_c.render.translation_units import render_plan
 
 pytestmark = pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
 
@@ -165,3 +169,10 @@ def test_what_is_not_finite_reaches_all_that_follow() -> None:
     assert np.all(result[1100:2100] == np.inf)
     assert np.all(np.isnan(result[2100:]))
     assert math.isinf(result[1100])
+
+
+def test_steps_of_a_window_that_begins_with_the_array_are_loaded_without_a_choice() -> None:
+    """A choice at each element took as long as all else: 1.1 ms of a million, not 0.6."""
+    module = hlo.parse(_program((40007,), "size=40007 pad=40006_0", [("f32", "add")]))
+    program = render_plan(lowered(module, Settings(Numerics.FAST)), OPENMP)
+    assert not [line for line in "".join(program.sources.values()).splitlines() if "? " in line]

@@ -91,7 +91,9 @@ class PrefixScan:
         return (*above, position, *below)
 
     def element(self, outer: Expr, step: Expr, column: Expr) -> Expr:
-        """Return the element that a step brings as a state; the identity if there is none."""
+        """Return the element that a step brings as a state; the identity if there is none. Steps
+        are those that there are, which the form of a step within a block does not say."""
+        step = self.scope.bounded(step, 0, self.growing.positions - 1)
         position, conditions = self.growing.element(step)
         value = self._lifted(self.index(outer, position, column))
         for condition in conditions:
