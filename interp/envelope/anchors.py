@@ -191,6 +191,10 @@ class _Trial:
         exact = self._exact_trips().get((place.computation.name, loop.name), MOST_TRIPS)
         return trip >= _more(exact)
 
+    def looks_into(self, place: Place, loop: Instruction) -> bool:
+        """Leave exact loops to the interpreter: nothing in them is to be anchored."""
+        return False
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Follow all branches that may be taken."""
         self._decided = True

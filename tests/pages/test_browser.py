@@ -18,7 +18,8 @@ import interp
 import pages
 from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.judgement import Found, Output
-from interp.envelope.verdict import judged
+from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.verdict import KINDS, OUTSIDE, judged
 from selftest.browser import CHROMIUM, DRAWN, NAMELESS, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
@@ -280,11 +281,14 @@ def page_with_values() -> pages.Page:
         "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
     )
     inner = [replace(output, place="scaled"), row]
-    trips = np.ones((10, 64, 512), np.float32)
-    off = trips.copy()
-    off[3:] *= 2
-    loops = [pages.InLoop("body", "doubled", trips, off)]
-    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner, loops)
+    ones, kinds = np.ones((64, 512), np.float32), np.zeros((64, 512), np.int8)
+    trips = [Evaluation((n,), ones * (2 if n > 2 else 1), ones, kinds.copy()) for n in range(10)]
+    trips[5].kinds[1, 1] = KINDS.index(OUTSIDE)
+    nested = [NestedValue("body", "doubled", trips)]
+    verdict = judged(actual, exact, legal)
+    first = FirstOutside("body", "doubled", (5,), verdict, actual, legal), "proof <i>"
+    known = pages.Judged("peer", Found((output,)), ["proof <b>"], inner, nested, first)
+    values = pages.with_judged(observed.json(), known)
     return pages.explanation(module(MODEL), profile(MODEL), None, values)
 
 
@@ -302,10 +306,13 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     page.evaluate("page.selected.choose([page.selected.program.byName.get('scaled')], {})")
     assert "1 outside" in page.inner_text(".selection .details")
     assert page.locator(".selection .heat-map rect.outside").count() == 1
-    assert page.locator(".text .bad").inner_text() == "scaled"
+    assert page.locator(".text .bad").all_inner_texts() == ["doubled", "scaled"]
     page.get_by_role("tab", name="Verdict").click()
     assert "proof <b>" in page.inner_text(".picture")
     assert page.locator(".picture .heat-map rect.outside").count() == 1
+    assert "doubled of body, trip 6.\n\nproof <i>" in page.inner_text(".picture")
+    page.get_by_role("button", name="doubled").click()
+    assert page.inner_text(".selection .details h2") == "doubled"
     page.get_by_role("tab", name="Graph").click()
     assert "contraction" in page.inner_text(".legend")
     for colour in ("values", "deviation"):
@@ -321,8 +328,9 @@ def test_values_of_a_loop_are_shown_trip_by_trip_and_back_goes_back(opened: Open
     assert "10 times" in page.inner_text(".selection .details")
     assert page.locator(".range-chart rect").count() == 10
     assert page.locator("figcaption").all_inner_texts()[0].startswith("first (1 of 10)")
-    assert "begins in trip\n4" in page.inner_text(".selection .details")
-    assert page.locator(".selection .heat-map").count() == 1
+    details = page.inner_text(".selection .details")
+    assert "begins in\ntrip 4" in details and "first outside\ntrip 6" in details
+    assert page.locator(".selection .heat-map rect.outside").count() == 1
     page.evaluate("page.selected.choose([page.selected.program.byName.get('sum')], {})")
     assert "None: add is applied to single elements" in page.inner_text(".selection .details")
     page.get_by_role("option", name="doubled = ").click()
