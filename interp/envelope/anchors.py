@@ -210,6 +210,8 @@ class _Trial:
             for other in self._with_other_results(place, value):
                 self._ask(place, other, place.named(other), trips, names)
         for name, (place, loop) in self._loops.items():
+            if not is_recordable(loop):
+                continue
             rows = _rows(place, trips) * (trips[name] + 1)
             stored = stored_elements(self._module, loop, rows) if name in self._wide else []
             states = [states_name(name, number) for number in stored]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import TESTS
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from hlo.errors import Error
 from hlo.module import Module
 from hlo.types import BF16, F32
 from hlo.values import Array, arrays_of
+from hlo_oracle.arguments import from_seed
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.nested_values import NestedValues
 from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED
@@ -246,6 +248,13 @@ def test_without_anything_inside_and_without_answers_there_is_nothing() -> None:
     for answer in (Answer(None, error="no tuples here"), Answer((X,))):
         found = nested_values(lambda text, arrays, a=answer: a, XLA_CPU, NESTED, (X,))  # type: ignore[misc]
         assert found == NestedValues()
+
+
+def test_every_regression_shows_itself_the_exact_values() -> None:
+    for path in sorted((TESTS / "regressions").glob("*.hlo")):
+        module = hlo.parse(path.read_text())
+        inside = nested_values(interpreted, XLA_CPU, module, from_seed(module, 0))
+        assert inside.first is None, path.name
 
 
 LOOPS = ("while", "conditional", "call", "add", "multiply", "subtract", "tanh", "exponential")
