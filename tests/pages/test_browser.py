@@ -4,22 +4,26 @@ use it. They are skipped without Debian's chromium, or playwright (pip install '
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import has_c_compiler
-from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, chain, found, module, profile
+from page_examples import (
+    HOSTILE,
+    MODEL,
+    NAMES,
+    SOURCES,
+    TAG,
+    chain,
+    found,
+    module,
+    page_with_values,
+    profile,
+)
 
 import backend_c
-import interp
 import pages
-from interp.envelope.enclosure import Enclosure, point
-from interp.envelope.judgement import Found, Output
-from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
-from interp.envelope.verdict import KINDS, OUTSIDE, judged
 from selftest.browser import CHROMIUM, DRAWN, NAMELESS, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
@@ -265,31 +269,6 @@ def test_a_page_begins_where_the_guilty_instruction_is(opened: Open) -> None:
     x, y = page.evaluate(PLACE, "r")
     box = page.locator("#graph").bounding_box()
     assert box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
-
-
-def page_with_values() -> pages.Page:
-    """Return the page of a run, and of a peer that is wrong in one element."""
-    rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal(d, dtype=np.float32) for d in ((64, 256), (256, 512), (512,))]
-    observed = pages.Observed(module(MODEL))
-    exact = interp.evaluate(module(MODEL), *arrays, watch=observed)
-    legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
-    actual = exact.copy()
-    actual[3, 5] += 1
-    output = Output("", judged(actual, exact, legal), actual, exact, legal)
-    row = Output(
-        "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
-    )
-    inner = [replace(output, place="scaled"), row]
-    ones, kinds = np.ones((64, 512), np.float32), np.zeros((64, 512), np.int8)
-    trips = [Evaluation((n,), ones * (2 if n > 2 else 1), ones, kinds.copy()) for n in range(10)]
-    trips[5].kinds[1, 1] = KINDS.index(OUTSIDE)
-    nested = [NestedValue("body", "doubled", trips)]
-    verdict = judged(actual, exact, legal)
-    first = FirstOutside("body", "doubled", (5,), verdict, actual, legal), "proof <i>"
-    known = pages.Judged("peer", Found((output,)), ["proof <b>"], inner, nested, first)
-    values = pages.with_judged(observed.json(), known)
-    return pages.explanation(module(MODEL), profile(MODEL), None, values)
 
 
 def test_values_and_verdicts_are_shown(opened: Open) -> None:
