@@ -319,6 +319,19 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
 /* Packs columns of the right factor into panels: `count` of k steps, the first of them `first`.
  * Columns that are not there are zeros. */
 #define HLO_GEMM_PACK(name, T)                                                                     \
+    HLO_FUNCTION void hlo_gemm_##name##_pack_some(                                                 \
+        const T *HLO_RESTRICT source, int64_t column_pitch, int64_t step_pitch, int64_t first,     \
+        int64_t columns, int64_t steps, T *HLO_RESTRICT panel) {                                   \
+        for (int64_t step = 0; step < steps; ++step) {                                             \
+            T *row = panel + step * HLO_GEMM_COLUMNS(T);                                           \
+            for (int64_t place = first; place < columns; ++place) {                                \
+                row[place] = source[place * column_pitch + step * step_pitch];                     \
+            }                                                                                      \
+            for (int64_t place = columns; place < HLO_GEMM_COLUMNS(T); ++place) {                  \
+                row[place] = 0;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     HLO_GEMM_LINKED void hlo_gemm_##name##_pack(                                                   \
         const T *HLO_RESTRICT from, int64_t column_pitch, int64_t step_pitch, int64_t columns,     \
         int64_t first, int64_t count, int64_t k, T *HLO_RESTRICT panels) {                         \
@@ -335,22 +348,19 @@ HLO_FUNCTION void hlo_gemm_transpose(const void *from, int64_t pitch, void *into
                 continue;                                                                          \
             }                                                                                      \
             int64_t done = 0;                                                                      \
-            if (HLO_GEMM_TRANSPOSES(T) && step_pitch == 1 && here == wide) {                       \
+            if (HLO_GEMM_TRANSPOSES(T) && step_pitch == 1) {                                       \
+                const int64_t fours = here / 4 * 4;                                                \
                 for (; done + 4 <= count; done += 4) {                                             \
-                    for (int64_t place = 0; place < wide; place += 4) {                            \
+                    for (int64_t place = 0; place < fours; place += 4) {                           \
                         hlo_gemm_transpose(source + place * column_pitch + done, column_pitch,     \
                                            panel + done * wide + place, wide);                     \
                     }                                                                              \
+                    hlo_gemm_##name##_pack_some(source + done, column_pitch, 1, fours, here, 4,    \
+                                                panel + done * wide);                              \
                 }                                                                                  \
             }                                                                                      \
-            for (int64_t step = done; step < count; ++step) {                                      \
-                for (int64_t place = 0; place < here; ++place) {                                   \
-                    panel[step * wide + place] = source[place * column_pitch + step * step_pitch]; \
-                }                                                                                  \
-                for (int64_t place = here; place < wide; ++place) {                                \
-                    panel[step * wide + place] = 0;                                                \
-                }                                                                                  \
-            }                                                                                      \
+            hlo_gemm_##name##_pack_some(source + done * step_pitch, column_pitch, step_pitch, 0,   \
+                                        here, count - done, panel + done * wide);                  \
         }                                                                                          \
     }
 

@@ -17,6 +17,7 @@ from backend_c.kernels.parts.contraction.contraction_loops import as_type, count
 from backend_c.kernels.parts.contraction.factors import Factors, Read
 from backend_c.kernels.parts.contraction.products import Product
 from backend_c.kernels.parts.contraction.strided_access import (
+    Strides,
     factor_pointer,
     factor_strides,
     has_lines_side_by_side,
@@ -107,9 +108,8 @@ def _transpose_out(
 def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) -> Side:
     """Return the right factors in memory, packed strip by strip; packed steps have pitch 0."""
     read, k = factors.rhs, factors.k
-    strides = factor_strides(read, (factors.batch, factors.n, k), product.right)
-    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
-    if strides is not None and strides.line == 1 and strides.step > 0 and not is_worth_packing:
+    strides = strides_in_place(factors, product)
+    if strides is not None:
         return Side(lambda b, column: factor_pointer(read, b, column, ix.constant(0)), *strides)
     pitch = -(-factors.n // WIDEST) * WIDEST
     panels = scope.scratch(product.panel, factors.batch * pitch * product.rows(k), frozen=True)
@@ -125,6 +125,15 @@ def right_factors(factors: Factors, product: Product, strip: int, scope: Scope) 
         count = scope.bind(ix.clamp(0, ix.subtract(factors.n, first), width))
         pack(b, first, count, address(b, first))
     return Side(address, 1, 0)
+
+
+def strides_in_place(factors: Factors, product: Product) -> Strides | None:
+    """Return the strides of right factors that are read where they lie, None if they are packed."""
+    strides = factor_strides(factors.rhs, (factors.batch, factors.n, factors.k), product.right)
+    is_worth_packing = factors.m > _FEW_ROWS or factors.n % _VECTOR or product.room is not None
+    if strides is None or strides.line != 1 or strides.step <= 0 or is_worth_packing:
+        return None
+    return strides
 
 
 def packing(factors: Factors, product: Product, strip: int, scope: Scope) -> Packing:

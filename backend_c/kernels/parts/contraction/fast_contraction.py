@@ -24,6 +24,7 @@ from backend_c.kernels.parts.contraction.factor_memory import (
     left_factors,
     packing,
     right_factors,
+    strides_in_place,
 )
 from backend_c.kernels.parts.contraction.factors import Factors
 from backend_c.kernels.parts.contraction.products import Product
@@ -43,6 +44,7 @@ _BLOCKS = 16
 _FEW_ROW_BLOCKS = 4
 _TOGETHER = 4  # strips of sums of narrow types that one call writes to the stack
 _STRIP = 1 << 16
+_PLAIN_STRIP = 1 << 12  # of f32 or f64: beside left factors and sums in the L1 cache
 
 
 def is_padded(factors: Factors) -> bool:
@@ -85,11 +87,12 @@ class FastContraction:
         """Return whether threads share strips of columns, each with all rows."""
         factors, product = self.factors, self.product
         row_blocks, strips = -(-factors.m // self.rows), -(-factors.n // COLUMNS)
+        most = _STRIP if product.room is not None else _PLAIN_STRIP
         return (
-            product.room is not None
-            and row_blocks <= _FEW_ROW_BLOCKS
+            row_blocks <= _FEW_ROW_BLOCKS
             and factors.batch * strips >= _BLOCKS
-            and min(factors.n, COLUMNS) * product.rows(factors.k) <= _STRIP
+            and min(factors.n, COLUMNS) * product.rows(factors.k) <= most
+            and strides_in_place(factors, product) is None
         )
 
     def _least(self) -> Array:
