@@ -14,6 +14,7 @@ from backend_c.render.half_precision import with_converted_halves
 from backend_c.render.lane_sums import with_lane_sums
 from backend_c.render.moved_words import with_moved_words
 from backend_c.render.narrow_indices import with_narrow_indices
+from backend_c.render.overlapping_blocks import with_overlapping_blocks
 from backend_c.render.statements import Body, kernel_text
 
 
@@ -44,7 +45,7 @@ class DistinctKernels:
             kernel = with_moved_words(with_lane_sums(versioned(kernel)))
             kernel = with_distributed_functions(kernel)
             kernel = with_converted_halves(with_gathered_elements(kernel))
-            kernel = with_eager_loads(kernel)
+            kernel = with_eager_loads(with_overlapping_blocks(kernel))
         elif self.dialect is EMBEDDED:
             kernel = with_narrow_indices(kernel)
         return kernel_text(kernel, "@", self.dialect, self._body)

@@ -1,0 +1,156 @@
+"""Compute the last elements of a row as a whole block that overlaps the one before.
+
+What remains of a loop in lanes after its whole vectors, compilers do element by element, and an
+elementary function of one element takes as long as that of a vector. So a short row is a few blocks
+of equal size, of which the last begins where one block is left:
+
+    for i in 0 … 60: r[i] = f(a[i])
+    for block in 0 … 3:  for lane in 0 … 15: i = min(16 block, 45) + lane;  r[i] = f(a[i])
+
+The elements that two blocks have in common are computed twice, from the same operands. Compilers
+choose the lanes of a loop by its narrowest type, so preds are read in a loop of their own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from backend_c.ir import index as ix
+from backend_c.ir.loop_ir import (
+    INDEX,
+    Apply,
+    Array,
+    Constant,
+    Expr,
+    Kernel,
+    Let,
+    Load,
+    LocalArray,
+    Loop,
+    Statement,
+    Store,
+    Variable,
+    expressions,
+    subexpressions,
+    variables,
+)
+from backend_c.ir.loop_rewriting import with_expressions, with_loops, with_operands
+from backend_c.ir.settings import Numerics
+from backend_c.render.operations import f64_function
+from hlo.opcodes import ELEMENTARY, having
+from hlo.types import F64, PRED, S32
+
+_FUNCTIONS = having(ELEMENTARY)
+_VECTOR = 64  # bytes of the widest vectors
+_LEAST_LANES = 4
+_MOST_BLOCKS = 16  # in longer rows the rest does not count
+
+
+def with_overlapping_blocks(kernel: Kernel) -> Kernel:
+    """Return a kernel whose short rows of elementary functions are whole blocks."""
+    return replace(kernel, body=_Blocks(kernel.numerics).block(kernel.body))
+
+
+class _Blocks:
+    """Rewrite the loops of one kernel, with names that no other variable has."""
+
+    def __init__(self, numerics: Numerics) -> None:
+        self._numerics = numerics
+        self._numbers = itertools.count(1)
+
+    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Rewrite statements."""
+        return with_loops(body, self._loop)
+
+    def _loop(self, loop: Loop) -> Sequence[Statement]:
+        extent = ix.value_of(loop.extent)
+        if extent is None or loop.kind != "lanes" or loop.sums or not _is_repeatable(loop.body):
+            return (loop._replace(body=self.block(loop.body)),)
+        lanes = _lanes(extent, max(map(self._bytes, _functions(loop.body)), default=_VECTOR))
+        return (_overlapping(loop, extent, lanes, next(self._numbers)) if lanes else loop,)
+
+    def _bytes(self, function: Apply) -> int:
+        """Return the bytes of a number that an elementary function computes with."""
+        operand = function.operands[0].type
+        is_wide = operand is F64 or f64_function(function.operation, operand, self._numerics)
+        return 8 if is_wide else 4
+
+
+def _lanes(extent: int, size: int) -> int:
+    """Return the lanes of a block for a row of numbers of a size in bytes, 0 if whole vectors, and
+    one of half as many lanes, leave at most one element of it, or little beside the others."""
+    lanes = _VECTOR // size
+    while lanes >= extent:
+        lanes //= 2
+    if lanes < _LEAST_LANES or extent >= _MOST_BLOCKS * lanes:
+        return 0
+    half = lanes // 2 if lanes > _LEAST_LANES else lanes
+    return lanes if extent % half > 1 else 0
+
+
+def _is_repeatable(body: Sequence[Statement]) -> bool:
+    """Return whether a loop gives the same when elements are computed again: it only binds and
+    stores, and reads nothing that it stores."""
+    if not all(isinstance(statement, Let | Store) for statement in body):
+        return False
+    stored = {statement.array.name for statement in body if isinstance(statement, Store)}
+    return not any(isinstance(part, Load) and part.array.name in stored for part in _parts(body))
+
+
+def _functions(body: Sequence[Statement]) -> Iterator[Apply]:
+    """Yield the elementary functions that statements compute."""
+    for part in _parts(body):
+        if isinstance(part, Apply) and part.operation in _FUNCTIONS and part.operands:
+            yield part
+
+
+def _parts(body: Sequence[Statement]) -> Iterator[Expr]:
+    """Yield all subexpressions of statements."""
+    for statement in body:
+        for expression in expressions(statement):
+            yield from subexpressions(expression)
+
+
+def _overlapping(loop: Loop, extent: int, lanes: int, number: int) -> Loop:
+    """Return the loop over the blocks of one loop in lanes."""
+    blocks = -(-extent // lanes)
+    block = Variable(INDEX, f"b{number}", 0, blocks - 1)
+    start = Variable(INDEX, f"s{number}", 0, extent - lanes)
+    lane = Variable(INDEX, f"j{number}", 0, lanes - 1)
+    place = Let(loop.variable, ix.add(start, lane))
+    masks = _masks(loop, lanes, number)
+    declared = [LocalArray(array) for array in masks.values()]
+    read = [Store(a, lane, Apply("convert", (load,), S32)) for load, a in masks.items()]
+    instead = {load: _is_set(Load(array, lane)) for load, array in masks.items()}
+    body = [with_expressions(s, lambda value: _with(value, instead)) for s in loop.body]
+    begin = Let(start, ix.clamp(0, ix.multiply(block, lanes), extent - lanes))
+    loops = [
+        Loop(lane, ix.constant(lanes), "lanes", (place, *inside))
+        for inside in (read, body)
+        if inside
+    ]
+    return Loop(block, ix.constant(blocks), "serial", (begin, *declared, *loops))
+
+
+def _masks(loop: Loop, lanes: int, number: int) -> dict[Load, Array]:
+    """Give an array to each pred that a loop loads at an index that it does not compute first."""
+    bound = {statement.variable.name for statement in loop.body if isinstance(statement, Let)}
+    masks = dict[Load, Array]()
+    for part in _parts(loop.body):
+        if isinstance(part, Load) and part.type is PRED and bound.isdisjoint(variables(part)):
+            name = f"m{number}x{len(masks)}"
+            masks.setdefault(part, Array(name, S32, lanes, mutable=True, is_local=True))
+    return masks
+
+
+def _is_set(mask: Load) -> Expr:
+    return Apply("compare-NE", (mask, Constant(S32, 0)), PRED)
+
+
+def _with(value: Expr, instead: Mapping[Load, Expr]) -> Expr:
+    """Return an expression with others in place of loads."""
+    if isinstance(value, Load) and value in instead:
+        return instead[value]
+    return with_operands(value, lambda operand: _with(operand, instead))
