@@ -10,6 +10,8 @@ from hlo.types import PRED, ArrayShape, ElementType
 
 _DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 _NARROW = tuple(t for t in ALL_TYPES if t.is_float and t.bits <= 16)
+_INTEGERS = tuple(t for t in ALL_TYPES if t.is_integer)
+_FLOATS = tuple(t for t in ALL_TYPES if t.is_float)
 
 
 def _any_type(builder: Builder, near: ElementType) -> ElementType:
@@ -43,10 +45,15 @@ def several(builder: Builder, shape: ArrayShape) -> str:
 
 def narrow_arithmetic(builder: Builder, shape: ArrayShape) -> str:
     """Arithmetic of a narrow float type on converted operands, whose result is converted back: what
-    float normalisation does in a wider type, and must round in between."""
-    narrow = builder.choice([t for t in _NARROW if t in builder.types] or _NARROW)
+    float normalisation does in a wider type, and must round in between. Of integers one of another
+    type, of values one of which may have it from the start: what is known of the bits of a
+    converted number is of its own type."""
+    types = _INTEGERS if shape.element_type.is_integer else _NARROW
+    narrow = builder.choice([t for t in types if t in builder.types] or types)
     there = ArrayShape(narrow, shape.dims)
     operands = [_converted(builder, builder.value(shape), shape, narrow) for _ in range(2)]
+    if shape.element_type.is_integer and builder.boolean():
+        operands[1] = builder.value(there)
     name = applied(builder, there, *operands)
     for _ in range(builder.integer(0, 2)):
         pair = builder.permutation((name, builder.choice(operands)))
@@ -121,7 +128,8 @@ def compared_after_conversion(builder: Builder, shape: ArrayShape) -> str:
 def total_order(builder: Builder, shape: ArrayShape) -> str:
     """Draw a comparison in total order of arguments or constants, perhaps moved: of computed
     values, a NaN may have either sign."""
-    data = ArrayShape(builder.element_type(lambda t: t.is_float), shape.dims)
+    own = builder.element_type(lambda t: t.is_float)
+    data = ArrayShape(own if builder.boolean() else builder.choice(_FLOATS), shape.dims)
     sides = [_given(builder, data) for _ in range(2)]
     if builder.chance(4):
         sides[1] = sides[0]
@@ -172,7 +180,9 @@ PATTERNS: Patterns = {
     "converted there and back": Pattern(there_and_back, ("convert",)),
     "converted several times": Pattern(several, ("convert",)),
     "narrow arithmetic": Pattern(
-        narrow_arithmetic, ("convert",), lambda shape: shape.element_type.is_float
+        narrow_arithmetic,
+        ("convert",),
+        lambda shape: shape.element_type.is_float or shape.element_type.is_integer,
     ),
     "narrow precision": Pattern(
         narrow_precision, ("reduce-precision",), lambda shape: shape.element_type.is_float
