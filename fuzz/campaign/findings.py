@@ -51,6 +51,24 @@ def is_known(findings: Path, suspect: Suspect) -> bool:
     return False
 
 
+def siblings(findings: Path, suspect: Suspect) -> int:
+    """Count the findings of the suspect's property and kind that blame the same opcode, on
+    constants like it or not, whatever the types: most often they are one defect. 0 if nothing was
+    left of the suspect alone."""
+    if suspect.isolated is None:
+        return 0
+    family = _family(suspect.isolated.blamed)
+    beginning = _words(suspect.oracle, suspect.kind, is_flaky=False)
+    kept = (json.loads(path.read_text()) for path in findings.glob(f"{beginning}-*/{FILE}"))
+    return sum(_family(one["blamed"]) == family for one in kept)
+
+
+def _family(blamed: str) -> tuple[str, bool]:
+    """Tell ``convert(constant f32) -> s8`` by its opcode and by whether it has constants."""
+    opcode, _, types = blamed.partition("(")
+    return opcode, "constant " in types
+
+
 def _told(isolated: Told | None) -> list[object]:
     """Convert what was left of a suspect to JSON."""
     return [] if isolated is None else [isolated.blamed, sorted(isolated.opcodes)]

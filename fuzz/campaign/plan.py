@@ -56,7 +56,7 @@ _LARGE: tuple[Kind, ...] = (
     _bounded(program),
 )
 _SMALL: tuple[Kind, ...] = (
-    *(_single, _few, _single, _few, _bounded(_single), rows),
+    *(*(3 * (_single,)), *(2 * (_few,)), *(2 * (_bounded(_single),)), rows),
     *(*(6 * (patterned,)), folds, folds, identities, identities, conversions, unusual),
 )
 # A large one takes as long as six small ones, and small ones show more for the time that they

@@ -12,6 +12,8 @@ from fuzz.campaign.directory import Directory
 from fuzz.campaign.findings import Origin
 from fuzz.campaign.subject import Chunk, Examiner, Subject, Suspect
 
+_SHORTER = 4  # so many times, for each sibling
+
 
 @contextmanager
 def opened(path: Path, subject: Subject, reducing: float) -> Iterator[Callable[..., Chunk | None]]:
@@ -55,9 +57,12 @@ class _Worker:
         return found
 
     def _examine(self, suspect: Suspect, number: int) -> None:
-        """Reduce and keep a failure that no finding covers."""
-        if findings.is_known(self._directory.findings, suspect):
+        """Reduce and keep a failure that no finding covers: the more siblings it has, the less
+        time does it get. It is one instruction already, and new defects are worth more."""
+        kept = self._directory.findings
+        if findings.is_known(kept, suspect):
             return
-        small = self._examiner.reduced(suspect, number, self._reducing)
+        seconds = self._reducing / _SHORTER ** findings.siblings(kept, suspect)
+        small = self._examiner.reduced(suspect, number, seconds)
         origin = Origin(self._subject.seed, number, suspect.example)
-        findings.keep(self._directory.findings, suspect.oracle, small, origin, suspect.isolated)
+        findings.keep(kept, suspect.oracle, small, origin, suspect.isolated)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -21,6 +21,7 @@ from fuzz.campaign.findings import Origin
 from fuzz.campaign.oracle_examiner import OracleExaminer
 from fuzz.campaign.plan import Plan, cases
 from fuzz.campaign.program_findings import reduced_case
+from fuzz.campaign.subject import Chunk, Finding, Suspect, Told
 from fuzz.judge.blame import alone, blamed
 from fuzz.judge.failure import CRASH, Against, Failure, Judged, WrongStep
 from fuzz.oracles import ORACLES, Difference, Outcome
@@ -178,6 +179,42 @@ def test_each_instruction_that_is_wrong_is_told() -> None:
     told = [suspect.isolated.blamed for suspect in found.suspects if suspect.isolated is not None]
     assert told == ["power(f32) -> f32", "power(f32, constant f32) -> f32"]
     assert len(found.suspects) == 2
+
+
+_TYPES = ("s32", "u16", "s8", "u64")
+
+
+def test_siblings_of_known_findings_get_less_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What blames the same opcode of other types is most often the same defect; what blames it on
+    constants, or another opcode, is another one."""
+    seconds = list[tuple[str, float]]()
+    told = [f"power({one}) -> {one}" for one in _TYPES]
+    told += ["power(s32, constant s32) -> s32", "convert(s32) -> u16"]
+
+    class Planted:
+        def chunk(self, number: int, only: int | None = None) -> Chunk:
+            return Chunk(suspects=[_suspect(blamed) for blamed in told])
+
+        def reduced(self, suspect: Suspect, number: int, most: float) -> Finding:
+            assert suspect.isolated is not None
+            seconds.append((suspect.isolated.blamed, most))
+            return Finding(
+                suspect.kind, "", frozenset(), lambda folder: None, blamed=suspect.isolated.blamed
+            )
+
+        def write(self, number: int, example: int, folder: Path) -> None:
+            pass
+
+    monkeypatch.setattr(Plan, "opened", lambda plan, done: nullcontext(Planted()))
+    work(tmp_path, Plan(3, ("planted",), 1), range(1), 64.0)
+    assert seconds == [*zip(told, (64.0, 16.0, 4.0, 1.0, 64.0, 64.0), strict=True)]
+
+
+def _suspect(blamed: str) -> Suspect:
+    isolated = Told(blamed, frozenset())
+    return Suspect("planted", "another number", "", 0, told_by_reduction=True, isolated=isolated)
 
 
 _BEFORE = ("exponential", "abs", "logistic", "sqrt")
