@@ -70,6 +70,14 @@ def is_jax(x: object) -> bool:
     return package in ("jax", "jaxlib") and any(hasattr(x, name) for name in _STAGES)
 
 
+def exported(x: object) -> bytes | None:
+    """Return the bytecode of StableHLO of a ``jax.export.Exported``; None for anything else."""
+    if type(x).__module__.partition(".")[0] != "jax":
+        return None
+    bytecode = getattr(x, "mlir_module_serialized", None)
+    return None if bytecode is None else bytes(bytecode)
+
+
 def text_of(stage: Any) -> str:
     """Return the HLO text of a ``jax.stages`` Traced, Lowered or Compiled."""
     if hasattr(stage, "runtime_executable"):

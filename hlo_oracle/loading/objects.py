@@ -30,9 +30,10 @@ def load(
     """Return the verified module of a program in any form.
 
     ``program`` is HLO text; the path of a file with HLO text, StableHLO (text or bytecode), an
-    HloModuleProto, HloProto or HloSnapshot, each perhaps compressed by gzip, or of a directory that
-    ``--xla_dump_to`` wrote; the bytes of such a file; a ``jax.stages`` Traced, Lowered or Compiled;
-    or a Python function, which JAX lowers for ``arguments`` and ``keywords``. ``elided``
+    HloModuleProto, HloProto or HloSnapshot, or what ``jax.export`` serialises, each perhaps
+    compressed by gzip, or of a directory that ``--xla_dump_to`` wrote; the bytes of such a file; a
+    ``jax.stages`` Traced, Lowered or Compiled, or a ``jax.export.Exported``; or a Python function,
+    which JAX lowers for ``arguments`` and ``keywords``. ``elided``
     (``random:SEED``, ``zeros``) fills in constants that the text leaves out; ``name`` is one of
     several modules of a dump. Raises Error, which says what is wrong and what works.
     """
@@ -66,6 +67,9 @@ def opened(
         assert callable(program)
         made = jax_functions.lower(program, arguments, keywords or {})
         return programs.of_bytes(made.text.encode(), elided)
+    exported = jax_functions.exported(program)
+    if exported is not None:
+        return programs.of_bytes(exported, elided)
     return programs.of_bytes(_text(program).encode(), elided)
 
 

@@ -17,6 +17,7 @@ from hlo_oracle.loading import wire_format
 
 _MOST = 1 << 31  # bytes of a file, after decompression
 _GZIP = b"\x1f\x8b"
+_BYTECODE = b"ML\xefR"  # of MLIR
 _HEAD = 1 << 16  # bytes in which a text says what it is
 
 
@@ -39,7 +40,7 @@ class Recognised(NamedTuple):
 def recognised(data: bytes) -> Recognised:
     """Return the form of a program; raise Error if it has none that is known."""
     data = _decompressed(data)
-    if data.startswith(b"ML\xefR"):
+    if data.startswith(_BYTECODE):
         return Recognised(Kind.STABLEHLO, data)
     for magic, what in _MAGIC.items():
         if data.startswith(magic):
@@ -48,6 +49,9 @@ def recognised(data: bytes) -> Recognised:
     if text is None:
         if module_proto(data) is not None:
             return Recognised(Kind.PROTO, data)
+        exported = _exported(data)
+        if exported is not None:
+            return Recognised(Kind.STABLEHLO, exported)
         raise Error(_binary(data))
     return _text(text)
 
@@ -71,6 +75,19 @@ def _decompressed(data: bytes) -> bytes:
     return found
 
 
+def _exported(data: bytes) -> bytes | None:
+    """Return the bytecode of StableHLO in what ``jax.export`` serialises; None of other bytes.
+
+    That is a table of FlatBuffers, in which the bytes of a vector follow their number, of 32 bits
+    (https://flatbuffers.dev/internals).
+    """
+    if data.count(_BYTECODE) != 1:
+        return None
+    begin = data.index(_BYTECODE)
+    size = int.from_bytes(data[max(begin - 4, 0) : begin], "little")
+    return data[begin : begin + size] if 0 < size <= len(data) - begin else None
+
+
 _BYTE_ORDER_MARKS = {
     b"\xef\xbb\xbf": "utf-8-sig",
     b"\xff\xfe": "utf-16",
@@ -91,6 +108,10 @@ def _decoded(data: bytes) -> str | None:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
     head = data[:_HEAD]
+    for first, encoding in enumerate(("utf-16-be", "utf-16-le")):
+        # Characters of ASCII, half of whose bytes are 0: no other bytes look so.
+        if len(head) > 1 and not any(head[first::2]) and b"\0" not in head[1 - first :: 2]:
+            return data.decode(encoding, errors="replace")
     if b"\0" in head or sum(map(head.count, _CONTROLS)) > len(head) // 64:
         return None
     return data.decode("utf-8", errors="replace")

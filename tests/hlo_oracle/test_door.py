@@ -132,7 +132,9 @@ def test_a_module_of_everything_that_jax_makes() -> None:
     jitted = jax.jit(lambda x: x @ x.T)
     traced, lowered = jitted.trace(x), jitted.lower(x)
     function, compiled = ho.load(jitted, x), ho.load(lowered.compile())
-    made = [ho.load(y) for y in (traced, lowered, lowered.as_text(), lowered.compiler_ir("hlo"))]
+    exported = jax.export.export(jitted)(x)
+    stages = (traced, lowered, lowered.as_text(), lowered.compiler_ir("hlo"), exported)
+    made = [ho.load(y) for y in stages]
     assert ho.load(function) is function
     assert compiled.name == function.name
     expected = ho.run(function, x)

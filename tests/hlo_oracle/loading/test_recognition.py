@@ -30,6 +30,8 @@ def _packed(data: bytes) -> bytes:
         PROGRAM.encode("utf-8-sig"),
         PROGRAM.encode("utf-16"),
         b"\xfe\xff" + PROGRAM.encode("utf-16-be"),
+        PROGRAM.encode("utf-16-le"),
+        PROGRAM.encode("utf-16-be"),
         _packed(PROGRAM.encode("utf-16")),
         b"// a comment\n/* another * one */ " + PROGRAM.encode(),
         b"// \xff is no UTF-8\n" + PROGRAM.encode(),
@@ -47,6 +49,15 @@ def test_text_of_hlo_in_any_encoding(data: bytes) -> None:
 )
 def test_stablehlo_as_text_and_bytecode(data: bytes) -> None:
     assert recognised(data).kind is Kind.STABLEHLO
+
+
+def test_bytecode_inside_of_what_jax_serialises() -> None:
+    bytecode = b"ML\xefR\x06StableHLO_v1.9\0\x01"
+    table = b"<\0\0\0" + len(bytecode).to_bytes(4, "little") + bytecode + b"\0\0"
+    assert recognised(table) == (Kind.STABLEHLO, bytecode, "")
+    for damaged in (table[:20], table.replace(b"<\0\0\0\x15", b"<\0\0\0\xff"), table + table):
+        with pytest.raises(Error, match="neither text nor a proto"):
+            recognised(damaged)
 
 
 NO_PROGRAMS = {
