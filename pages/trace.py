@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from backend_c.explain.profile import Profile
-from hlo.errors import ArgumentError
+from collections.abc import Sequence
 
-_MICROSECONDS = 1e6
+from backend_c.explain.profile import Profile
+from backend_c.explain.rows import Row
+from hlo.errors import ArgumentError
 
 
 def trace(profile: Profile) -> dict[str, object]:
@@ -21,9 +22,7 @@ def trace(profile: Profile) -> dict[str, object]:
         {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": profile.name}},
         {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "kernels"}},
     ]
-    now = 0.0
-    for row in profile.rows:
-        taken = row.measured or 0.0
+    for row, (begin, end) in zip(profile.rows, _nanoseconds(profile.rows), strict=True):
         events.append(
             {
                 "name": f"#{row.number} {row.kind} {row.instruction}",
@@ -31,8 +30,8 @@ def trace(profile: Profile) -> dict[str, object]:
                 "ph": "X",
                 "pid": 1,
                 "tid": 1,
-                "ts": now * _MICROSECONDS,
-                "dur": taken * _MICROSECONDS,
+                "ts": begin / 1000,  # microseconds
+                "dur": (end - begin) / 1000,
                 "args": {
                     "computes": ", ".join(row.instructions),
                     "read": row.read,
@@ -44,6 +43,25 @@ def trace(profile: Profile) -> dict[str, object]:
                 },
             }
         )
-        # A loop takes the time of what is in it, which comes next.
-        now += taken if row.is_kernel else 0.0
     return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def _nanoseconds(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    """Return when each step begins and ends. In whole nanoseconds, as Perfetto keeps them: rounded
+    one by one, neighbours would overlap, and it drops events that do."""
+    now, bounds = 0.0, list[tuple[int, int]]()
+    for row in rows:
+        begin = round(now * 1e9)
+        now += (row.measured or 0.0) if row.is_kernel else 0.0
+        bounds.append((begin, round(now * 1e9)))
+    # A loop ends with the last step in it, which comes next.
+    last = [_last_inside(rows, number) for number in range(len(rows))]
+    return [(begin, bounds[n][1]) for n, (begin, _) in zip(last, bounds, strict=True)]
+
+
+def _last_inside(rows: Sequence[Row], number: int) -> int:
+    """Return the number of the last step inside of a loop or branch, its own if there is none."""
+    last = number
+    while last + 1 < len(rows) and rows[last + 1].depth > rows[number].depth:
+        last += 1
+    return last

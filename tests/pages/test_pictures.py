@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 from conftest import ROOT, has_c_compiler
+from hypothesis import given
+from hypothesis import strategies as st
 from page_examples import HOSTILE, MODEL, NAMES, module, profile
 
 import pages
@@ -58,6 +60,24 @@ def test_a_trace_has_loops_around_what_runs_in_them() -> None:
     assert len(inside) == 1 + sum(d > 0 for d in depth)
     last = max(event["ts"] + event["dur"] for event in steps)
     assert last == pytest.approx(0.5e6 * len(timed.kernels))
+
+
+@pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
+@given(st.lists(st.floats(0, 1e-3), min_size=20, max_size=20))
+def test_no_events_of_a_trace_overlap_in_part(seconds: list[float]) -> None:
+    """Perfetto drops those that do, in its whole nanoseconds."""
+    explained = profile(MODEL.replace("add(x.1, x.1),", "reverse(x.1), dimensions={0},"))
+    rows = zip(explained.rows, seconds, strict=False)
+    times = [(taken if row.is_kernel else 0.0, 1) for row, taken in rows]
+    text = json.dumps(pages.trace(explained.timed(times, 1.0, 1, 0.0)), allow_nan=False)
+    ends: list[int] = []
+    for event in json.loads(text)["traceEvents"][2:]:
+        begin, took = round(1000 * event["ts"]), round(1000 * event["dur"])
+        assert abs(begin - 1000 * event["ts"]) < 1e-6 > abs(took - 1000 * event["dur"])
+        while ends and ends[-1] <= begin:
+            ends.pop()
+        assert not ends or begin + took <= ends[-1]
+        ends.append(begin + took)
 
 
 def test_the_commands_write_what_the_name_says(
