@@ -1,7 +1,7 @@
 """Place the nodes of a directed acyclic graph in layers: operands above, users below.
 
 The method is that of Sugiyama, Tagawa and Toda (1981): layers by longest path, long edges cut by
-points in the layers between, few crossings by sorting each layer by the mean of its neighbours.
+points in the layers between, few crossings by the order of each layer (:mod:`pages.layer_order`).
 Horizontal places are those nearest to the mean of the neighbours that keep order and distance:
 isotonic regression by pooling adjacent violators (Ayer et al., 1955), which is exact and linear.
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pages.layer_order import mean, with_few_crossings
+
 # An edge over more layers is drawn as two stubs: points for it in each layer would be most of the
 # picture, and nobody can follow it.
 LONGEST = 8
@@ -18,8 +20,7 @@ ROW = 84.0  # between the tops of layers, in pixels
 HEIGHT = 40.0  # of a node
 _GAP = 22.0  # between nodes of a layer
 _POINT_GAP = 10.0  # between edges that pass a layer
-_SWEEPS = 6  # that sort the layers
-_STEPS = 4  # that move what is sorted
+_STEPS = 8  # that move what is sorted
 _STRAIGHT = 4.0  # an edge that passes a layer weighs so much more than a node
 
 
@@ -111,42 +112,14 @@ def _placed(
         rows[layers[item]].append(item)
         for source in sources:
             below[source].append(item)
-    x = [0.0] * len(sizes)
-    for row in rows:
-        _spread(row, x, sizes)
-    for sweep in range(_SWEEPS):
-        downwards = sweep % 2 == 0
-        for row in rows if downwards else reversed(rows):
-            _sort(row, x, above if downwards else below)
-            _spread(row, x, sizes)
+    rows, x = with_few_crossings(rows, above, below, sizes)
     weights = [1.0] * nodes + [_STRAIGHT] * (len(sizes) - nodes)
     for sweep in range(_STEPS):
         for row in rows if sweep % 2 else reversed(rows):
-            wanted = [_mean(x, item, (*above[item], *below[item])) for item in row]
+            wanted = [mean(x, item, (*above[item], *below[item])) for item in row]
             for item, place in zip(row, _separated(row, wanted, sizes, weights)):
                 x[item] = place
     return x
-
-
-def _sort(row: list[int], x: list[float], neighbours: Sequence[Sequence[int]]) -> None:
-    """Sort a layer by the mean place of the neighbours in the layer before."""
-    for item in row:
-        x[item] = _mean(x, item, neighbours[item])
-    row.sort(key=x.__getitem__)
-
-
-def _mean(x: Sequence[float], item: int, neighbours: Sequence[int]) -> float:
-    """Return the mean place of an item's neighbours; its own if it has none."""
-    return sum(x[n] for n in neighbours) / len(neighbours) if neighbours else x[item]
-
-
-def _spread(row: Sequence[int], x: list[float], sizes: Sequence[float]) -> None:
-    """Put the items of a layer side by side around the mean of where they are."""
-    centre = sum(x[item] for item in row) / max(1, len(row))
-    place = centre - sum(sizes[item] for item in row) / 2
-    for item in row:
-        x[item] = place + sizes[item] / 2
-        place += sizes[item]
 
 
 def _separated(
