@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import interp
 import pages
 from hlo.errors import Error
-from hlo.values import Value
+from hlo.values import Value, arrays_of
 from hlo_oracle import peer_verdicts
 from hlo_oracle.loading.programs import Program
+from hlo_oracle.peer_verdicts import Examination, Peer, Run
 from interp.envelope.judgement import Output
+from interp.envelope.nested_values import NestedValues
+from interp.envelope.verdict import OUTSIDE
 
 _TIMEOUT = 600.0  # seconds for one program
 
@@ -19,8 +22,8 @@ def page_values(
     program: Program, arguments: tuple[Value, ...], seed: int, against: str | None
 ) -> dict[str, object]:
     """Evaluate a program exactly and summarise what each instruction gave; judge the results of the
-    compiler ``against``, if one is named, and its values of the entry's instructions, and compare
-    those in loops. Raises Error if that gives no results."""
+    compiler ``against``, if one is named, and its values in between. Raises Error if that gives no
+    results."""
     observed = pages.Observed(program.module)
     exact = interp.evaluate(program.module, *arguments, seed=seed, watch=observed)
     values = observed.json()
@@ -32,17 +35,45 @@ def page_values(
         examined = peer_verdicts.examined(
             run, peer.budget, program.module, program.text, arguments, exact=exact, seed=seed
         )
-        inner: Sequence[Output] = ()
-        loops: Sequence[pages.InLoop] = ()
-        if examined.found is not None:
-            from fuzz.judge.inner_values import inner_outputs
-            from fuzz.judge.loop_values import loop_values
+        if examined.found is None:
+            raise Error(f"--against {against}: {examined.refused or examined.crash}")
+        between = _in_between(run, peer, program, arguments, seed)
+    return pages.with_judged(values, _judged(against, program, arguments, examined, between))
 
-            inner = inner_outputs(run, peer.budget, program.module, arguments, seed=seed)
-            found = loop_values(run, program.module, arguments, seed=seed)
-            loops = [pages.InLoop(*one) for one in found]
-    if examined.found is None:
-        raise Error(f"--against {against}: {examined.refused or examined.crash}")
-    open_why = [f"the result is open: {examined.open_why}"] if examined.open_why else []
-    lines = open_why or list(peer_verdicts.evidence(examined.found))
-    return pages.judged(values, against, examined.found, lines, inner, loops)
+
+def _in_between(
+    run: Run, peer: Peer, program: Program, arguments: tuple[Value, ...], seed: int
+) -> tuple[Sequence[Output], NestedValues]:
+    """Judge a compiler's values of the entry's instructions, and of those inside of others."""
+    from fuzz.judge.inner_values import inner_outputs  # starts processes
+    from fuzz.judge.nested_values import nested_values
+
+    inner = inner_outputs(run, peer.budget, program.module, arguments, seed=seed)
+    return inner, nested_values(run, peer.budget, program.module, arguments, seed=seed)
+
+
+def _judged(
+    against: str,
+    program: Program,
+    arguments: tuple[Value, ...],
+    examined: Examination,
+    between: tuple[Sequence[Output], NestedValues],
+) -> pages.Judged:
+    """Say what is known of a compiler's values. Of a program that has several right results nothing
+    is proven."""
+    from fuzz.judge.undefined_behaviour import left_open
+
+    assert examined.found is not None
+    inner, nested = between
+    why = examined.open_why
+    if why is None and (nested.first or any(x.verdict.counts[OUTSIDE] for x in inner)):
+        why = left_open(program.module, [*arrays_of(arguments)])
+    if why is not None:
+        lines = [f"the result is open: {why}"]
+        values = nested.undecided().values
+        return pages.Judged(against, examined.found, lines, inner, values, None, is_open=True)
+    lines = [*peer_verdicts.evidence(examined.found)]
+    first = None
+    if nested.first is not None:
+        first = nested.first, peer_verdicts.nested_evidence(nested.first)
+    return pages.Judged(against, examined.found, lines, inner, nested.values, first)

@@ -23,6 +23,7 @@ from hlo.values import Array, Value, arrays_of, placed_arrays
 from interp.envelope.budget import UNKNOWN, XLA_CPU, Budget
 from interp.envelope.enclosure import Enclosure
 from interp.envelope.judgement import Found, Judge, Output
+from interp.envelope.nested_values import FirstOutside
 from interp.envelope.random_rounding import DEVIATIONS
 from interp.envelope.verdict import OUTSIDE, UNDETERMINED, Verdict
 
@@ -254,6 +255,11 @@ def output_evidence(output: Output) -> str:
         return ""
     place = output.place or "result"
     return _evidence(place, output.verdict, output.actual, output.exact, output.legal)
+
+
+def nested_evidence(first: FirstOutside) -> str:
+    """Return the evidence of the first value in loops, branches and calls that is wrong."""
+    return _evidence(f"%{first.instruction}", first.verdict, first.actual, None, first.legal)
 
 
 def _hints(found: Found) -> Iterator[str]:

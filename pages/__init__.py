@@ -7,20 +7,20 @@ from pages.pictures import dot, svg
 from pages.sources import source_lines
 from pages.stages import Blame, Stage, stages
 from pages.trace import trace
-from pages.values import InLoop, Observed, judged
+from pages.values import Judged, Observed, with_judged
 
 __all__ = [
     "Blame",
-    "InLoop",
+    "Judged",
     "Observed",
     "Page",
     "Stage",
     "dot",
     "explanation",
     "index",
-    "judged",
     "source_lines",
     "stages",
     "svg",
     "trace",
+    "with_judged",
 ]

@@ -32,8 +32,9 @@ def explanation(
 
     ``sources`` are lines of files that come along; of others the page has names and numbers only.
     ``values`` are those of a run (:class:`pages.values.Observed`), perhaps with the verdict on
-    another compiler's results (:func:`pages.values.judged`). ``targets`` is the program as other
-    targets than OpenMP have it (:func:`backend_c.listing`), by their names, beside the profile.
+    another compiler's results (:func:`pages.values.with_judged`). ``targets`` is the program as
+    targets other than OpenMP have it (:func:`backend_c.listing`), by their names, beside the
+    profile.
     """
     views = [view("as written", module)]
     data: Data = {"title": module.name, "views": views, "sources": sources or {}, "first": 0}

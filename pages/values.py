@@ -12,7 +12,8 @@ from hlo.types import element_type_of
 from hlo.values import Array, placed_arrays
 from interp.envelope.enclosure import ulp
 from interp.envelope.judgement import Found, Output
-from interp.envelope.verdict import KINDS, OUTSIDE, kinds
+from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.verdict import EQUAL, KINDS, OUTSIDE, UNDETERMINED, WITHIN, kinds
 from interp.observation import Seen, observed_computations
 from pages.value_summaries import Summary
 from pages.views import Data
@@ -52,81 +53,137 @@ class Observed:
         }
 
 
-class InLoop(NamedTuple):
-    """Hold the exact values of an instruction of a loop's body and another compiler's, of all trips
-    (the first dimension), which are compared, not judged."""
+class Judged(NamedTuple):
+    """Hold what is known of another compiler's values: how its results were judged, evidence, its
+    values of the entry's instructions, by name, and those inside of loops, branches and calls.
+    ``first`` is the first of these that is wrong, with its evidence. ``is_open``: the program has
+    several right results, so nothing is proven."""
 
-    computation: str
-    instruction: str
-    exact: Array
-    actual: Array
+    peer: str
+    found: Found
+    evidence: Sequence[str] = ()
+    inner: Sequence[Output] = ()
+    nested: Sequence[NestedValue] = ()
+    first: tuple[FirstOutside, str] | None = None
+    is_open: bool = False
 
 
-def judged(
-    values: Data,
-    peer: str,
-    found: Found,
-    evidence: Sequence[str],
-    inner: Sequence[Output] = (),
-    loops: Sequence[InLoop] = (),
-) -> Data:
+def with_judged(values: Data, judged: Judged) -> Data:
     """Add how another compiler's results were judged to values: deviations as heat maps, and the
-    steps that nothing legal takes. ``inner`` are its values of the entry's instructions, by name,
-    ``loops`` those inside of loops; those that are farthest off have maps, too."""
-    both: list[Output | InLoop] = [*inner, *loops]
-    farthest = sorted(range(len(both)), key=lambda n: -_largest(both[n]))[:_MOST_MAPS]
+    steps that nothing legal takes. Values in between that are farthest off have maps, too."""
+    nested = [*map(_Evaluations, judged.nested)]
+    off = [*(_largest(output) for output in judged.inner), *(one.largest for one in nested)]
+    farthest = sorted(range(len(off)), key=lambda n: -off[n])[:_MOST_MAPS]
+    is_open, count = judged.is_open, len(judged.inner)
     verdict: Data = {
-        "peer": peer,
-        "evidence": list(evidence),
-        "wrong": [step.instruction.name for step in found.wrong],
-        "outputs": [_output(output) for output in found.outputs],
-        "inner": [_inner(output, n in farthest) for n, output in enumerate(inner)],
-        "loops": [_in_loop(one, n in farthest) for n, one in enumerate(loops, len(inner))],
+        "peer": judged.peer,
+        "evidence": list(judged.evidence),
+        "wrong": [step.instruction.name for step in judged.found.wrong if not is_open],
+        "outputs": [_output(output, is_open) for output in judged.found.outputs],
+        "inner": [_inner(x, is_open, n in farthest) for n, x in enumerate(judged.inner)],
+        "nested": [one.json(n in farthest) for n, one in enumerate(nested, count)],
+        "first": None if judged.first is None else _first(*judged.first),
     }
     return values | {"judged": verdict}
 
 
-def _largest(output: Output | InLoop) -> float:
+def _largest(output: Output) -> float:
     """Return the largest deviation of an array."""
     return float(deviations(np.asarray(output.actual), np.asarray(output.exact)).max(initial=0.0))
 
 
-def _inner(output: Output, has_map: bool) -> Data:
+def _inner(output: Output, is_open: bool, has_map: bool) -> Data:
     """Describe an instruction's array in short: a map only where it is wanted and not all zeros."""
-    data = _output(output, _INNER_CELLS)
+    data = _output(output, is_open, _INNER_CELLS)
     return data if has_map and data["largest"] else {**data, "cells": None, "outside": None}
 
 
-def _in_loop(one: InLoop, has_map: bool) -> Data:
-    """Describe the values of an instruction in a loop: a map, from the first trip to the last."""
-    off = deviations(np.asarray(one.actual), np.asarray(one.exact))
-    equal = int((off == 0).sum())
-    trips = off.reshape(off.shape[0], -1)
-    cells = largest_in_cells(trips if trips.shape[1] > 1 else trips.T, _INNER_CELLS)
-    largest = float(off.max(initial=0.0))
+def _first(first: FirstOutside, evidence: str) -> Data:
+    """Describe the first value that is wrong."""
     return {
-        "computation": one.computation,
-        "place": one.instruction,
-        "trips": off.shape[0],
-        "is_column": trips.shape[1] > 1,
-        "first": next((n for n, row in enumerate(trips) if row.any()), None),
-        "counts": {"equal": equal, "other": off.size - equal},
-        "largest": largest,
-        "cells": _short(cells) if has_map and largest else None,
+        "computation": first.computation,
+        "place": first.instruction,
+        "trips": list(first.trips),
+        "evidence": evidence,
     }
 
 
-def _output(output: Output, most: tuple[int, int] = _CELLS) -> Data:
+class _Evaluations:
+    """The evaluations of an instruction: a row for each, its elements side by side."""
+
+    def __init__(self, one: NestedValue) -> None:
+        self._one = one
+        self._off = np.stack([_deviations(x).reshape(-1) for x in one.evaluations])
+        self._kinds = np.stack([x.kinds.reshape(-1) for x in one.evaluations])
+        self.largest = float(self._off.max(initial=0.0))
+
+    def json(self, has_map: bool) -> Data:
+        """Describe them: where they begin to differ, where they are outside, and a map."""
+        wrong = self._kinds == KINDS.index(OUTSIDE)
+        is_map_shown = has_map and (self.largest > 0 or wrong.any())
+        return {
+            "computation": self._one.computation,
+            "place": self._one.instruction,
+            "evaluations": len(self._off),
+            "elsewhere": sum(x.exact is None for x in self._one.evaluations),
+            "is_column": self._is_column,
+            "first": self._first(self._off > 0),
+            "first_outside": self._first(wrong),
+            "counts": self._counts(),
+            "largest": self.largest,
+            "cells": _short(self._cells(self._off)) if is_map_shown else None,
+            "outside": _short(self._cells(wrong.astype(np.float64))) if is_map_shown else None,
+        }
+
+    @property
+    def _is_column(self) -> bool:
+        """Whether evaluations are one below the other, not side by side."""
+        return len(self._off[0]) > 1
+
+    def _first(self, rows: Array) -> Data | None:
+        """Describe the first evaluation of those with an element that is true."""
+        number = next((n for n, row in enumerate(rows) if row.any()), None)
+        if number is None:
+            return None
+        return {"evaluation": number, "trips": list(self._one.evaluations[number].trips)}
+
+    def _counts(self) -> dict[str, int]:
+        """Count the elements of each verdict; those are equal that the exact run has, too."""
+        compared = [x.exact is not None for x in self._one.evaluations]
+        same = (self._off == 0) & np.asarray(compared)[:, None]
+        outside, undetermined = (self._kinds == KINDS.index(k) for k in (OUTSIDE, UNDETERMINED))
+        found = {EQUAL: same & ~outside, OUTSIDE: outside}
+        found[UNDETERMINED] = undetermined & ~same
+        found[WITHIN] = ~np.logical_or.reduce([*found.values()])
+        return {kind: int(found[kind].sum()) for kind in KINDS}
+
+    def _cells(self, rows: Array) -> Array:
+        """Return the largest in each cell of a map, from the first evaluation to the last."""
+        return largest_in_cells(rows if self._is_column else rows.T, _INNER_CELLS)
+
+
+def _deviations(one: Evaluation) -> Array:
+    """Return how far an evaluation is off from the exact run's; not at all where that was not."""
+    if one.exact is None:
+        return np.zeros(one.actual.shape)
+    return np.asarray(deviations(one.actual, one.exact))
+
+
+def _output(output: Output, is_open: bool, most: tuple[int, int] = _CELLS) -> Data:
     """Describe an output: in each cell of a map the largest deviation, and whether one element is
-    outside of the envelope of the whole program."""
+    outside of the envelope of the whole program, if that proves anything."""
     actual, exact = np.asarray(output.actual), np.asarray(output.exact)
     off = deviations(actual, exact)
     outside = kinds(actual, exact, output.legal) == KINDS.index(OUTSIDE)
-    first = output.verdict.first_outside
+    first, counts = output.verdict.first_outside, dict(output.verdict.counts)
+    if is_open:
+        outside, first = np.zeros_like(outside), None
+        counts[UNDETERMINED] += counts[OUTSIDE]
+        counts[OUTSIDE] = 0
     return {
         "place": output.place,
         "shape": list(actual.shape),
-        "counts": dict(output.verdict.counts),
+        "counts": counts,
         "largest": float(off.max(initial=0.0)),
         "cells": _short(largest_in_cells(off, most)),
         "outside": _short(largest_in_cells(outside.astype(np.float64), most)),

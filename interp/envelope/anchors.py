@@ -191,6 +191,10 @@ class _Trial:
         exact = self._exact_trips().get((place.computation.name, loop.name), MOST_TRIPS)
         return trip >= _more(exact)
 
+    def looks_into(self, place: Place, loop: Instruction) -> bool:
+        """Leave exact loops to the interpreter: nothing in them is to be anchored."""
+        return False
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Follow all branches that may be taken."""
         self._decided = True
@@ -206,6 +210,8 @@ class _Trial:
             for other in self._with_other_results(place, value):
                 self._ask(place, other, place.named(other), trips, names)
         for name, (place, loop) in self._loops.items():
+            if not is_recordable(loop):
+                continue
             rows = _rows(place, trips) * (trips[name] + 1)
             stored = stored_elements(self._module, loop, rows) if name in self._wide else []
             states = [states_name(name, number) for number in stored]

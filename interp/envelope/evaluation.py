@@ -216,8 +216,11 @@ class Enclosing:
         self, computation: Computation, instruction: Instruction, operands: list[Value]
     ) -> bool:
         """Test for a loop that the interpreter may run: it takes a twentieth of the time."""
-        key = computation.name, instruction.name
-        return key in self._exact_loops and all(map(enclosed_values.certain, operands))
+        if (computation.name, instruction.name) not in self._exact_loops:
+            return False
+        if self._watched.looks_into(computation, instruction):
+            return False
+        return all(map(enclosed_values.certain, operands))
 
     def _keywords(self, computation: Computation, instruction: Instruction) -> dict[str, object]:
         """Return an instruction's attributes; its loops and branches are watched if it is."""

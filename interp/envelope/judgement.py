@@ -29,7 +29,7 @@ from interp.envelope.random_rounding import (
 from interp.envelope.recorded_values import exposed
 from interp.envelope.sums_in_order import has_narrow_floats, usual_budgets
 from interp.envelope.trying import Shown, Trying
-from interp.envelope.value_names import decisions, with_plain_names
+from interp.envelope.value_names import with_decisions, with_plain_names
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
@@ -262,7 +262,7 @@ class Judge:
     def _agreeing(self, trying: Trying, run: Run, chosen: tuple[str, ...]) -> Shown | None:
         """Ask a compiler for chosen values; None if it does not take the program, or undetermined
         elements are others then."""
-        names = _with_decisions(chosen)
+        names = with_decisions(chosen)
         steps = run(self._showing(names))
         shown = None if steps is None else self._shown(names, steps)
         return None if shown is None or trying.differs(shown) else shown
@@ -369,9 +369,3 @@ def judged_by(
     named = [(f"result {place}", array) for place, array in enumerate(exact)]
     judge = Judge(module, values, named, peer=peer, seed=seed)
     return judge.judged(actual, lambda other: None)
-
-
-def _with_decisions(chosen: Sequence[str]) -> tuple[str, ...]:
-    """Name values, after what says whether a program was where they are."""
-    around = (decision for name in chosen for decision in decisions(name))
-    return tuple(dict.fromkeys((*around, *chosen)))

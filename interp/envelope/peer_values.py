@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,8 @@ from interp.envelope.enclosure import (
 from interp.envelope.evaluation import Enclosed, enclose
 from interp.envelope.midpoints import beside_middle, middle
 from interp.envelope.recorded_values import MOST_TRIPS
-from interp.envelope.value_names import Place, branch_name, states_name, trips_name
+from interp.envelope.shown_values import ShownValues
+from interp.envelope.value_names import Place, trips_name
 from interp.envelope.verdict import (
     KINDS,
     OUTSIDE,
@@ -84,12 +85,24 @@ class Step:
     legal: Enclosure
 
 
+class Compared(NamedTuple):
+    """A value of the peer beside what may follow from its values before."""
+
+    place: Place
+    instruction: Instruction
+    actual: Array
+    legal: Enclosure
+    kinds: Array
+
+
 class Trust(Enum):
-    """Say which of the peer's values are taken over: where its legal interval is narrow (PROVEN);
-    where one sum or decision made it of operands that are narrow, too (STEPS); and what no compiler
-    computes twice, however wide (ONCE)."""
+    """Say which of the peer's values are taken over: where its legal interval is narrow (PROVEN),
+    of these only what loops carry and what no compiler computes twice (STATES); where one sum or
+    decision made it of operands that are narrow, too (STEPS); and what no compiler computes twice,
+    however wide (ONCE)."""
 
     PROVEN = auto()
+    STATES = auto()
     STEPS = auto()
     ONCE = auto()
 
@@ -101,16 +114,20 @@ def followed(
     peer: Budget,
     seed: int = 0,
     trust: Trust = Trust.PROVEN,
+    note: Callable[[Compared], object] | None = None,
 ) -> tuple[Enclosed, tuple[Step, ...]]:
     """Enclose the module on the peer's values at the anchors; return the enclosure and the steps to
     anchors that are illegal. Where loops and branches may go several ways, the peer's is taken.
+    ``note`` is told each anchor of an instruction as it is reached, in each trip.
 
-    PROVEN proves both what is outside and what is inside. With STEPS a difference of nearly equal
-    numbers, or a decision between them, is as the peer made it: what is inside is legal if no step
-    is outside; but a compiler may compute such a value twice, each time with other roundings, so
-    what is outside proves nothing. With ONCE a value of which little is known (random numbers, tied
-    keys) is the peer's: what is outside is wrong, what is inside may rest on an illegal value."""
-    way = _Followed(module, values, peer, trust)
+    PROVEN proves both what is outside and what is inside. So does STATES, however many values are
+    asked for, by which each value of a trip is judged from what the loop carried before the trip.
+    With STEPS a difference of nearly equal numbers, or a decision between them, is as the peer made
+    it: what is inside is legal if no step is outside; but a compiler may compute such a value
+    twice, each time with other roundings, so what is outside proves nothing. With ONCE a value of
+    which little is known (random numbers, tied keys) is the peer's: what is outside is wrong, what
+    is inside may rest on an illegal value."""
+    way = _Followed(module, ShownValues(values), peer, trust, note)
     found = enclose(module, *arrays, peer=peer, seed=seed, watcher=way)
     return found, tuple(way.outside)
 
@@ -120,7 +137,7 @@ class _Facts:
 
     def __init__(self, computation: Computation) -> None:
         self.products = _products(computation)
-        self.made_once = _made_once(computation)
+        self.made_once = made_once(computation)
         self.factorisations = factorisations(computation)
         self.laid_out = frozenset(
             name
@@ -135,9 +152,10 @@ class _Followed:
     """The findings of one evaluation on the peer's values."""
 
     module: Module
-    values: Mapping[str, Array]
+    shown: ShownValues
     peer: Budget
     trust: Trust = Trust.PROVEN
+    note: Callable[[Compared], object] | None = None
     outside: list[Step] = field(default_factory=list)
     facts: dict[str, _Facts] = field(default_factory=dict)
     scales: dict[str, float] = field(default_factory=dict)  # of what steps are made of
@@ -151,23 +169,25 @@ class _Followed:
         factors = self._factored(place, instruction, value, operands)
         if factors is not None or not isinstance(value, Enclosure):
             return factors
-        actual = self._value(place, place.named(instruction.name))
+        actual = self.shown.at(place, instruction.name)
         if actual is None or actual.shape != value.shape:  # the room of a bounded array
             return None
-        return self._taken(place, instruction, value, actual)
+        found = _compared(place, instruction, actual, value)
+        if self.note is not None:
+            self.note(found)
+        return self._taken(found)
 
     def after_trip(self, place: Place, loop: Instruction, trip: int, state: Value) -> Value:
         """Take over what the peer's loop carries after a trip. Unrolled, a loop may go on with it
         unrounded."""
-        name = place.named(loop.name)
-        taken = self._value(place, trips_name(name))
-        if not isinstance(state, tuple) or taken is None or trip >= int(taken):
+        taken = self.shown.trips(place, loop.name)
+        if not isinstance(state, tuple) or taken is None or trip >= taken:
             return None
         after = list(state)
         for number, value in enumerate(state):
-            stored = self._value(place, states_name(name, number))
-            if stored is not None and trip < len(stored) - 1:
-                known = self._taken(place, loop, value, stored[trip])
+            stored = self.shown.state(place, loop.name, number, trip)
+            if stored is not None:
+                known = self._taken(_compared(place, loop, stored, value))
                 after[number] = value if known is None else unstored(known)
         return tuple(after)
 
@@ -175,35 +195,20 @@ class _Followed:
         self, place: Place, loop: Instruction, trip: int, state: Value, condition: Condition
     ) -> bool | None:
         """Leave a loop where the peer did, if that is legal: a loop decides once."""
-        taken = self._value(place, trips_name(place.named(loop.name)))
-        return None if taken is None or taken > 2 * MOST_TRIPS else trip < int(taken)
+        taken = self.shown.trips(place, loop.name)
+        return None if taken is None or taken > 2 * MOST_TRIPS else trip < taken
 
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
         """Follow a loop to its end."""
         return False
 
+    def looks_into(self, place: Place, loop: Instruction) -> bool:
+        """Look at the values of the peer in a loop, if there may be any."""
+        return trips_name(place.named(loop.name)) in self.shown.by_name
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Take the peer's branch, if that is legal."""
-        taken = self._value(place, branch_name(place.named(conditional.name)))
-        return None if taken is None else int(taken)
-
-    def _value(self, place: Place, name: str) -> Array | None:
-        """Return what the peer has at a place, in this trip: None if it was not there, or in a trip
-        that is not stored."""
-        array = self.values.get(name)
-        if array is None or not self._was_at(place):
-            return None
-        return _of_trip(array, place)
-
-    def _was_at(self, place: Place) -> bool:
-        for one in place.around():
-            decision = self.values.get(one.decision)
-            number = None if decision is None else _of_trip(decision, one.outer)
-            if number is None:
-                return False
-            if not (one.number < number if one.is_loop else one.number == number):
-                return False
-        return True
+        return self.shown.branch(place, conditional.name)
 
     def _of(self, place: Place) -> _Facts:
         name = place.computation.name
@@ -211,16 +216,16 @@ class _Followed:
             self.facts[name] = _Facts(place.computation)
         return self.facts[name]
 
-    def _taken(
-        self, place: Place, instruction: Instruction, value: Enclosure, actual: Array
-    ) -> Value:
-        found = beside_middle(actual, value)
+    def _taken(self, compared: Compared) -> Value:
+        place, instruction, actual, value, found = compared
         verdict = summary(found)
         if verdict.counts[OUTSIDE]:
             self.outside.append(Step(instruction, verdict, actual, value))
         if value.is_point:
             return None
         facts = self._of(place)
+        if self.trust is Trust.STATES and instruction.name not in facts.made_once:
+            return None
         known = self._or_flushed(self._known(facts, instruction, actual), value)
         is_trusted = self.trust is Trust.ONCE and instruction.name in facts.made_once
         if is_trusted or not verdict.counts[UNDETERMINED]:
@@ -237,7 +242,7 @@ class _Followed:
         out anew is made of what was laid out."""
         name = place.named(instruction.name)
         self.scales.pop(name, None)
-        if name not in self.values and instruction.name not in self._of(place).laid_out:
+        if name not in self.shown.by_name and instruction.name not in self._of(place).laid_out:
             return
         before = self.scales.get(place.named(instruction.operands[0])) if operands else None
         if instruction.opcode in LAYS_OUT and before is not None:
@@ -264,7 +269,7 @@ class _Followed:
         names = self._of(place).factorisations.get(instruction.name, ())
         if not names:
             return None
-        shown = (self._value(place, place.named(name)) for name in names)
+        shown = (self.shown.at(place, name) for name in names)
         pairs = zip(instruction.operands, operands, strict=True)
         chosen = (self._operand(place, name, x) for name, x in pairs)
         actual = [x for x in shown if x is not None]
@@ -289,7 +294,7 @@ class _Followed:
         """Choose one of the legal values of an operand; None if they are far apart."""
         if all_certain(value):
             return value.low
-        shown = self._value(place, place.named(name))
+        shown = self.shown.at(place, name)
         if shown is not None and shown.shape == value.shape and contains(value, shown).all():
             return shown
         return None if is_wide(value, middle(value)).any() else middle(value)
@@ -318,6 +323,10 @@ class _Followed:
         high = np.maximum(ends[1], np.clip(ends[3], 0, tiny))
         dtype = known.low.dtype
         return where(small, between(low.astype(dtype), high.astype(dtype), known.nan), known)
+
+
+def _compared(place: Place, instruction: Instruction, actual: Array, legal: Enclosure) -> Compared:
+    return Compared(place, instruction, actual, legal, beside_middle(actual, legal))
 
 
 def _is_narrow(value: Value) -> bool:
@@ -351,15 +360,6 @@ def _is_narrow_beside(value: Enclosure, scale: float) -> Array:
     return np.asarray((width <= WIDEST * scale) & ~value.nan)
 
 
-def _of_trip(array: Array, place: Place) -> Array | None:
-    """Take a value of the trips that a place is in; the last row that is stored says nothing."""
-    for trip in place.trips():
-        if trip >= len(array) - 1:
-            return None
-        array = array[trip]
-    return np.asarray(array)
-
-
 def _products(computation: Computation) -> frozenset[str]:
     """Find single products, also dots of one term, which compilers make multiplications."""
     shapes = {i.name: i.shape for i in computation.instructions}
@@ -372,7 +372,8 @@ def _products(computation: Computation) -> frozenset[str]:
     return frozenset(found)
 
 
-def _made_once(computation: Computation) -> frozenset[str]:
+def made_once(computation: Computation) -> frozenset[str]:
+    """Find what no compiler computes twice: what it shows of that, it goes on with."""
     found: set[str] = set()
     for instruction in computation.instructions:
         is_part = instruction.opcode in _PART and instruction.operands[0] in found

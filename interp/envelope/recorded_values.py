@@ -86,10 +86,14 @@ def state_sources(module: Module, loop: Instruction) -> list[Instruction]:
 
 
 def is_recordable(instruction: Instruction) -> bool:
-    """Test for loops that can carry more, and conditionals that can return more."""
-    return instruction.opcode == "conditional" or (
-        instruction.opcode == "while" and isinstance(instruction.shape, TupleShape)
-    )
+    """Test for loops that can carry more, and conditionals that can return more. Tuples in what a
+    loop carries are states of asynchronous calls, which may only be handed on."""
+    if instruction.opcode != "while":
+        return instruction.opcode == "conditional"
+    shape = instruction.shape
+    if not isinstance(shape, TupleShape):
+        return False
+    return not any(isinstance(part, TupleShape) for part in shape.elements)
 
 
 def element(name: str, shape: Shape, tuple_: str, number: int) -> Instruction:

@@ -11,6 +11,7 @@ once names have none of these signs (:func:`with_plain_names`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -69,6 +70,12 @@ def decisions(name: str) -> list[str]:
         is_branch = "#" in last
         found.append(branch_name(whole[: -len(number) - 1]) if is_branch else trips_name(whole))
     return found
+
+
+def with_decisions(chosen: Sequence[str]) -> tuple[str, ...]:
+    """Name values, after what says whether a program was where they are."""
+    around = (decision for name in chosen for decision in decisions(name))
+    return tuple(dict.fromkeys((*around, *chosen)))
 
 
 class Entered(NamedTuple):

@@ -38,6 +38,9 @@ class Watcher(Protocol):
     def has_seen_enough(self, place: Place, loop: Instruction, trip: int) -> bool:
         """Test whether a loop is to be left after ``trip`` trips, whatever its condition says."""
 
+    def looks_into(self, place: Place, loop: Instruction) -> bool:
+        """Test whether to see the values in a loop that is exact, and so could be run at once."""
+
     def branch(self, place: Place, conditional: Instruction) -> int | None:
         """Decide for a branch, where several are legal."""
 
@@ -57,6 +60,12 @@ class Watched:
         """Show a value of the computation that is watched now."""
         assert self._watcher is not None
         return self._watcher.seen(self._place, instruction, value, operands)
+
+    def looks_into(self, computation: Computation, loop: Instruction) -> bool:
+        """Test whether the watcher wants to see the values in a loop that is exact."""
+        if self._watcher is None or not self.is_here(computation):
+            return False
+        return self._watcher.looks_into(self._place, loop)
 
     def loop(self, loop: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return a loop's keywords, its condition and body watched."""

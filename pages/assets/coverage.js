@@ -16,7 +16,7 @@ function coverageTable() {
   const cell = (opcode, type) => {
     const count = counts.get(`${opcode} ${type}`) ?? 0;
     const made = element("td", { title: `${opcode} ${type}: ${count}` }, count ? size(count) : "");
-    const part = Math.round((70 * Math.log1p(count)) / Math.log1p(most));
+    const part = Math.round((50 * Math.log1p(count)) / Math.log1p(most));
     if (count) made.style.background = `color-mix(in oklab, var(--family-0) ${part}%, var(--surface))`;
     return made;
   };

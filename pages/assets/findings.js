@@ -60,7 +60,7 @@ class FindingList {
     }
     this.shown = [...byOracle.values()].flat();
     const groups = [...byOracle].map(([oracle, of], number) => element("div", { role: "group", "aria-labelledby": `oracle-${number}` },
-      element("h3", { id: `oracle-${number}` }, oracle, " ", part("muted", String(of.length))), ...of.map((n) => this.row(n))));
+      element("h3", { id: `oracle-${number}`, role: "presentation" }, oracle, " ", part("muted", String(of.length))), ...of.map((n) => this.row(n))));
     const rest = numbers.length - this.shown.length;
     const said = !numbers.length ? "Nothing is found." : rest ? `${rest} more: search for them.` : "";
     this.body.replaceChildren(...groups, element("p", { class: "muted" }, said));

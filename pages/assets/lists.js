@@ -36,6 +36,7 @@ class Lines {
         "aria-selected": lit ? "true" : "false", "aria-setsize": this.count(), "aria-posinset": n + 1,
         click: () => { this.current = n; this.chosen(n); },
       }, ...this.line(n));
+      if (!row.textContent.trim()) row.setAttribute("aria-label", "empty line");
       row.style.top = `${n * LINE + 4}px`;
       rows.push(row);
     }

@@ -29,7 +29,7 @@ function graphPanel() {
   });
   const picture = new Picture(canvas);
   const names = ["family", ...(DATA.kernels ? ["time"] : []), "bytes", "flops", ...(DATA.values ? ["values"] : []),
-    ...(DATA.values?.judged?.inner.length || DATA.values?.judged?.loops.length ? ["deviation"] : [])];
+    ...(DATA.values?.judged?.inner.length || DATA.values?.judged?.nested.length ? ["deviation"] : [])];
   const heat = element("select", { "aria-label": "Colour shows", change: () => { picture.heat = heat.value; picture.worst = null; picture.ask(); } },
     ...names.map((name) => element("option", { value: name }, COLOURS[name])));
   const legend = element("div", { class: "legend muted", role: "note", "aria-label": "What the colours are" });

@@ -51,6 +51,11 @@ class Program {
     return other.named(computation, this.name[i]);
   }
 
+  /** The instruction of a name in a computation; -1 if that has none. */
+  at(computation, name) {
+    return this.byName.get(`${computation}\0${name}`) ?? -1;
+  }
+
   /** The instruction of a name, in a computation if that has it. */
   named(computation, name) {
     return this.byName.get(`${computation}\0${name}`) ?? this.byName.get(name) ?? -1;

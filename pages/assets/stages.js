@@ -43,5 +43,5 @@ function stageSlider() {
   };
   selected.listeners.push((from) => from === "view" && draw());
   draw();
-  return element("div", { class: "stages" }, range, line);
+  return element("section", { class: "stages", "aria-label": "Stages" }, range, line);
 }

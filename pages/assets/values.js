@@ -25,7 +25,7 @@ function linkValues() {
   }
 }
 
-/** Link a compiler's values of the entry's instructions: what is outside is marked. */
+/** Link a compiler's values of instructions: what is outside is marked. */
 function linkInner(program) {
   program.inner = new Map();
   program.deviation = new Float64Array(program.count);
@@ -37,12 +37,13 @@ function linkInner(program) {
     program.deviation[i] = Math.log1p(Math.min(one.largest, 1e9));
     if (one.counts.outside) program.marked.add(i);
   }
-  program.inLoops = new Map();
-  for (const one of DATA.values.judged?.loops ?? []) {
-    const i = program.byName.get(`${one.computation}\0${one.place}`);
-    if (i === undefined || program.inLoops.has(i)) continue;
-    program.inLoops.set(i, one);
+  program.nested = new Map();
+  for (const one of DATA.values.judged?.nested ?? []) {
+    const i = program.at(one.computation, one.place);
+    if (i < 0) continue;
+    program.nested.set(i, one);
     program.deviation[i] = Math.log1p(Math.min(one.largest, 1e9));
+    if (one.counts.outside) program.marked.add(i);
   }
 }
 linkValues();
@@ -121,7 +122,7 @@ function valueParts(program, i) {
   if (!DATA.values) return [];
   const most = 6, arrays = program.summaries.get(i) ?? [];
   if (!arrays.length) return [element("h3", {}, "Values"), element("p", { class: "muted" }, whyNoValues(program, i))];
-  return [...arrays.slice(0, most).flatMap(arrayParts), ...deviationParts(program.inner.get(i)), ...loopParts(program.inLoops.get(i))];
+  return [...arrays.slice(0, most).flatMap(arrayParts), ...deviationParts(program.inner.get(i)), ...nestedParts(program.nested.get(i))];
 }
 
 /** The elements of an array by verdict, as text. */
@@ -143,15 +144,23 @@ function deviationParts(inner) {
     ...(cells ? [heatMap(cells, outside, text)] : [])];
 }
 
-/** How far another compiler's values of an instruction in a loop are off, trip by trip. */
-function loopParts(one) {
+/** Which of several evaluations one is, by the trips of the loops around it where it is in any. */
+function evaluationText({ evaluation, trips }, count) {
+  const numbers = trips.map((n) => grouped(n + 1)).join(", ");
+  if (trips.length) return trips.length === 1 ? `trip ${numbers}` : `trips ${numbers} of the loops around it, outermost first`;
+  return count > 1 ? `evaluation ${grouped(evaluation + 1)} of ${grouped(count)}` : "its only evaluation";
+}
+
+/** How another compiler's values of an instruction in a loop, a branch or a call were judged, evaluation by evaluation. */
+function nestedParts(one) {
   if (!one) return [];
-  const { trips, is_column, first, counts, largest, cells } = one, text = deviationText(largest);
-  const order = `Trips from ${is_column ? "top to bottom" : "left to right"}. An error of one trip is in all that follow: in loops values are compared, not judged.`;
-  return [element("h3", {}, `Value of ${DATA.values.judged.peer} in the loop`),
-    facts([["trips", grouped(trips)], ["elements", verdictText(counts)], ["deviation", text],
-      ["begins in trip", first === null ? "" : grouped(first + 1)]]),
-    ...(cells ? [heatMap(cells, cells.map((row) => row.map(() => 0)), text), element("p", { class: "muted" }, order)] : [])];
+  const { evaluations, elsewhere, is_column, first, first_outside, counts, largest, cells, outside } = one, text = deviationText(largest);
+  const order = `Evaluations from ${is_column ? "top to bottom" : "left to right"}, beside those of the exact run. Each is judged from what ${DATA.values.judged.peer}'s loops carried before its trip.`;
+  return [element("h3", {}, `Value of ${DATA.values.judged.peer}`),
+    facts([["evaluated", evaluations > 1 ? `${grouped(evaluations)} times` : "once"], ["elsewhere in the exact run", elsewhere ? `${grouped(elsewhere)} times` : ""],
+      ["elements", verdictText(counts)], ["deviation", text],
+      ["begins in", first ? evaluationText(first, evaluations) : ""], ["first outside", first_outside ? evaluationText(first_outside, evaluations) : ""]]),
+    ...(cells ? [heatMap(cells, outside, text), element("p", { class: "muted" }, order)] : [])];
 }
 
 /** The verdict on another compiler's results: evidence, and deviations as heat maps. */
@@ -161,10 +170,11 @@ class VerdictPanel {
   }
 
   draw() {
-    const { peer, evidence, outputs, wrong } = DATA.values.judged;
+    const { peer, evidence, outputs, wrong, first } = DATA.values.judged;
     const parts = [element("section", {}, element("h2", {}, `Results of ${peer}`),
-      ...(evidence.length ? evidence.map((line) => element("p", { class: "evidence" }, line)) : [element("p", { class: "muted" }, "Nothing is proven wrong.")]),
+      ...(evidence.length ? evidence.map((line) => element("p", { class: "evidence" }, line)) : [element("p", { class: "muted" }, "Nothing is proven wrong of them.")]),
       ...(wrong.length ? [element("p", {}, "Steps that nothing legal takes: ", ...wrong.map((name) => this.step(name)))] : []))];
+    if (first) parts.push(this.first(first));
     for (const output of outputs) parts.push(this.output(output));
     this.root.replaceChildren(...parts);
   }
@@ -172,6 +182,20 @@ class VerdictPanel {
   step(name) {
     const i = selected.program.byName.get(name);
     return i === undefined ? name : link(i);
+  }
+
+  /** The first wrong value inside of others, in the program as written if the one that is shown has it under another name. */
+  first({ computation, place, trips, evidence }) {
+    const view = [selected.view, 0].find((n) => PROGRAMS[n].at(computation, place) >= 0);
+    const choose = () => {
+      if (view !== selected.view) selected.show(view);
+      selected.choose([PROGRAMS[view].at(computation, place)], { from: "verdict" });
+    };
+    const where = trips.length ? `, ${evaluationText({ trips }, 1)}` : "";
+    return element("section", {}, element("h2", {}, "In loops, branches and calls"),
+      element("p", {}, "The first value that nothing legal gives: ",
+        view === undefined ? place : element("button", { class: "link", click: choose }, place), ` of ${computation}${where}.`),
+      element("p", { class: "evidence" }, evidence));
   }
 
   output({ place, shape, counts, largest, cells, outside, first }) {

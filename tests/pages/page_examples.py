@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 
+import numpy as np
+
 import hlo
+import interp
+import pages
 from backend_c.explain.limits import Limits
 from backend_c.explain.profile import Profile
 from backend_c.ir.settings import Numerics, threaded
 from backend_c.native.cache import default_directory, open_cache
 from backend_c.native.toolchain import known_compiler
 from backend_c.profiler import Profiler
-from fuzz.campaign.overview import Found
+from fuzz.campaign import overview
 from hlo.module import Module
+from interp.envelope.enclosure import Enclosure, point
+from interp.envelope.judgement import Found, Output
+from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.verdict import KINDS, OUTSIDE, judged
 
 # Of a machine that moves 10 GB and does 100 billion operations a second, on any number of threads.
 LIMITS = Limits({1 << 18: 1e10}, {1 << 18: 1e10}, {"f32": 1e11, "f64": 5e10}, 1e-6)
@@ -114,4 +122,29 @@ def chain(count: int) -> str:
 
 def found(oracle: str, kind: str, **more: object) -> dict[str, object]:
     """Return a finding as an index page has it."""
-    return asdict(Found("runs/a/findings/b", oracle, kind, **more))  # type: ignore[arg-type]
+    return asdict(overview.Found("runs/a/findings/b", oracle, kind, **more))  # type: ignore[arg-type]
+
+
+def page_with_values() -> pages.Page:
+    """Return the page of a run, and of a peer that is wrong in one element."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(d, dtype=np.float32) for d in ((64, 256), (256, 512), (512,))]
+    observed = pages.Observed(module(MODEL))
+    exact = interp.evaluate(module(MODEL), *arrays, watch=observed)
+    legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
+    actual = exact.copy()
+    actual[3, 5] += 1
+    output = Output("", judged(actual, exact, legal), actual, exact, legal)
+    row = Output(
+        "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
+    )
+    inner = [replace(output, place="scaled"), row]
+    ones, kinds = np.ones((64, 512), np.float32), np.zeros((64, 512), np.int8)
+    trips = [Evaluation((n,), ones * (2 if n > 2 else 1), ones, kinds.copy()) for n in range(10)]
+    trips[5].kinds[1, 1] = KINDS.index(OUTSIDE)
+    nested = [NestedValue("body", "doubled", trips)]
+    verdict = judged(actual, exact, legal)
+    first = FirstOutside("body", "doubled", (5,), verdict, actual, legal), "proof <i>"
+    known = pages.Judged("peer", Found((output,)), ["proof <b>"], inner, nested, first)
+    values = pages.with_judged(observed.json(), known)
+    return pages.explanation(module(MODEL), profile(MODEL), None, values)

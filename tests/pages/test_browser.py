@@ -4,21 +4,26 @@ use it. They are skipped without Debian's chromium, or playwright (pip install '
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from conftest import has_c_compiler
-from page_examples import HOSTILE, MODEL, NAMES, SOURCES, TAG, chain, found, module, profile
+from page_examples import (
+    HOSTILE,
+    MODEL,
+    NAMES,
+    SOURCES,
+    TAG,
+    chain,
+    found,
+    module,
+    page_with_values,
+    profile,
+)
 
 import backend_c
-import interp
 import pages
-from interp.envelope.enclosure import Enclosure, point
-from interp.envelope.judgement import Found, Output
-from interp.envelope.verdict import judged
 from selftest.browser import CHROMIUM, DRAWN, NAMELESS, wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no playwright")
@@ -266,28 +271,6 @@ def test_a_page_begins_where_the_guilty_instruction_is(opened: Open) -> None:
     assert box["x"] < x < box["x"] + box["width"] and box["y"] < y < box["y"] + box["height"]
 
 
-def page_with_values() -> pages.Page:
-    """Return the page of a run, and of a peer that is wrong in one element."""
-    rng = np.random.default_rng(0)
-    arrays = [rng.standard_normal(d, dtype=np.float32) for d in ((64, 256), (256, 512), (512,))]
-    observed = pages.Observed(module(MODEL))
-    exact = interp.evaluate(module(MODEL), *arrays, watch=observed)
-    legal = Enclosure(exact, exact, np.zeros(exact.shape, bool))
-    actual = exact.copy()
-    actual[3, 5] += 1
-    output = Output("", judged(actual, exact, legal), actual, exact, legal)
-    row = Output(
-        "rows", judged(exact[0], exact[0], point(exact[0])), *2 * [exact[0]], point(exact[0])
-    )
-    inner = [replace(output, place="scaled"), row]
-    trips = np.ones((10, 64, 512), np.float32)
-    off = trips.copy()
-    off[3:] *= 2
-    loops = [pages.InLoop("body", "doubled", trips, off)]
-    values = pages.judged(observed.json(), "peer", Found((output,)), ["proof <b>"], inner, loops)
-    return pages.explanation(module(MODEL), profile(MODEL), None, values)
-
-
 def test_values_and_verdicts_are_shown(opened: Open) -> None:
     page = opened(page_with_values())
     page.evaluate("window.page.selected.step(1, 'test')")
@@ -302,10 +285,13 @@ def test_values_and_verdicts_are_shown(opened: Open) -> None:
     page.evaluate("page.selected.choose([page.selected.program.byName.get('scaled')], {})")
     assert "1 outside" in page.inner_text(".selection .details")
     assert page.locator(".selection .heat-map rect.outside").count() == 1
-    assert page.locator(".text .bad").inner_text() == "scaled"
+    assert page.locator(".text .bad").all_inner_texts() == ["doubled", "scaled"]
     page.get_by_role("tab", name="Verdict").click()
     assert "proof <b>" in page.inner_text(".picture")
     assert page.locator(".picture .heat-map rect.outside").count() == 1
+    assert "doubled of body, trip 6.\n\nproof <i>" in page.inner_text(".picture")
+    page.get_by_role("button", name="doubled").click()
+    assert page.inner_text(".selection .details h2") == "doubled"
     page.get_by_role("tab", name="Graph").click()
     assert "contraction" in page.inner_text(".legend")
     for colour in ("values", "deviation"):
@@ -321,8 +307,9 @@ def test_values_of_a_loop_are_shown_trip_by_trip_and_back_goes_back(opened: Open
     assert "10 times" in page.inner_text(".selection .details")
     assert page.locator(".range-chart rect").count() == 10
     assert page.locator("figcaption").all_inner_texts()[0].startswith("first (1 of 10)")
-    assert "begins in trip\n4" in page.inner_text(".selection .details")
-    assert page.locator(".selection .heat-map").count() == 1
+    details = page.inner_text(".selection .details")
+    assert "begins in\ntrip 4" in details and "first outside\ntrip 6" in details
+    assert page.locator(".selection .heat-map rect.outside").count() == 1
     page.evaluate("page.selected.choose([page.selected.program.byName.get('sum')], {})")
     assert "None: add is applied to single elements" in page.inner_text(".selection .details")
     page.get_by_role("option", name="doubled = ").click()

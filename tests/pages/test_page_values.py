@@ -13,9 +13,10 @@ from page_examples import MODEL, module
 
 import interp
 import pages
-from interp.envelope.enclosure import Enclosure
+from interp.envelope.enclosure import Enclosure, point
 from interp.envelope.judgement import Found, Output
-from interp.envelope.verdict import judged
+from interp.envelope.nested_values import Evaluation, FirstOutside, NestedValue
+from interp.envelope.verdict import KINDS, OUTSIDE, UNDETERMINED, WITHIN, judged
 from pages.value_summaries import Summary
 from pages.values import deviations, largest_in_cells
 
@@ -139,15 +140,22 @@ def test_cells_keep_the_largest(dims: list[int], random: Any) -> None:
         assert largest_in_cells(array).max() == 7
 
 
+def shown_of(judged: pages.Judged) -> Any:
+    return pages.with_judged({}, judged)["judged"]
+
+
 def test_a_verdict_says_where_it_is_outside() -> None:
     exact = np.float32([1, 2, 3])
     legal = Enclosure(exact, exact, np.zeros(3, bool))
     actual = np.float32([1, 2, 4])
     output = Output("{0}", judged(actual, exact, legal), actual, exact, legal)
-    data: Any = pages.judged({}, "peer", Found((output,)), ["line"])["judged"]
+    data = shown_of(pages.Judged("peer", Found((output,)), ["line"]))
     (shown,) = data["outputs"]
     assert shown["outside"] == [[0.0, 0.0, 1.0]] and shown["first"] == [2]
     assert shown["largest"] == 2**22 and data["evidence"] == ["line"]
+    (opened,) = shown_of(pages.Judged("peer", Found((output,)), is_open=True))["outputs"]
+    assert opened["outside"] == [[0.0, 0.0, 0.0]] and opened["first"] is None
+    assert opened["counts"] == {"equal": 2, "within": 0, "undetermined": 1, "outside": 0}
 
 
 def test_maps_of_instructions_are_of_those_that_are_off() -> None:
@@ -158,8 +166,57 @@ def test_maps_of_instructions_are_of_those_that_are_off() -> None:
         Output(name, judged(actual, exact, legal), actual, exact, legal)
         for name, actual in (("right", exact), ("wrong", off))
     )
-    data: Any = pages.judged({}, "peer", Found(()), [], [right, wrong])["judged"]
-    first, second = data["inner"]
+    first, second = shown_of(pages.Judged("peer", Found(()), (), [right, wrong]))["inner"]
     assert (first["place"], first["largest"], first["cells"]) == ("right", 0, None)
     assert second["largest"] == 8 and second["counts"]["outside"] == 4000
     assert len(second["cells"]) <= 16 and len(second["cells"][0]) <= 32
+
+
+def evaluation(trip: int, actual: Any, exact: Any, *kinds: str) -> Evaluation:
+    """Return the evaluation of two numbers in a trip."""
+    numbers = np.array([KINDS.index(kind) for kind in kinds], np.int8)
+    given = None if exact is None else np.float32(exact)
+    return Evaluation((trip,), np.float32(actual), given, numbers)
+
+
+def test_evaluations_say_where_they_differ_and_are_outside() -> None:
+    evaluations = [
+        evaluation(0, [1, 1], [1, 1], WITHIN, UNDETERMINED),  # equal, however little is known
+        evaluation(2, [2, 2], [2, 1], WITHIN, WITHIN),
+        evaluation(4, [2, 2], None, WITHIN, UNDETERMINED),
+        evaluation(6, [2, 2], [2, 1], OUTSIDE, OUTSIDE),  # also where the exact run has the same
+    ]
+    zero = np.zeros((), np.float32)
+    verdict = judged(zero, zero, point(zero))
+    first = FirstOutside("body", "x", (6,), verdict, zero, point(zero))
+    judgement = pages.Judged("peer", Found(()), nested=[NestedValue("body", "x", evaluations)])
+    data = shown_of(judgement._replace(first=(first, "proof")))
+    (shown,) = data["nested"]
+    assert (shown["computation"], shown["place"]) == ("body", "x")
+    assert shown["counts"] == {"equal": 3, "within": 2, "undetermined": 1, "outside": 2}
+    assert (shown["evaluations"], shown["elsewhere"]) == (4, 1)
+    assert shown["first"] == {"evaluation": 1, "trips": [2]}
+    assert shown["first_outside"] == {"evaluation": 3, "trips": [6]}
+    assert [[bool(x) for x in row] for row in shown["cells"]] == [
+        [False, False],
+        [False, True],
+        [False, False],
+        [False, True],
+    ]
+    assert shown["outside"][3] == [1, 1] and not any(map(any, shown["outside"][:3]))
+    assert data["first"] == {
+        "computation": "body",
+        "place": "x",
+        "trips": [6],
+        "evidence": "proof",
+    }
+
+
+def test_evaluations_of_one_number_are_side_by_side() -> None:
+    numbers = [
+        Evaluation((n,), np.float32(n), np.float32(0), np.zeros((), np.int8)) for n in range(3)
+    ]
+    (shown,) = shown_of(pages.Judged("peer", Found(()), nested=[NestedValue("b", "x", numbers)]))[
+        "nested"
+    ]
+    assert not shown["is_column"] and len(shown["cells"]) == 1 and len(shown["cells"][0]) == 3

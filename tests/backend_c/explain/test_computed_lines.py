@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 
 import pytest
-from conftest import ROOT
+from conftest import CORPUS, ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,12 +17,16 @@ import hlo
 from backend_c.ir.loop_ir import Let, every
 from backend_c.pipeline import lowered, settings_for
 from backend_c.render.dialect import DIALECTS
+from backend_c.render.distinct_kernels import DistinctKernels
 from backend_c.render.marked_statements import MarkedBody, unmarked
 from backend_c.render.statements import kernel_text
 from hlo.errors import Unsupported
-from hlo.module import Module
+from hlo.module import Computation, Instruction, Module
+from hlo.passes.rewriting import with_entry
+from hlo.types import TupleShape
 
 TARGETS = sorted(DIALECTS)
+SMALL = 2_000  # bytes of text
 few = settings(suppress_health_check=list(HealthCheck), max_examples=15)
 
 
@@ -59,6 +65,47 @@ def test_marks_are_of_each_value_and_change_no_code(drawn: Module, target: str) 
             assert text == plain and len(names) == len(text.split("\n"))
             lets = {s.variable.name for s in every(kernel.body) if isinstance(s, Let)}
             assert lets <= {name for own in names for name in own}
+
+
+def doubled(module: Module) -> Module:
+    """Return a program that does the same on arguments of its own once more: kernels are equal."""
+    entry, instructions, numbers = module.entry, list[Instruction](), count()
+    for copy in ("first", "second"):
+        names = [f"{copy}.{n}" for n, _ in enumerate(entry.parameters)]
+        for name, parameter in zip(names, entry.parameters, strict=True):
+            number = {"parameter_number": next(numbers)}
+            instructions.append(Instruction(name, parameter.shape, "parameter", (), number))
+        callee, shape = {"to_apply": entry.name}, entry.root_instruction.shape
+        instructions.append(Instruction(copy, shape, "call", tuple(names), callee))
+    both = Instruction("both", TupleShape((shape, shape)), "tuple", ("first", "second"))
+    whole = Computation("doubled.entry", (*instructions, both), "both")
+    given = replace(module, computations=(*module.computations, whole), entry_name=whole.name)
+    return with_entry(given, whole)
+
+
+def same_numbers(module: Module, target: str) -> None:
+    """Compare the functions of a doubled program with those of its text with marks, which is what
+    explanations number functions by."""
+    dialect = DIALECTS[target]
+    plan = lowered(doubled(module), settings_for("fast", dialect))
+    plain, marked = DistinctKernels(dialect), DistinctKernels(dialect, MarkedBody)
+    assert plain.names(plan) == marked.names(plan)
+    assert plain.texts() == {name: unmarked(text)[0] for name, text in marked.texts().items()}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_of_small_programs_have_the_same_numbers_with_marks(target: str) -> None:
+    for path in sorted(CORPUS.rglob("*.txt")):
+        if path.stat().st_size < SMALL:
+            with suppress(Unsupported):
+                same_numbers(hlo.parse(path.read_text("utf-8")), target)
+
+
+@few
+@given(fuzz.modules(max_instructions=20), st.sampled_from(TARGETS))
+def test_functions_have_the_same_numbers_with_marks(drawn: Module, target: str) -> None:
+    with suppress(Unsupported):
+        same_numbers(drawn, target)
 
 
 @pytest.mark.parametrize("target", TARGETS)

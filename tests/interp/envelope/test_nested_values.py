@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from conftest import TESTS
 
 import hlo
 import interp
 from hlo.module import Module
+from hlo.passes.inline import inline
 from hlo.values import Array, arrays_of
+from hlo_oracle.arguments import from_seed
 from interp.envelope.anchors import planned
 from interp.envelope.budget import XLA_CPU
 from interp.envelope.judgement import Found, Judge
@@ -238,6 +241,15 @@ ENTRY e {
     assert [output.verdict.counts[UNDETERMINED] > 0 for output in alone.outputs] == [True, True]
     found = judge.judged(peer(module), peer)
     assert not found.wrong and not found.counts[UNDETERMINED]
+
+
+def test_every_regression_can_be_asked_for_what_would_be_anchored() -> None:
+    """Also loops that cannot carry more: of one number, or with states of asynchronous calls."""
+    for path in sorted((TESTS / "regressions").glob("*.hlo")):
+        module = inline(hlo.parse(path.read_text()))
+        arrays = from_seed(module, 0)
+        plan = planned(module, *arrays, peer=XLA_CPU)
+        hlo.verify(exposed(module, tuple(plan.names), plan.trips))
 
 
 def test_names_in_quotes_are_not_taken_for_places() -> None:
