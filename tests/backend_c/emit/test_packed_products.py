@@ -14,6 +14,7 @@ import backend_c
 import hlo
 import interp
 from hlo.errors import Unsupported
+from hlo.types import ELEMENT_TYPES
 from selftest.microcontrollers.boards import BOARDS, Board, ran
 
 # What Arm's documents say of the instructions, in C.
@@ -24,6 +25,12 @@ static inline uint32_t __SXTB16(uint32_t x) {
     return (uint16_t)(int8_t)x | (uint32_t)(uint16_t)(int8_t)(x >> 16) << 16;
 }
 static inline uint32_t __UXTB16(uint32_t x) { return x & 0x00ff00ffu; }
+static inline uint32_t __PKHBT(uint32_t x, uint32_t y, uint32_t n) {
+    return (x & 0xffffu) | (y << n & 0xffff0000u);
+}
+static inline uint32_t __PKHTB(uint32_t x, uint32_t y, uint32_t n) {
+    return (x & 0xffff0000u) | ((uint32_t)((int32_t)y >> n) & 0xffffu);
+}
 static inline uint32_t __SMLAD(uint32_t x, uint32_t y, uint32_t sum) {
     return sum + (uint32_t)((int16_t)x * (int16_t)y) +
            (uint32_t)((int16_t)(x >> 16) * (int16_t)(y >> 16));
@@ -45,7 +52,7 @@ def _dots(types: tuple[str, str]) -> tuple[str, list[np.ndarray], int]:
         for name, element_type, rows in (("x", types[0], m), ("w", types[1], c)):
             parameter = len(arguments)
             lines.append(f" {name}{n} = {element_type}[{rows},{k}] parameter({parameter})\n")
-            info = np.iinfo(np.int8 if element_type == "s8" else np.uint8)
+            info = np.iinfo(ELEMENT_TYPES[element_type].numpy)
             array = rng.integers(info.min, info.max, (rows, k), info.dtype, endpoint=True)
             array[:, k // 2 :] = info.min if n % 2 else info.max
             arguments.append(array)
@@ -89,7 +96,13 @@ def _status(directory: Path, *flags: str) -> int:
 
 
 @pytest.mark.skipif(not has_c_compiler(), reason="no C compiler")
-@pytest.mark.parametrize("types", [(a, b) for a in ("s8", "u8") for b in ("s8", "u8")])
+@pytest.mark.parametrize(
+    "types",
+    [
+        *((a, b) for a in ("s8", "u8") for b in ("s8", "u8")),
+        *(("s16", b) for b in ("s8", "u8", "s16")),
+    ],
+)
 def test_bits_of_products(types: tuple[str, str], tmp_path: Path) -> None:
     text, arguments, packed = _dots(types)
     (tmp_path / "cmsis_compiler.h").write_text(CMSIS)
@@ -98,7 +111,7 @@ def test_bits_of_products(types: tuple[str, str], tmp_path: Path) -> None:
         calls = code.partition("HLO_PROCEDURE void kernel_0")[2]
         assert calls.count("hlo_dots_{}_{}_".format(*types)) >= packed
         assert ("cmsis_compiler.h" in code) == (simd == "cmsis")
-        if simd == "cmsis" or types == ("u8", "s8"):
+        if simd == "cmsis" or types in (("u8", "s8"), ("s16", "s16")):
             assert _status(tmp_path, *_TRAPS) == 0, simd
     assert b"hlo_dots" not in _project(text, arguments, "none", tmp_path)["module.c"]
 
@@ -112,11 +125,19 @@ def test_bits_of_convolutions(tmp_path: Path) -> None:
     assert _status(tmp_path, *_TRAPS) == 0
 
 
+_PROGRAMS = {
+    "bytes": _dots(("u8", "s8")),
+    "mixed": _dots(("s16", "s8")),
+    "halves": _dots(("s16", "s16")),
+}
+
+
+@pytest.mark.parametrize("program", _PROGRAMS)
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_bits_by_the_instructions(board: Board, tmp_path: Path) -> None:
+def test_bits_by_the_instructions(board: Board, program: str, tmp_path: Path) -> None:
     if board.missing:
         pytest.skip(f"not installed: {', '.join(board.missing)}")
-    text, arguments, _ = _dots(("u8", "s8"))
+    text, arguments, _ = _PROGRAMS[program]
     module = hlo.parse(text)
     given = (arguments, interp.evaluate(module, *arguments))
     files = backend_c.emit(module, "embedded", "fast", given)
@@ -125,7 +146,8 @@ def test_bits_by_the_instructions(board: Board, tmp_path: Path) -> None:
         words = ["arm-none-eabi-objdump", "-d", "module.o"]
         listing = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
         has_pairs = board.name in ("Cortex-M4F", "Cortex-M33")
-        for word in ("smlad", "uxtb16", "sxtb16"):
+        widening = {"bytes": ["uxtb16", "sxtb16"], "mixed": ["sxtb16"], "halves": []}
+        for word in ("smlad", *widening[program]):
             assert (word in listing.stdout) == has_pairs, word
 
 
@@ -133,7 +155,7 @@ def test_bits_by_the_instructions(board: Board, tmp_path: Path) -> None:
     "body",
     [
         "y = s32[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}",  # columns
-        "z = s16[2,2] convert(x)\n v = s16[2,2] multiply(z, z)\n"
+        "z = s32[2,2] convert(x)\n v = s32[2,2] multiply(z, z)\n"
         " y = s32[2,2] dot(v, v), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
         "y = s8[2,2] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}",
     ],

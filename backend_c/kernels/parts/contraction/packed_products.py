@@ -1,16 +1,20 @@
-"""Write sums of products of bytes as calls that add up several at a time (runtime/hlo_packed.h)."""
+"""Write sums of products of 8 and 16 bits as calls that add up several at a time
+(runtime/hlo_packed.h)."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from backend_c.ir import index as ix
 from backend_c.ir.loop_ir import Address, Expr, Load, Pointer, Variable
 from backend_c.ir.scope import Scope
-from hlo.types import S8, S32, U8, ElementType
+from hlo.types import S8, S16, S32, U8, ElementType
 
 _BYTES = (S8, U8)
+# The types of factors that there is a function for; of 16 bits with 8 the former are on the left.
+_FACTORS = {*itertools.product(_BYTES, _BYTES), (S16, S8), (S16, U8), (S16, S16)}
 _WIDTHS = (1, 4)  # sums side by side that there is a function for
 _FEWEST = 4  # steps: of fewer there is no word
 
@@ -33,20 +37,30 @@ class PackedProducts(NamedTuple):
 
 
 def is_packed(pairs: Sequence[tuple[Expr, Expr]], step: Expr, sums: ElementType) -> bool:
-    """Return whether factors of neighbouring sums at a step are bytes that one call can multiply:
+    """Return whether factors of neighbouring sums at a step are numbers that one call can multiply:
     the left ones the same, and neighbours along the steps in memory."""
     if sums is not S32 or len(pairs) not in _WIDTHS or ix.bounds(step)[1] + 1 < _FEWEST:
         return False
     (left, _), *_ = pairs
     return all(one == left for one, _ in pairs) and all(
-        isinstance(factor, Load)
-        and factor.array.memory is None
-        and not factor.array.is_wide
-        and factor.array.element_type in _BYTES
-        and ix.coefficients(factor.offset).get(step) == 1
+        _types(pair) in _FACTORS
+        and all(ix.coefficients(load.offset).get(step) == 1 for load in _loads(pair))
         for pair in pairs
-        for factor in pair
     )
+
+
+def _loads(pair: Sequence[Expr]) -> list[Load]:
+    """Return the factors that are loaded as they are in memory."""
+    return [
+        factor
+        for factor in pair
+        if isinstance(factor, Load) and factor.array.memory is None and not factor.array.is_wide
+    ]
+
+
+def _types(pair: Sequence[Expr]) -> tuple[ElementType, ...]:
+    """Return the types of factors that are loaded as they are in memory."""
+    return tuple(load.array.element_type for load in _loads(pair))
 
 
 def packed(pairs: Sequence[tuple[Expr, Expr]]) -> PackedProducts | None:
